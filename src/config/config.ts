@@ -1,0 +1,67 @@
+import { readSettings } from './read-settings.ts';
+
+/** The validated settings of one process. Frozen; made once in main.ts and handed down. */
+export type Config = ReturnType<typeof loadConfig>;
+
+/**
+ * Reads and checks every HELIOGRAPH_* variable.
+ * Throws InvalidSettingsError, which names each wrong variable at once and holds no secret.
+ */
+export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
+  const settings = readSettings(env);
+  return deepFreeze({
+    mode: settings.text('HELIOGRAPH_MODE') as 'production' | 'development',
+    logLevel: settings.text('HELIOGRAPH_LOG_LEVEL'),
+    database: {
+      url: settings.text('HELIOGRAPH_DATABASE_URL'),
+      poolMax: settings.integer('HELIOGRAPH_DATABASE_POOL_MAX'),
+    },
+    temporal: {
+      address: settings.text('HELIOGRAPH_TEMPORAL_ADDRESS'),
+      namespace: settings.text('HELIOGRAPH_TEMPORAL_NAMESPACE'),
+      taskQueuePrefix: settings.text('HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX'),
+      uiUrl: settings.text('HELIOGRAPH_TEMPORAL_UI_URL'),
+    },
+    objectStore: {
+      url: settings.text('HELIOGRAPH_OBJECT_STORE_URL'),
+      accessKey: settings.text('HELIOGRAPH_OBJECT_STORE_ACCESS_KEY'),
+      secretKey: settings.text('HELIOGRAPH_OBJECT_STORE_SECRET_KEY'),
+      bucket: settings.text('HELIOGRAPH_OBJECT_STORE_BUCKET'),
+      region: settings.text('HELIOGRAPH_OBJECT_STORE_REGION'),
+    },
+    api: {
+      host: settings.text('HELIOGRAPH_API_HOST'),
+      port: settings.integer('HELIOGRAPH_API_PORT'),
+      httpsPort: settings.integer('HELIOGRAPH_HTTPS_PORT'),
+      tlsCertFile: settings.text('HELIOGRAPH_TLS_CERT_FILE'),
+      tlsKeyFile: settings.text('HELIOGRAPH_TLS_KEY_FILE'),
+      publicUrl: settings.text('HELIOGRAPH_PUBLIC_URL').replace(/\/+$/, ''),
+      trustProxy: settings.list('HELIOGRAPH_TRUST_PROXY'),
+    },
+    upstream: {
+      graphUrl: settings.text('HELIOGRAPH_UPSTREAM_GRAPH_URL').replace(/\/+$/, ''),
+      graphVersion: settings.text('HELIOGRAPH_UPSTREAM_GRAPH_VERSION'),
+      appSecrets: settings.list('HELIOGRAPH_UPSTREAM_APP_SECRETS'),
+      verifyToken: settings.text('HELIOGRAPH_UPSTREAM_VERIFY_TOKEN'),
+      mediaHosts: settings.list('HELIOGRAPH_UPSTREAM_MEDIA_HOSTS'),
+    },
+    encryptionKeys: settings.text('HELIOGRAPH_ENCRYPTION_KEYS'),
+    webhooks: {
+      allowHttp: settings.boolean('HELIOGRAPH_WEBHOOK_ALLOW_HTTP'),
+      allowCidrs: settings.list('HELIOGRAPH_WEBHOOK_ALLOW_CIDRS'),
+      timeoutMs: settings.integer('HELIOGRAPH_WEBHOOK_TIMEOUT_MS'),
+      connectTimeoutMs: settings.integer('HELIOGRAPH_WEBHOOK_CONNECT_TIMEOUT_MS'),
+      retryScheduleMs: settings
+        .list('HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS')
+        .map((seconds) => Number(seconds) * 1000),
+    },
+    media: { maxBytes: settings.integer('HELIOGRAPH_MEDIA_MAX_BYTES') },
+  });
+}
+
+function deepFreeze<T extends object>(value: T): Readonly<T> {
+  for (const member of Object.values(value)) {
+    if (typeof member === 'object' && member !== null) deepFreeze(member);
+  }
+  return Object.freeze(value);
+}

@@ -1,0 +1,166 @@
+/** Every setting the service reads, with its type, default and meaning: the one list that docs, start-up and CI share. */
+
+type Kind = 'text' | 'integer' | 'boolean' | 'list' | 'url' | 'choice';
+
+export type Setting = {
+  readonly kind: Kind;
+  readonly about: string;
+  /** Absent: the setting is required. */
+  readonly fallback?: string;
+  readonly secret?: true;
+  readonly choices?: readonly string[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+};
+
+const setting = <T extends Setting>(definition: T): T => definition;
+
+export const SETTINGS = {
+  HELIOGRAPH_MODE: setting({
+    kind: 'choice',
+    choices: ['production', 'development'],
+    fallback: 'production',
+    about: 'development allows http and loopback webhook endpoints and the sandbox',
+  }),
+  HELIOGRAPH_DATABASE_URL: setting({ kind: 'url', secret: true, about: 'PostgreSQL 16 or newer' }),
+  HELIOGRAPH_DATABASE_POOL_MAX: setting({
+    kind: 'integer',
+    fallback: '10',
+    minimum: 2,
+    maximum: 200,
+    about: 'connections per process',
+  }),
+  HELIOGRAPH_TEMPORAL_ADDRESS: setting({
+    kind: 'text',
+    fallback: '127.0.0.1:7233',
+    about: 'Temporal frontend, host:port',
+  }),
+  HELIOGRAPH_TEMPORAL_NAMESPACE: setting({ kind: 'text', fallback: 'default', about: 'Temporal namespace' }),
+  HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX: setting({
+    kind: 'text',
+    fallback: 'heliograph',
+    about: 'first part of every task queue name',
+  }),
+  HELIOGRAPH_TEMPORAL_UI_URL: setting({
+    kind: 'url',
+    fallback: 'http://127.0.0.1:8233',
+    about: 'where operators open the Temporal UI; used for links',
+  }),
+  HELIOGRAPH_OBJECT_STORE_URL: setting({
+    kind: 'url',
+    fallback: 'http://127.0.0.1:9000',
+    about: 'MinIO or another S3 store',
+  }),
+  HELIOGRAPH_OBJECT_STORE_ACCESS_KEY: setting({ kind: 'text', about: 'access key of the object store' }),
+  HELIOGRAPH_OBJECT_STORE_SECRET_KEY: setting({ kind: 'text', secret: true, about: 'its secret' }),
+  HELIOGRAPH_OBJECT_STORE_BUCKET: setting({
+    kind: 'text',
+    fallback: 'heliograph-media',
+    about: 'bucket for inbound media; created when missing',
+  }),
+  HELIOGRAPH_OBJECT_STORE_REGION: setting({ kind: 'text', fallback: 'us-east-1', about: 'S3 region' }),
+  HELIOGRAPH_API_HOST: setting({ kind: 'text', fallback: '127.0.0.1', about: 'address the API listens on' }),
+  HELIOGRAPH_API_PORT: setting({
+    kind: 'integer',
+    fallback: '8080',
+    minimum: 0,
+    maximum: 65535,
+    about: 'plain http port',
+  }),
+  HELIOGRAPH_HTTPS_PORT: setting({
+    kind: 'integer',
+    fallback: '-1',
+    minimum: -1,
+    maximum: 65535,
+    about: 'https port; -1 switches it off (a reverse proxy then ends TLS)',
+  }),
+  HELIOGRAPH_TLS_CERT_FILE: setting({
+    kind: 'text',
+    fallback: '',
+    about: 'PEM certificate chain for the https port',
+  }),
+  HELIOGRAPH_TLS_KEY_FILE: setting({ kind: 'text', fallback: '', about: 'PEM key for the https port' }),
+  HELIOGRAPH_PUBLIC_URL: setting({
+    kind: 'url',
+    about: 'https address under which tenants reach API and media',
+  }),
+  HELIOGRAPH_TRUST_PROXY: setting({
+    kind: 'list',
+    fallback: '',
+    about: 'CIDRs of reverse proxies whose X-Forwarded-* headers count',
+  }),
+  HELIOGRAPH_UPSTREAM_GRAPH_URL: setting({
+    kind: 'url',
+    fallback: 'https://graph.facebook.com',
+    about: 'Graph API of the upstream platform',
+  }),
+  HELIOGRAPH_UPSTREAM_GRAPH_VERSION: setting({
+    kind: 'text',
+    fallback: 'v26.0',
+    about: 'Graph API version',
+  }),
+  HELIOGRAPH_UPSTREAM_APP_SECRETS: setting({
+    kind: 'list',
+    secret: true,
+    about: 'app secrets that sign upstream webhooks; several while one is rotated',
+  }),
+  HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: setting({
+    kind: 'text',
+    secret: true,
+    about: 'token of the upstream verification handshake',
+  }),
+  HELIOGRAPH_UPSTREAM_MEDIA_HOSTS: setting({
+    kind: 'list',
+    fallback: 'fbsbx.com,facebook.com,fbcdn.net',
+    about: 'host names, with their subdomains, that media may be fetched from with the access token',
+  }),
+  HELIOGRAPH_ENCRYPTION_KEYS: setting({
+    kind: 'text',
+    secret: true,
+    about: 'id:base64 of 32 bytes, comma separated; the first encrypts, all decrypt',
+  }),
+  HELIOGRAPH_WEBHOOK_ALLOW_HTTP: setting({
+    kind: 'boolean',
+    fallback: 'false',
+    about: 'accept http:// webhook endpoints (development mode only)',
+  }),
+  HELIOGRAPH_WEBHOOK_ALLOW_CIDRS: setting({
+    kind: 'list',
+    fallback: '',
+    about: 'private address ranges that webhook endpoints may be in',
+  }),
+  HELIOGRAPH_WEBHOOK_TIMEOUT_MS: setting({
+    kind: 'integer',
+    fallback: '15000',
+    minimum: 1000,
+    maximum: 20000,
+    about: 'whole webhook attempt, body included',
+  }),
+  HELIOGRAPH_WEBHOOK_CONNECT_TIMEOUT_MS: setting({
+    kind: 'integer',
+    fallback: '5000',
+    minimum: 100,
+    maximum: 20000,
+    about: 'DNS, TCP and TLS of a webhook attempt',
+  }),
+  HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS: setting({
+    kind: 'list',
+    fallback: '5,30,120,600,1800,7200,21600,43200,86400,86400',
+    about: 'waits between attempts; each is varied by 20 percent',
+  }),
+  HELIOGRAPH_MEDIA_MAX_BYTES: setting({
+    kind: 'integer',
+    fallback: '104857600',
+    minimum: 1024,
+    maximum: 2147483648,
+    about: 'largest inbound media file that is stored',
+  }),
+  HELIOGRAPH_LOG_LEVEL: setting({
+    kind: 'choice',
+    choices: ['debug', 'info', 'warn', 'error'],
+    fallback: 'info',
+    about: 'log level',
+  }),
+} as const satisfies Record<string, Setting>;
+
+export type SettingName = keyof typeof SETTINGS;

@@ -1,0 +1,132 @@
+import type { Transaction } from './database.ts';
+import { execute, query } from './sql.ts';
+
+/** A customer of one WABA, known by a business-scoped user id, a phone (wa_id), or both. */
+export type Contact = {
+  id: string;
+  wabaId: string;
+  userId: string | null;
+  parentUserId: string | null;
+  waId: string | null;
+  profileName: string | null;
+  username: string | null;
+};
+
+const CONTACT = `id, waba_id as "wabaId", user_id as "userId", parent_user_id as "parentUserId", wa_id as "waId",
+  profile_name as "profileName", username`;
+
+/** The contacts of these WABAs that carry one of the ids. */
+export async function findContacts(
+  trx: Transaction,
+  ids: readonly { wabaId: string; userId: string | null; waId: string | null }[],
+): Promise<Contact[]> {
+  const users = ids.filter((id) => id.userId !== null);
+  const phones = ids.filter((id) => id.waId !== null);
+  return await query<Contact>(
+    trx,
+    `select ${CONTACT} from contacts
+      where (waba_id, user_id) in (select * from unnest(?::text[], ?::text[]))
+     union
+     select ${CONTACT} from contacts
+      where (waba_id, wa_id) in (select * from unnest(?::text[], ?::text[]))`,
+    [
+      users.map((id) => id.wabaId),
+      users.map((id) => id.userId),
+      phones.map((id) => id.wabaId),
+      phones.map((id) => id.waId),
+    ],
+  );
+}
+
+/** Draws ids for contacts that are about to be inserted. */
+export async function drawContactIds(trx: Transaction, count: number): Promise<string[]> {
+  const rows = await query<{ id: string }>(
+    trx,
+    `select nextval(pg_get_serial_sequence('contacts', 'id')) as id from generate_series(1, ?::integer)`,
+    [count],
+  );
+  return rows.map((row) => row.id);
+}
+
+/**
+ * Writes contacts, new and changed ones. Ids may move from one contact to another, so all are given up
+ * before any is taken: the unique indexes are checked row by row.
+ */
+export async function saveContacts(trx: Transaction, contacts: readonly Contact[]): Promise<void> {
+  if (contacts.length === 0) return;
+  const ids = contacts.map((contact) => contact.id);
+  await execute(trx, 'update contacts set user_id = null, wa_id = null where id = any (?::bigint[])', [ids]);
+  await execute(
+    trx,
+    `insert into contacts (id, waba_id, user_id, parent_user_id, wa_id, profile_name, username)
+     select * from unnest(?::bigint[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[])
+     on conflict (id) do update set user_id = excluded.user_id, parent_user_id = excluded.parent_user_id,
+       wa_id = excluded.wa_id, profile_name = excluded.profile_name, username = excluded.username,
+       updated_at = now()`,
+    [
+      ids,
+      contacts.map((contact) => contact.wabaId),
+      contacts.map((contact) => contact.userId),
+      contacts.map((contact) => contact.parentUserId),
+      contacts.map((contact) => contact.waId),
+      contacts.map((contact) => contact.profileName),
+      contacts.map((contact) => contact.username),
+    ],
+  );
+}
+
+/** Makes two contacts one: `kept` takes over the conversations of `dropped`, which disappears. */
+export async function mergeContacts(
+  trx: Transaction,
+  wabaId: string,
+  keptId: string,
+  droppedId: string,
+): Promise<void> {
+  const doubles = await query<{ kept: string; dropped: string }>(
+    trx,
+    `select k.id as kept, d.id as dropped from conversations d
+       join conversations k on k.phone_number_id = d.phone_number_id and k.contact_id = ? and k.merged_into is null
+      where d.waba_id = ? and d.contact_id = ? and d.merged_into is null`,
+    [keptId, wabaId, droppedId],
+  );
+  for (const { kept, dropped } of doubles) await mergeConversations(trx, kept, dropped);
+  await execute(trx, 'update conversations set contact_id = ? where contact_id = ?', [keptId, droppedId]);
+  await execute(trx, 'delete from contacts where waba_id = ? and id = ?', [wabaId, droppedId]);
+}
+
+async function mergeConversations(trx: Transaction, kept: string, dropped: string): Promise<void> {
+  await execute(trx, 'update messages set conversation_id = ? where conversation_id = ?', [kept, dropped]);
+  await execute(
+    trx,
+    `update conversations k set last_message_at = greatest(k.last_message_at, d.last_message_at)
+       from conversations d where k.id = ? and d.id = ?`,
+    [kept, dropped],
+  );
+  await execute(
+    trx,
+    'update conversations set merged_into = :kept where id = :dropped or merged_into = :dropped',
+    {
+      kept,
+      dropped,
+    },
+  );
+}
+
+/** Finds or opens the conversation of each (number, contact) pair; the pairs must differ from each other. */
+export async function openConversations(
+  trx: Transaction,
+  pairs: readonly { wabaId: string; phoneNumberId: string; contactId: string }[],
+): Promise<{ id: string; phoneNumberId: string; contactId: string }[]> {
+  return await query<{ id: string; phoneNumberId: string; contactId: string }>(
+    trx,
+    `insert into conversations (waba_id, phone_number_id, contact_id)
+     select * from unnest(?::text[], ?::text[], ?::bigint[])
+     on conflict (phone_number_id, contact_id) where merged_into is null do update set last_message_at = now()
+     returning id, phone_number_id as "phoneNumberId", contact_id as "contactId"`,
+    [
+      pairs.map((pair) => pair.wabaId),
+      pairs.map((pair) => pair.phoneNumberId),
+      pairs.map((pair) => pair.contactId),
+    ],
+  );
+}

@@ -1,0 +1,23 @@
+import type { Transaction } from './database.ts';
+import { execute, query } from './sql.ts';
+
+/** Claims keys (SHA-256 digests, all different); returns those, in hex, that nobody has claimed before. */
+export async function claimDedupKeys(trx: Transaction, keys: readonly Buffer[]): Promise<Set<string>> {
+  const rows = await query<{ key: string }>(
+    trx,
+    `insert into dedup_keys (key) select key from unnest(?::bytea[]) as k (key) order by key
+     on conflict do nothing returning encode(key, 'hex') as key`,
+    [keys],
+  );
+  return new Set(rows.map((row) => row.key));
+}
+
+/** Upstream redelivers for 7 days; a body may also be replayed by an operator from a backup. */
+const DEDUP_DAYS = 60;
+
+/** Forgets keys older than any redelivery. */
+export async function forgetOldDedupKeys(trx: Transaction): Promise<number> {
+  return await execute(trx, `delete from dedup_keys where first_seen_at < now() - ? * interval '1 day'`, [
+    DEDUP_DAYS,
+  ]);
+}

@@ -1,0 +1,31 @@
+/**
+ * SQLSTATE classes that say nothing about the data: connection (08), transaction rollback (40), resources (53),
+ * operator intervention (57), system (58), read-only standby (25006), lock not available (55P03).
+ */
+const TRANSIENT_CLASSES = new Set(['08', '40', '53', '57', '58']);
+const TRANSIENT_STATES = new Set(['25006', '25P03', '25P04', '55P03']);
+const NETWORK_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
+
+/** Whether the same statement may succeed later: the database is away or busy, the data are not at fault. */
+export function isTransientError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : null;
+  if (code === null) return isConnectionMessage(error.message);
+  if (/^[0-9A-Z]{5}$/.test(code))
+    return TRANSIENT_CLASSES.has(code.slice(0, 2)) || TRANSIENT_STATES.has(code);
+  return NETWORK_CODES.has(code);
+}
+
+/** The driver and the pool report some lost connections without a code. */
+function isConnectionMessage(message: string): boolean {
+  return /connection|timeout acquiring|terminated|not queryable|Unable to acquire/i.test(message);
+}

@@ -1,0 +1,100 @@
+import type { Database, Transaction } from './database.ts';
+import { execute, query } from './sql.ts';
+
+/** Keeps raw upstream bodies, in the order given, and wakes the intake. One statement for all that wait. */
+export async function insertBodies(database: Database, bodies: readonly Buffer[]): Promise<void> {
+  await execute(
+    database,
+    `with stored as (
+       insert into inbox (body) select body from unnest(?::bytea[]) with ordinality as b (body, n) order by n
+       returning 1
+     )
+     select pg_notify('heliograph_inbox', '') from (select count(*) from stored) as s`,
+    [bodies],
+  );
+}
+
+export type InboxBody = { day: string; id: string; body: Buffer };
+
+/** The oldest bodies not yet taken in, by id and never by a cursor: a lower id may become visible later. */
+export async function takeNewBodies(
+  trx: Transaction,
+  limits: { bodies: number; bytes: number },
+): Promise<InboxBody[]> {
+  return await query<InboxBody>(
+    trx,
+    `select day, id, body from (
+       select received_day as day, id, body, sum(octet_length(body)) over (order by id) - octet_length(body) as before
+         from (select received_day, id, body from inbox where state = 'new' order by id limit :bodies) as oldest
+     ) as counted where before < :bytes order by id`,
+    limits,
+  );
+}
+
+export type SetAsideNote = { path: string; reason: string };
+
+export type InboxOutcome = {
+  day: string;
+  id: string;
+  state: 'done' | 'set_aside' | 'failed';
+  notes: SetAsideNote[];
+};
+
+/** Marks bodies as taken in (or not), with what was set aside and why. */
+export async function finishBodies(trx: Transaction, outcomes: readonly InboxOutcome[]): Promise<void> {
+  await execute(
+    trx,
+    `update inbox i set state = o.state, notes = o.notes, processed_at = now()
+       from unnest(?::date[], ?::bigint[], ?::text[], ?::jsonb[]) as o (day, id, state, notes)
+      where i.received_day = o.day and i.id = o.id`,
+    [
+      outcomes.map((o) => o.day),
+      outcomes.map((o) => o.id),
+      outcomes.map((o) => o.state),
+      outcomes.map((o) => (o.notes.length === 0 ? null : JSON.stringify(o.notes))),
+    ],
+  );
+}
+
+export type SetAsideCount = { reason: string; field: string; wabaId: string; count: number };
+
+/** Adds to the day's counts of what emitted no event. */
+export async function countSetAside(trx: Transaction, counts: readonly SetAsideCount[]): Promise<void> {
+  if (counts.length === 0) return;
+  await execute(
+    trx,
+    `insert into set_aside_counts (day, reason, field, waba_id, count)
+     select (now() at time zone 'utc')::date, reason, field, waba_id, count
+       from unnest(?::text[], ?::text[], ?::text[], ?::bigint[]) as c (reason, field, waba_id, count)
+     on conflict (day, reason, field, waba_id) do update set count = set_aside_counts.count + excluded.count`,
+    [
+      counts.map((c) => c.reason),
+      counts.map((c) => c.field),
+      counts.map((c) => c.wabaId),
+      counts.map((c) => c.count),
+    ],
+  );
+}
+
+/** Puts every body that was set aside or failed back before the intake; returns how many. */
+export async function retryInbox(
+  database: Database,
+  states: readonly ('set_aside' | 'failed')[],
+): Promise<number> {
+  const changed = await execute(
+    database,
+    `update inbox set state = 'new', notes = null, processed_at = null where state = any (?::text[])`,
+    [states],
+  );
+  await execute(database, `select pg_notify('heliograph_inbox', '')`);
+  return changed;
+}
+
+/** How many bodies wait, were set aside, or failed. */
+export async function countInbox(database: Database): Promise<Record<string, number>> {
+  const rows = await query<{ state: string; count: string }>(
+    database,
+    `select state, count(*) from inbox where state <> 'done' group by state`,
+  );
+  return Object.fromEntries(rows.map((row) => [row.state, Number(row.count)]));
+}

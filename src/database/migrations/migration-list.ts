@@ -1,0 +1,24 @@
+import type { Knex } from 'knex';
+import * as accounts from './0001-accounts.ts';
+import * as inbox from './0002-inbox.ts';
+import * as conversations from './0003-conversations.ts';
+import * as deliveries from './0004-deliveries.ts';
+
+/** All migrations in order. Append only: what has been released is never edited (docs/decisions/0003). */
+const MIGRATIONS: Record<string, Knex.Migration> = {
+  '0001-accounts': accounts,
+  '0002-inbox': inbox,
+  '0003-conversations': conversations,
+  '0004-deliveries': deliveries,
+};
+
+/** Explicit list instead of a directory scan: a bundled or type-stripped file name never changes a migration's name. */
+export const migrationSource: Knex.MigrationSource<string> = {
+  getMigrations: async () => Object.keys(MIGRATIONS),
+  getMigrationName: (name) => name,
+  getMigration: async (name) => {
+    const migration = MIGRATIONS[name];
+    if (migration === undefined) throw new Error(`unknown migration ${name}`);
+    return migration;
+  },
+};

@@ -1,0 +1,62 @@
+import type { Database, Transaction } from './database.ts';
+import { execute, query } from './sql.ts';
+
+/** A workflow that must run to its end: the row stands until the workflow's last activity deletes it. */
+export type WorkflowTask = {
+  workflowId: string;
+  workflowType: 'storeInboundMedia' | 'enrichOrder';
+  wabaId: string;
+  /** Ids only: what the workflow works on is in the database. */
+  argument: Record<string, string>;
+};
+
+/** Adds tasks and wakes the starter when the transaction commits. */
+export async function insertWorkflowTasks(trx: Transaction, tasks: readonly WorkflowTask[]): Promise<void> {
+  if (tasks.length === 0) return;
+  await execute(
+    trx,
+    `insert into workflow_tasks (workflow_id, workflow_type, waba_id, argument)
+     select * from unnest(?::text[], ?::text[], ?::text[], ?::jsonb[]) on conflict do nothing`,
+    [
+      tasks.map((task) => task.workflowId),
+      tasks.map((task) => task.workflowType),
+      tasks.map((task) => task.wabaId),
+      tasks.map((task) => JSON.stringify(task.argument)),
+    ],
+  );
+  await execute(trx, `select pg_notify('heliograph_workflow_tasks', '')`);
+}
+
+const RESTART_AFTER_MS = 60_000;
+
+/**
+ * Takes tasks whose time has come. Each comes up again after a growing wait (1 to 64 minutes) as long as its row
+ * stands; starting a workflow that already runs changes nothing, so a lost start costs only that wait.
+ */
+export async function takeDueTasks(database: Database, limit: number): Promise<WorkflowTask[]> {
+  return await query<WorkflowTask>(
+    database,
+    `update workflow_tasks
+        set starts = starts + 1,
+            next_start_at = now() + ? * power(2, least(starts, 6)) * interval '1 millisecond'
+      where workflow_id in (select workflow_id from workflow_tasks where next_start_at <= now()
+                             order by next_start_at limit ? for update skip locked)
+     returning workflow_id as "workflowId", workflow_type as "workflowType", waba_id as "wabaId", argument`,
+    [RESTART_AFTER_MS, limit],
+  );
+}
+
+/** Makes tasks due again at once, because their workflow could not be started. */
+export async function returnTasks(database: Database, workflowIds: readonly string[]): Promise<void> {
+  await execute(
+    database,
+    `update workflow_tasks set starts = greatest(starts - 1, 0), next_start_at = now()
+      where workflow_id = any (?::text[])`,
+    [workflowIds],
+  );
+}
+
+/** Ends a task, in the transaction that holds the workflow's result. */
+export async function finishTask(trx: Transaction, workflowId: string): Promise<void> {
+  await execute(trx, 'delete from workflow_tasks where workflow_id = ?', [workflowId]);
+}

@@ -1,0 +1,99 @@
+import { createHmac, randomBytes } from 'node:crypto';
+
+/** Form of the signature that an endpoint asked for; `standard` is the default. */
+export type SignatureProfile = 'standard' | 'github' | 'stripe';
+
+/** What is signed. `secrets` are whole `whsec_…` texts, newest first; during a rotation there are several. */
+export type SignatureInput = {
+  secrets: readonly string[];
+  id: string;
+  timestampSeconds: number;
+  body: Uint8Array;
+};
+
+/** A secret, id or time that cannot be signed with. The message never holds the secret. */
+export class UnusableSignatureInputError extends Error {
+  constructor(problem: string) {
+    super(problem);
+    this.name = 'UnusableSignatureInputError';
+  }
+}
+
+const SECRET_PREFIX = 'whsec_';
+const SECRET_BYTES = 32;
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** A new endpoint secret: `whsec_` and the base64 of 32 random bytes. */
+export function newWebhookSecret(): string {
+  return `${SECRET_PREFIX}${randomBytes(SECRET_BYTES).toString('base64')}`;
+}
+
+/** Whether `text` is a usable secret: `whsec_` and the base64 of 24 to 64 bytes, the range of Standard Webhooks. */
+export function isWebhookSecret(text: unknown): text is string {
+  return typeof text === 'string' && secretBytes(text) !== null;
+}
+
+/**
+ * Signs as Standard Webhooks 1.0 does: one `v1,<base64 HMAC-SHA256 of id.timestamp.body>` per secret, separated by
+ * spaces, in the order of the secrets. Throws UnusableSignatureInputError.
+ */
+export function signStandard({ secrets, id, timestampSeconds, body }: SignatureInput): string {
+  if (id === '' || id.includes('.')) throw new UnusableSignatureInputError('The id is empty or holds a dot.');
+  const head = `${id}.${checkedTimestamp(timestampSeconds)}.`;
+  return checkedSecrets(secrets)
+    .map(({ bytes }) => `v1,${createHmac('sha256', bytes).update(head).update(body).digest('base64')}`)
+    .join(' ');
+}
+
+/**
+ * Signs in the form of an endpoint's profile. `github` is `sha256=<hex>` over the body by the newest secret, because
+ * its receivers read one signature only; `stripe` is `t=<seconds>,v1=<hex>` over `t.body`, one `v1` per secret.
+ * Both use the whole text of the secret as the key, as their verifiers do. Throws UnusableSignatureInputError.
+ */
+export function signWith(profile: SignatureProfile, input: SignatureInput): string {
+  switch (profile) {
+    case 'standard':
+      return signStandard(input);
+    case 'github': {
+      const [newest] = checkedSecrets(input.secrets);
+      return `sha256=${hexHmac(newest.text, input.body)}`;
+    }
+    case 'stripe': {
+      const timestamp = checkedTimestamp(input.timestampSeconds);
+      const parts = checkedSecrets(input.secrets).map(
+        ({ text }) => `v1=${hexHmac(text, `${timestamp}.`, input.body)}`,
+      );
+      return [`t=${timestamp}`, ...parts].join(',');
+    }
+  }
+}
+
+function hexHmac(key: string, ...parts: (string | Uint8Array)[]): string {
+  const hmac = createHmac('sha256', key);
+  for (const part of parts) hmac.update(part);
+  return hmac.digest('hex');
+}
+
+type Secret = { text: string; bytes: Buffer };
+
+function checkedSecrets(secrets: readonly string[]): [Secret, ...Secret[]] {
+  const [first, ...others] = secrets.map((text) => {
+    const bytes = secretBytes(text);
+    if (bytes === null) throw new UnusableSignatureInputError('A webhook secret has the wrong form.');
+    return { text, bytes };
+  });
+  if (first === undefined) throw new UnusableSignatureInputError('There is no webhook secret to sign with.');
+  return [first, ...others];
+}
+
+function secretBytes(text: string): Buffer | null {
+  const encoded = text.slice(SECRET_PREFIX.length);
+  if (!text.startsWith(SECRET_PREFIX) || encoded.length > 88 || !BASE64.test(encoded)) return null;
+  const bytes = Buffer.from(encoded, 'base64');
+  return bytes.length >= 24 && bytes.length <= 64 ? bytes : null;
+}
+
+function checkedTimestamp(timestampSeconds: number): number {
+  if (Number.isSafeInteger(timestampSeconds) && timestampSeconds >= 0) return timestampSeconds;
+  throw new UnusableSignatureInputError('The timestamp is not a whole number of seconds.');
+}

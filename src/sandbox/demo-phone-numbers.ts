@@ -1,0 +1,59 @@
+/** One business phone number as the stand-in platform knows it. */
+export type PhoneNumber = {
+  wabaId: string;
+  phoneNumberId: string;
+  /** As people write it; webhook metadata carries its digits only. */
+  displayPhoneNumber: string;
+  verifiedName: string;
+  qualityRating?: string;
+  codeVerificationStatus?: string;
+};
+
+/** The numbers of the demo tenants; the ids follow the conventions of the upstream fixtures. */
+export const DEMO_PHONE_NUMBERS: readonly PhoneNumber[] = [
+  {
+    wabaId: '900000000000101',
+    phoneNumberId: '800000000000111',
+    displayPhoneNumber: '+1 202-555-0100',
+    verifiedName: 'Fixture Store',
+  },
+  {
+    wabaId: '900000000000101',
+    phoneNumberId: '800000000000112',
+    displayPhoneNumber: '+1 202-555-0101',
+    verifiedName: 'Fixture Store 2',
+    qualityRating: 'UNKNOWN',
+    codeVerificationStatus: 'NOT_VERIFIED',
+  },
+  {
+    wabaId: '900000000000202',
+    phoneNumberId: '800000000000221',
+    displayPhoneNumber: '+91 00000 00221',
+    verifiedName: 'Fixture Store India',
+  },
+];
+
+/** The number that ordinary demo messages are sent to. */
+export const DEMO_PHONE_NUMBER_ID = '800000000000111';
+
+/** The number that demo payments and orders (in INR) are sent to. */
+export const DEMO_INDIA_PHONE_NUMBER_ID = '800000000000221';
+
+/** The numbers known to one server, which tests may add to. */
+export type PhoneDirectory = {
+  add: (phone: PhoneNumber) => void;
+  find: (phoneNumberId: string) => PhoneNumber | undefined;
+  ofWaba: (wabaId: string) => PhoneNumber[];
+};
+
+/** Creates a directory that starts with the demo numbers. */
+export function createPhoneDirectory(): PhoneDirectory {
+  const byId = new Map(DEMO_PHONE_NUMBERS.map((phone) => [phone.phoneNumberId, phone]));
+  return {
+    add: (phone) => {
+      byId.set(phone.phoneNumberId, phone);
+    },
+    find: (phoneNumberId) => byId.get(phoneNumberId),
+    ofWaba: (wabaId) => [...byId.values()].filter((phone) => phone.wabaId === wabaId),
+  };
+}

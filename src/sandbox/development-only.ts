@@ -1,0 +1,33 @@
+/** Thrown when a development tool is asked to run where it must not. */
+export class SandboxRefusedError extends Error {
+  override name = 'SandboxRefusedError';
+}
+
+const LOOPBACK_HOSTS = new Set(['127.0.0.1', '::1', 'localhost', '[::1]']);
+
+/**
+ * Refuses to go on in production mode: the sandbox accepts any caller as the upstream platform.
+ * @throws SandboxRefusedError when HELIOGRAPH_MODE is production.
+ */
+export function requireDevelopment(): void {
+  if ((process.env.HELIOGRAPH_MODE ?? '').trim().toLowerCase() === 'production') {
+    throw new SandboxRefusedError(
+      'The sandbox is a development tool and does not run with HELIOGRAPH_MODE=production.',
+    );
+  }
+}
+
+/** True for the names and addresses of this machine only. */
+export function isLoopbackHost(host: string): boolean {
+  return LOOPBACK_HOSTS.has(host.toLowerCase());
+}
+
+/**
+ * Refuses to listen where other machines could reach the control API, which asks for no password.
+ * @throws SandboxRefusedError for any host but loopback.
+ */
+export function requireLoopback(host: string): void {
+  if (!isLoopbackHost(host)) {
+    throw new SandboxRefusedError(`The sandbox listens on loopback only, not on ${host}.`);
+  }
+}

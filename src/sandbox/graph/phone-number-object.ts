@@ -1,0 +1,23 @@
+import type { PhoneNumber } from '../demo-phone-numbers.ts';
+
+/** A phone number as the Graph API shows it. */
+export function phoneNumberObject(phone: PhoneNumber): Record<string, unknown> {
+  return {
+    verified_name: phone.verifiedName,
+    display_phone_number: phone.displayPhoneNumber,
+    id: phone.phoneNumberId,
+    quality_rating: phone.qualityRating ?? 'GREEN',
+    code_verification_status: phone.codeVerificationStatus ?? 'VERIFIED',
+    platform_type: 'CLOUD_API',
+    throughput: { level: 'STANDARD' },
+  };
+}
+
+/** Keeps the asked-for members of an object and its id; all of them when nothing was asked for. */
+export function pickFields(object: Record<string, unknown>, fields?: string): Record<string, unknown> {
+  if (fields === undefined || fields === '') {
+    return object;
+  }
+  const asked = new Set(['id', ...fields.split(',').map((field) => field.trim())]);
+  return Object.fromEntries(Object.entries(object).filter(([name]) => asked.has(name)));
+}

@@ -1,0 +1,72 @@
+/** One webhook as it arrived. */
+export type ReceivedWebhook = {
+  /** Counts from 1 in order of arrival. */
+  n: number;
+  /** The last part of /webhook/:name; empty for /webhook. */
+  name: string;
+  receivedAt: string;
+  webhookId: string;
+  headers: Record<string, string>;
+  /** The body as text; `bodyBase64` has the exact bytes. */
+  body: string;
+  bodyBase64: string;
+  verified: boolean;
+  /** True when a webhook of this id was answered 2xx before. */
+  duplicate: boolean;
+  /** The answered HTTP status; null when no answer was given (yet). */
+  status: number | null;
+};
+
+const MAX_KEPT = 20_000;
+const MAX_IDS = 200_000;
+
+/** What one receiver has seen. */
+export type ReceivedWebhooks = {
+  add: (webhook: Omit<ReceivedWebhook, 'n' | 'duplicate'>) => ReceivedWebhook;
+  /** Notes the answer; a 2xx makes later webhooks of this id duplicates. */
+  answered: (webhook: ReceivedWebhook, status: number) => void;
+  /** Those with a number above n. */
+  since: (n: number) => ReceivedWebhook[];
+  lastNumber: () => number;
+  clear: () => number;
+};
+
+/** Creates an empty list that keeps the newest 20,000. */
+export function createReceivedWebhooks(): ReceivedWebhooks {
+  let kept: ReceivedWebhook[] = [];
+  const acceptedIds = new Set<string>();
+  let lastNumber = 0;
+
+  const remember = (id: string) => {
+    acceptedIds.add(id);
+    const [oldest] = acceptedIds;
+    if (acceptedIds.size > MAX_IDS && oldest !== undefined) {
+      acceptedIds.delete(oldest);
+    }
+  };
+
+  return {
+    add: (webhook) => {
+      lastNumber += 1;
+      const duplicate = webhook.verified && acceptedIds.has(`${webhook.name}/${webhook.webhookId}`);
+      const received = { n: lastNumber, ...webhook, duplicate };
+      kept.push(received);
+      // Cut in large steps, because every cut copies the list.
+      kept = kept.length > MAX_KEPT + 1000 ? kept.slice(-MAX_KEPT) : kept;
+      return received;
+    },
+    answered: (webhook, status) => {
+      webhook.status = status;
+      if (status >= 200 && status < 300) {
+        remember(`${webhook.name}/${webhook.webhookId}`);
+      }
+    },
+    since: (n) => kept.filter((webhook) => webhook.n > n),
+    lastNumber: () => lastNumber,
+    clear: () => {
+      const count = kept.length;
+      kept = [];
+      return count;
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import type { FastifyInstance } from 'fastify';
+import { rejectForeignPages } from '../loopback-requests.ts';
+import { type Behaviour, behaviourSchema } from './behaviour.ts';
+import type { ReceiverContext } from './webhook-routes.ts';
+
+const secretsSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['secrets'],
+  properties: { secrets: { type: 'array', items: { type: 'string', minLength: 1 } } },
+} as const;
+
+const sinceSchema = {
+  type: 'object',
+  properties: { since: { type: 'string', pattern: '^\\d{1,15}$' } },
+} as const;
+
+/** /received and /control: how tests look into the sample tenant and steer it. */
+export async function receiverControl(app: FastifyInstance, context: ReceiverContext): Promise<void> {
+  rejectForeignPages(app);
+  app.get<{ Querystring: { since?: string } }>(
+    '/received',
+    { schema: { querystring: sinceSchema } },
+    async (request) => ({
+      data: context.received.since(Number(request.query.since ?? 0)),
+      last: context.received.lastNumber(),
+    }),
+  );
+  app.delete('/received', async () => ({ cleared: context.received.clear() }));
+  app.post<{ Body: Behaviour }>(
+    '/control/behaviour',
+    { schema: { body: behaviourSchema } },
+    async (request) => {
+      context.behaviours.set(request.body);
+      return { behaviours: context.behaviours.list() };
+    },
+  );
+  app.get('/control/behaviour', async () => ({ behaviours: context.behaviours.list() }));
+  app.post<{ Body: { secrets: string[] } }>(
+    '/control/secrets',
+    { schema: { body: secretsSchema } },
+    async (request) => {
+      context.secrets.add(request.body.secrets);
+      return { added: request.body.secrets.length };
+    },
+  );
+}

@@ -1,0 +1,22 @@
+import type { PhoneDirectory } from './demo-phone-numbers.ts';
+import type { FaultRegister } from './fault-register.ts';
+import type { MediaStore } from './media-store.ts';
+import type { MediaUrls } from './media-url.ts';
+import type { RequestLog } from './request-log.ts';
+import type { StatusLadder } from './status-ladder.ts';
+import type { WebhookSender } from './webhook-sender.ts';
+
+/** What the routes of one stand-in platform share. */
+export type UpstreamContext = {
+  /** The only token that is accepted; without it any token is. */
+  accessToken?: string;
+  phones: PhoneDirectory;
+  faults: FaultRegister;
+  requests: RequestLog;
+  media: MediaStore;
+  mediaUrls: MediaUrls;
+  sender: WebhookSender;
+  ladder: StatusLadder;
+  /** Aborted when the server stops. */
+  signal: AbortSignal;
+};

@@ -1,0 +1,113 @@
+import { Client, type Dispatcher, Pool } from 'undici';
+import { type ConnectRules, makeGuardedConnector, type TlsSessionSlot } from './guarded-connector.ts';
+import { type ConnectionPhases, newConnectionPhases } from './phase-timings.ts';
+
+export const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
+
+export type PoolRules = ConnectRules & {
+  maxOrigins: number;
+  connectionsPerOrigin: number;
+  /** A pool that was not used for this long is closed. */
+  originIdleMs: number;
+  /** A connection takes no new request after this, so that a changed DNS answer is noticed on a busy endpoint too. */
+  connectionMaxAgeMs: number;
+};
+
+/** Tells a request which connection it was given; called again when it moves to another one. */
+export type ConnectionAware = Dispatcher.DispatchHandler & {
+  onConnectionAssigned(connection: { phases: ConnectionPhases }): void;
+};
+
+export type OriginPools = {
+  /** Queues a request on the pool of its origin and counts it until `release` is called. */
+  acquire(origin: string): {
+    dispatch(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void;
+    release(): void;
+  };
+  /** Pools that are held, for tests and metrics. */
+  size(): number;
+  /** Waits for requests in flight, then closes every connection. */
+  close(): Promise<void>;
+};
+
+type OriginPool = { pool: Pool; inFlight: number; lastUsedMs: number };
+
+/**
+ * One keep-alive pool per origin, least recently used first out. Pools with requests in flight are never evicted, so
+ * their number can pass `maxOrigins` for as long as that many origins are busy at once.
+ */
+export function makeOriginPools(rules: PoolRules): OriginPools {
+  // A Map keeps insertion order: re-inserting on use makes it an LRU list.
+  const pools = new Map<string, OriginPool>();
+  return {
+    acquire(origin) {
+      const entry = pools.get(origin) ?? { pool: makePool(origin, rules), inFlight: 0, lastUsedMs: 0 };
+      pools.delete(origin);
+      pools.set(origin, entry);
+      entry.inFlight += 1;
+      entry.lastUsedMs = performance.now();
+      evict(pools, rules);
+      return {
+        dispatch: (options, handler) => entry.pool.dispatch(options, handler),
+        release: () => {
+          entry.inFlight -= 1;
+        },
+      };
+    },
+    size: () => pools.size,
+    async close() {
+      const closing = [...pools.values()].map(({ pool }) => pool.close());
+      pools.clear();
+      await Promise.all(closing);
+    },
+  };
+}
+
+function evict(pools: Map<string, OriginPool>, rules: PoolRules): void {
+  const idleSinceMs = performance.now() - rules.originIdleMs;
+  for (const [origin, { pool, inFlight, lastUsedMs }] of pools) {
+    if (pools.size <= rules.maxOrigins && lastUsedMs > idleSinceMs) return;
+    if (inFlight > 0) continue;
+    pools.delete(origin);
+    void pool.close();
+  }
+}
+
+function makePool(origin: string, rules: PoolRules): Pool {
+  const tlsSession: TlsSessionSlot = { session: undefined };
+  return new Pool(origin, {
+    connections: rules.connectionsPerOrigin,
+    clientTtl: rules.connectionMaxAgeMs,
+    pipelining: 1,
+    allowH2: false,
+    maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
+    // The sender has one deadline over everything; undici's timers would restart with every byte.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    // Shorter than what receivers commonly keep, so that it is us who close an idle connection.
+    keepAliveTimeout: 4_000,
+    keepAliveTimeoutThreshold: 1_000,
+    keepAliveMaxTimeout: 30_000,
+    factory: (url, options) => makeClient(url, options, rules, tlsSession),
+  });
+}
+
+/** A client is one connection at a time; it tells each request which one, which undici itself does not. */
+function makeClient(url: URL, options: object, rules: PoolRules, tlsSession: TlsSessionSlot): Client {
+  const connection = { phases: newConnectionPhases() };
+  const connect = makeGuardedConnector(rules, tlsSession, () => {
+    connection.phases = newConnectionPhases();
+    return connection.phases;
+  });
+  const client = new Client(url, { ...options, connect });
+  const dispatch = client.dispatch.bind(client);
+  client.dispatch = (dispatchOptions, handler) => {
+    if (isConnectionAware(handler)) handler.onConnectionAssigned(connection);
+    return dispatch(dispatchOptions, handler);
+  };
+  return client;
+}
+
+function isConnectionAware(handler: Dispatcher.DispatchHandler): handler is ConnectionAware {
+  return 'onConnectionAssigned' in handler;
+}

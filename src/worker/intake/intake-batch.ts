@@ -1,0 +1,147 @@
+import type { Database, Transaction } from '../../database/database.ts';
+import { isTransientError } from '../../database/error-class.ts';
+import {
+  countSetAside,
+  finishBodies,
+  type InboxBody,
+  type InboxOutcome,
+  type SetAsideCount,
+  takeNewBodies,
+} from '../../database/inbox.ts';
+import { tryIntakeLock } from '../../database/locks.ts';
+import { type SetAside, splitUpstreamBody, type UpstreamItem } from '../../domain/upstream-items.ts';
+import type { Logger } from '../logger.ts';
+import { commitItems } from './commit-items.ts';
+
+/** Bodies and bytes per transaction: enough to share its cost, little enough to hold in memory. */
+const BATCH = { bodies: 500, bytes: 16 * 1024 * 1024 };
+
+type ReadBody = { body: InboxBody; items: UpstreamItem[]; setAside: SetAside[]; unreadable: string | null };
+
+/**
+ * Takes in the oldest bodies, all in one transaction; returns how many were taken.
+ * When the transaction fails for a reason that lies in the data, it is redone item group by item group until the
+ * items that cannot be stored are found; they are set aside with the reason and everything else goes on.
+ */
+export async function takeInBatch(database: Database, logger: Logger): Promise<number> {
+  try {
+    return await database.transaction(async (trx) => {
+      if (!(await tryIntakeLock(trx))) return 0;
+      const bodies = (await takeNewBodies(trx, BATCH)).map(readBody);
+      if (bodies.length === 0) return 0;
+      const items = bodies.flatMap((body) => body.items);
+      const unknown = items.length === 0 ? [] : await commitItems(trx, items);
+      await finish(trx, bodies, reasonsFor(unknown, 'unknown_phone_number'));
+      return bodies.length;
+    });
+  } catch (error) {
+    if (isTransientError(error)) throw error;
+    logger.warn({ err: error }, 'an upstream body cannot be stored as it is: looking for the item');
+    return await takeInPieces(database, logger);
+  }
+}
+
+/** The same work with one savepoint per group of items, halving a group that fails. */
+async function takeInPieces(database: Database, logger: Logger): Promise<number> {
+  return await database.transaction(async (trx) => {
+    if (!(await tryIntakeLock(trx))) return 0;
+    const bodies = (await takeNewBodies(trx, BATCH)).map(readBody);
+    const reasons = new Map<UpstreamItem, string>();
+    await commitOrHalve(
+      trx,
+      bodies.flatMap((body) => body.items),
+      reasons,
+      logger,
+    );
+    await finish(trx, bodies, reasons);
+    return bodies.length;
+  });
+}
+
+async function commitOrHalve(
+  trx: Transaction,
+  items: readonly UpstreamItem[],
+  reasons: Map<UpstreamItem, string>,
+  logger: Logger,
+): Promise<void> {
+  if (items.length === 0) return;
+  try {
+    const unknown = await trx.transaction((savepoint) => commitItems(savepoint, items));
+    for (const item of unknown) reasons.set(item, 'unknown_phone_number');
+  } catch (error) {
+    if (isTransientError(error)) throw error;
+    const [only] = items;
+    if (items.length === 1 && only !== undefined) {
+      logger.error({ err: error, path: only.path }, 'an upstream item cannot be stored; its body is kept');
+      reasons.set(only, 'failed');
+      return;
+    }
+    const half = items.length >> 1;
+    await commitOrHalve(trx, items.slice(0, half), reasons, logger);
+    await commitOrHalve(trx, items.slice(half), reasons, logger);
+  }
+}
+
+function readBody(body: InboxBody): ReadBody {
+  try {
+    return { body, ...splitUpstreamBody(body.body), unreadable: null };
+  } catch (error) {
+    return {
+      body,
+      items: [],
+      setAside: [],
+      unreadable: error instanceof Error ? error.message : 'unreadable body',
+    };
+  }
+}
+
+function reasonsFor(items: readonly UpstreamItem[], reason: string): Map<UpstreamItem, string> {
+  return new Map(items.map((item) => [item, reason]));
+}
+
+async function finish(
+  trx: Transaction,
+  bodies: readonly ReadBody[],
+  reasons: ReadonlyMap<UpstreamItem, string>,
+): Promise<void> {
+  await finishBodies(
+    trx,
+    bodies.map((body) => outcomeOf(body, reasons)),
+  );
+  await countSetAside(trx, countsOf(bodies, reasons));
+}
+
+function outcomeOf(read: ReadBody, reasons: ReadonlyMap<UpstreamItem, string>): InboxOutcome {
+  const { day, id } = read.body;
+  if (read.unreadable !== null) {
+    return { day, id, state: 'failed', notes: [{ path: '', reason: read.unreadable }] };
+  }
+  const ofItems = read.items.flatMap((item) => {
+    const reason = reasons.get(item);
+    return reason === undefined ? [] : [{ path: item.path, reason }];
+  });
+  const notes = [...read.setAside.map(({ path, reason }) => ({ path, reason })), ...ofItems];
+  const failed = ofItems.some(({ reason }) => reason === 'failed');
+  return { day, id, state: failed ? 'failed' : notes.length > 0 ? 'set_aside' : 'done', notes };
+}
+
+/** Beyond the known reasons, upstream chooses the words: a bounded number of them may become rows. */
+function countsOf(bodies: readonly ReadBody[], reasons: ReadonlyMap<UpstreamItem, string>): SetAsideCount[] {
+  const counts = new Map<string, SetAsideCount>();
+  const add = (reason: string, field: string, wabaId: string) => {
+    const key = JSON.stringify([reason, field, wabaId]);
+    const known = counts.get(key);
+    if (known) known.count += 1;
+    else counts.set(key, { reason, field, wabaId, count: 1 });
+  };
+  for (const body of bodies) {
+    if (body.unreadable !== null) add('unreadable_body', '', '');
+    for (const { reason, field, wabaId } of body.setAside)
+      add(reason, (field ?? '').slice(0, 100), wabaId ?? '');
+    for (const item of body.items) {
+      const reason = reasons.get(item);
+      if (reason !== undefined) add(reason, 'messages', item.wabaId);
+    }
+  }
+  return [...counts.values()];
+}

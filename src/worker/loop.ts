@@ -1,0 +1,73 @@
+import type { Logger } from './logger.ts';
+
+export type Loop = {
+  /** Runs the next turn now; a wake-up during a turn leads to one more. */
+  wake(): void;
+  /** Ends the loop after the turn under way. */
+  stop(): Promise<void>;
+};
+
+const FIRST_BACK_OFF_MS = 250;
+const LONGEST_BACK_OFF_MS = 5_000;
+
+/**
+ * Runs `turn` until it says that there is nothing left, then waits for `wake` or `pollMs`.
+ * A failing turn (database or Temporal away) is retried after a growing wait; nothing spins.
+ */
+export function startLoop(options: {
+  name: string;
+  pollMs: number;
+  logger: Logger;
+  turn: () => Promise<boolean>;
+}): Loop {
+  let stopping = false;
+  let woken = false;
+  let interrupt: (() => void) | null = null;
+  let backOffMs = 0;
+
+  const pause = (ms: number) =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      interrupt = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+
+  const runTurn = async (): Promise<boolean> => {
+    try {
+      const more = await options.turn();
+      if (backOffMs > 0) options.logger.info({ loop: options.name }, 'working again');
+      backOffMs = 0;
+      return more;
+    } catch (error) {
+      if (backOffMs === 0)
+        options.logger.warn({ loop: options.name, err: error }, 'waiting and trying again');
+      backOffMs = Math.min(LONGEST_BACK_OFF_MS, Math.max(FIRST_BACK_OFF_MS, backOffMs * 2));
+      return false;
+    }
+  };
+
+  const run = async () => {
+    while (!stopping) {
+      woken = false;
+      const more = await runTurn();
+      if (stopping || (backOffMs === 0 && (more || woken))) continue;
+      await pause(backOffMs > 0 ? backOffMs : options.pollMs);
+      interrupt = null;
+    }
+  };
+  const running = run();
+
+  return {
+    wake: () => {
+      woken = true;
+      if (backOffMs === 0) interrupt?.();
+    },
+    stop: async () => {
+      stopping = true;
+      interrupt?.();
+      await running;
+    },
+  };
+}
