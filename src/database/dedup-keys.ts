@@ -1,4 +1,4 @@
-import type { Transaction } from './database.ts';
+import type { Database, Transaction } from './database.ts';
 import { execute, query } from './sql.ts';
 
 /** Claims keys (SHA-256 digests, all different); returns those, in hex, that nobody has claimed before. */
@@ -16,8 +16,10 @@ export async function claimDedupKeys(trx: Transaction, keys: readonly Buffer[]):
 const DEDUP_DAYS = 60;
 
 /** Forgets keys older than any redelivery. */
-export async function forgetOldDedupKeys(trx: Transaction): Promise<number> {
-  return await execute(trx, `delete from dedup_keys where first_seen_at < now() - ? * interval '1 day'`, [
-    DEDUP_DAYS,
-  ]);
+export async function forgetOldDedupKeys(database: Database): Promise<number> {
+  return await execute(
+    database,
+    `delete from dedup_keys where first_seen_at < now() - ? * interval '1 day'`,
+    [DEDUP_DAYS],
+  );
 }

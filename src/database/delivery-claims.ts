@@ -98,6 +98,42 @@ type QueueRow = {
   endpoint_id: string;
 };
 
+/** What operators read of a delivery in the Temporal UI. */
+export type DeliveryLabel = {
+  deliveryId: string;
+  deliveryDay: string;
+  endpointId: string;
+  endpointUrl: string;
+  wabaId: string;
+  tenantId: string;
+  eventType: string;
+  eventId: string;
+};
+
+/** Looks up the labels of deliveries; those whose event or endpoint is gone are absent. */
+export async function labelDeliveries(
+  database: Database,
+  deliveries: readonly HandedOver[],
+): Promise<DeliveryLabel[]> {
+  return await query<DeliveryLabel>(
+    database,
+    `select d.delivery_id as "deliveryId", d.delivery_day as "deliveryDay", e.id as "endpointId",
+            e.url as "endpointUrl", ev.waba_id as "wabaId", ev.tenant_id as "tenantId",
+            ev.event_type as "eventType", ev.event_id as "eventId"
+       from unnest(?::uuid[], ?::date[], ?::date[], ?::uuid[], ?::bigint[])
+              as d (delivery_id, delivery_day, event_day, event_uuid, endpoint_id)
+       join events ev on ev.day = d.event_day and ev.id = d.event_uuid
+       join webhook_endpoints e on e.id = d.endpoint_id`,
+    [
+      deliveries.map((d) => d.deliveryId),
+      deliveries.map((d) => d.deliveryDay),
+      deliveries.map((d) => d.eventDay),
+      deliveries.map((d) => d.eventUuid),
+      deliveries.map((d) => d.endpointId),
+    ],
+  );
+}
+
 function toHandedOver(row: QueueRow): HandedOver {
   return {
     deliveryId: row.delivery_id,
@@ -169,17 +205,25 @@ export async function scheduleRetry(
         set state = 'retrying', token = null, lease_until = null, attempts = :attempts,
             next_attempt_at = clock_timestamp() + :delayMs * interval '1 millisecond'
       where delivery_id = :deliveryId and token = :token and state = 'claimed'`,
-    claim,
+    { deliveryId: claim.deliveryId, token: claim.token, attempts: claim.attempts, delayMs: claim.delayMs },
   );
   return changed === 1;
 }
 
-/** Gives a claimed delivery back unattempted; it waits in the queue until its endpoint takes deliveries again. */
-export async function releaseClaim(database: Database, deliveryId: string, token: string): Promise<void> {
-  await execute(
+/**
+ * Gives a claimed delivery back to the queue, where it waits until its endpoint takes deliveries (again).
+ * Returns false when the claim is no longer ours.
+ */
+export async function returnClaimed(
+  database: Database,
+  claim: { deliveryId: string; token: string; attempts: number },
+): Promise<boolean> {
+  const changed = await execute(
     database,
-    `update delivery_queue set state = 'due', token = null, lease_until = null, next_attempt_at = null
-      where delivery_id = ? and token = ? and state = 'claimed'`,
-    [deliveryId, token],
+    `update delivery_queue
+        set state = 'due', token = null, lease_until = null, next_attempt_at = null, attempts = :attempts
+      where delivery_id = :deliveryId and token = :token and state = 'claimed'`,
+    { deliveryId: claim.deliveryId, token: claim.token, attempts: claim.attempts },
   );
+  return changed === 1;
 }

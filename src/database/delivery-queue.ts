@@ -111,19 +111,25 @@ export async function removeClaimed(trx: Transaction, deliveryId: string, token:
   return true;
 }
 
-/** Takes a head out that nobody is attempting (given up by an operator); returns false when there is none such. */
-export async function removeUnclaimed(trx: Transaction, deliveryId: string): Promise<boolean> {
-  const [head] = await query<{ endpoint_id: string; lane: string }>(
+/**
+ * Takes a head out of the queue that nobody is attempting and promotes the next of its lane.
+ * `claimed`: an attempt holds it at present; `absent`: it is settled.
+ */
+export async function removeUnclaimed(
+  trx: Transaction,
+  deliveryId: string,
+): Promise<{ kind: 'removed'; attempts: number } | { kind: 'claimed' } | { kind: 'absent' }> {
+  const [row] = await query<{ endpoint_id: string; lane: string; attempts: number; claimed: boolean }>(
     trx,
-    `delete from delivery_queue
-      where delivery_id = ?
-        and (state in ('due', 'retrying') or (state = 'claimed' and lease_until < clock_timestamp()))
-     returning endpoint_id, lane`,
+    `select endpoint_id, lane, attempts, state = 'claimed' and lease_until > clock_timestamp() as claimed
+       from delivery_queue where delivery_id = ? for update`,
     [deliveryId],
   );
-  if (head === undefined) return false;
-  await promoteNext(trx, head.endpoint_id, head.lane);
-  return true;
+  if (row === undefined) return { kind: 'absent' };
+  if (row.claimed) return { kind: 'claimed' };
+  await execute(trx, 'delete from delivery_queue where delivery_id = ?', [deliveryId]);
+  await promoteNext(trx, row.endpoint_id, row.lane);
+  return { kind: 'removed', attempts: row.attempts };
 }
 
 async function promoteNext(trx: Transaction, endpointId: string, lane: string): Promise<void> {

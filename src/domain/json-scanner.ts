@@ -59,10 +59,10 @@ function isHex(text: string, start: number): boolean {
 
 /** Steps over one escape sequence whose backslash is at scan.at. */
 function scanEscape(scan: Scan): void {
-  const escape = scan.text[scan.at + 1];
-  if (escape === 'u' && isHex(scan.text, scan.at + 2)) {
+  const letter = scan.text[scan.at + 1];
+  if (letter === 'u' && isHex(scan.text, scan.at + 2)) {
     scan.at += 6;
-  } else if (escape !== undefined && '"\\/bfnrt'.includes(escape)) {
+  } else if (letter !== undefined && '"\\/bfnrt'.includes(letter)) {
     scan.at += 2;
   } else {
     throw new JsonSyntaxError('Invalid escape in a string', scan.at);

@@ -15,13 +15,13 @@ export function sourceWithEdits(node: JsonNode, edits: readonly TextEdit[]): str
   return result + text.slice(at, node.end);
 }
 
-/** The edits that take a member out of an object, every repetition of it, each with the comma that belongs to it. */
-export function memberRemovals(node: JsonNode, name: string): TextEdit[] {
+/** The edits that take members out of an object, every repetition of them, each with the comma that belongs to it. */
+export function memberRemovals(node: JsonNode, names: readonly string[]): TextEdit[] {
   const all = members(node);
   const edits: TextEdit[] = [];
   let keptCount = 0;
   all.forEach(({ name: key, value }, position) => {
-    if (stringOf(key) !== name) {
+    if (!names.includes(stringOf(key) ?? '')) {
       keptCount++;
       return;
     }

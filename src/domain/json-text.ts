@@ -44,7 +44,9 @@ function decodeString(tape: JsonTape, cell: number): string {
   const start = tape.cells[cell + 1] ?? 0;
   const end = tape.cells[cell + 2] ?? 0;
   const isEscaped = ((tape.cells[cell] ?? 0) & ESCAPED_FLAG) !== 0;
-  return isEscaped ? (JSON.parse(tape.text.slice(start, end)) as string) : tape.text.slice(start + 1, end - 1);
+  return isEscaped
+    ? (JSON.parse(tape.text.slice(start, end)) as string)
+    : tape.text.slice(start + 1, end - 1);
 }
 
 /**

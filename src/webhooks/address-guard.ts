@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /** `refused_range` is an address we never connect to unless an operator allowed its network. */
@@ -47,10 +48,24 @@ export function makeAddressGuard({ allowCidrs }: { allowCidrs: readonly string[]
   };
 }
 
-/** Takes four-part decimal and IPv6 only; the URL parser has turned every other spelling into these. */
+/** Takes plain IPv4 and IPv6 only; the URL parser has turned every other spelling into these. */
 function parseAddress(ip: string): Address | null {
-  if (ipaddr.IPv4.isValidFourPartDecimal(ip)) return ipaddr.IPv4.parse(ip);
-  return ip.includes(':') && ipaddr.IPv6.isValid(ip) ? ipaddr.process(ip) : null;
+  switch (isIP(ip)) {
+    case 4:
+      return ipaddr.IPv4.parse(ip);
+    case 6:
+      // ipaddr.js reads ::8.8.8.8 as ::ffff:8.8.8.8; written in hex, an IPv4-compatible address stays what it is.
+      return ipaddr.process(ip.replace(/\d+\.\d+\.\d+\.\d+/, quadToHex));
+    default:
+      return null;
+  }
+}
+
+function quadToHex(quad: string): string {
+  const [a, b, c, d] = ipaddr.IPv4.parse(quad).octets;
+  return [((a ?? 0) << 8) + (b ?? 0), ((c ?? 0) << 8) + (d ?? 0)]
+    .map((group) => group.toString(16))
+    .join(':');
 }
 
 function isInside(address: Address, networks: readonly Network[]): boolean {

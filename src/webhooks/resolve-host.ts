@@ -10,12 +10,14 @@ const LOCAL_NAME = /(?:^|\.)localhost\.?$/i;
 /**
  * Resolves over DNS without the system's resolver, because that one blocks a thread of a pool of four: one tenant
  * whose name server hangs would hold up the names of all others. IPv4 comes first; names that DNS does not
- * know (hosts file, search domains) are left to the system's resolver. Waits about 4 s at most for a dead server.
+ * know (hosts file, search domains) are left to the system's resolver. Waits about 3 s for a dead server.
+ * `servers` (`address:port`) takes the place of those that the system is configured with.
  */
-export function makeHostResolver(): ResolveHost {
-  const resolver = new Resolver({ timeout: 1_300, tries: 2 });
+export function makeHostResolver({ servers }: { servers?: readonly string[] } = {}): ResolveHost {
+  const resolver = new Resolver({ timeout: 1_000, tries: 2 });
+  if (servers !== undefined) resolver.setServers(servers);
   return async (hostname) => {
-    if (LOCAL_NAME.test(hostname)) return askSystem(hostname);
+    if (LOCAL_NAME.test(hostname)) return askSystem(hostname.replace(/\.$/, ''));
     const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
     const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
     if (addresses.length > 0) return addresses;

@@ -1,3 +1,5 @@
+import { errors } from 'undici';
+
 /** Why no usable response came, in the words that tenants and operators read. */
 export type SendErrorClass =
   | 'dns'
@@ -38,32 +40,33 @@ const PROTOCOL: SendFailure = {
   message: 'The receiver did not answer with valid HTTP/1.1.',
 };
 
-const FAILURE_BY_CODE: Readonly<Record<string, SendFailure>> = {
-  ECONNREFUSED: { errorClass: 'refused', message: 'The receiver refused the connection.' },
-  ECONNRESET: RESET,
-  EPIPE: RESET,
-  ETIMEDOUT: TIMEOUT,
-  EHOSTUNREACH: UNREACHABLE,
-  ENETUNREACH: UNREACHABLE,
-  ENETDOWN: UNREACHABLE,
-  EHOSTDOWN: UNREACHABLE,
-  EADDRNOTAVAIL: UNREACHABLE,
-  EACCES: UNREACHABLE,
-  EPERM: UNREACHABLE,
-  UND_ERR_HEADERS_OVERFLOW: {
-    errorClass: 'too_large_header',
-    message: 'The response headers are larger than 16 KiB.',
-  },
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: CLOSED,
-  HPE_INVALID_EOF_STATE: CLOSED,
-  UND_ERR_DESTROYED: { errorClass: 'aborted', message: 'The sender is shutting down.' },
-  UND_ERR_CLOSED: { errorClass: 'aborted', message: 'The sender is shutting down.' },
-  UND_ERR_INVALID_ARG: { errorClass: 'other', message: 'The request has a header that cannot be sent.' },
-  EMFILE: { errorClass: 'other', message: 'The sender has no free connection.' },
-};
+const FAILURE_BY_CODE: ReadonlyMap<string, SendFailure> = new Map(
+  Object.entries<SendFailure>({
+    ECONNREFUSED: { errorClass: 'refused', message: 'The receiver refused the connection.' },
+    ECONNRESET: RESET,
+    EPIPE: RESET,
+    ETIMEDOUT: TIMEOUT,
+    EHOSTUNREACH: UNREACHABLE,
+    ENETUNREACH: UNREACHABLE,
+    ENETDOWN: UNREACHABLE,
+    EHOSTDOWN: UNREACHABLE,
+    EADDRNOTAVAIL: UNREACHABLE,
+    EACCES: UNREACHABLE,
+    EPERM: UNREACHABLE,
+    UND_ERR_HEADERS_OVERFLOW: {
+      errorClass: 'too_large_header',
+      message: 'The response headers are larger than 16 KiB.',
+    },
+    UND_ERR_RES_CONTENT_LENGTH_MISMATCH: CLOSED,
+    UND_ERR_DESTROYED: { errorClass: 'aborted', message: 'The sender is shutting down.' },
+    UND_ERR_CLOSED: { errorClass: 'aborted', message: 'The sender is shutting down.' },
+    UND_ERR_INVALID_ARG: { errorClass: 'other', message: 'The request has a header that cannot be sent.' },
+    EMFILE: { errorClass: 'other', message: 'The sender has no free connection.' },
+  }),
+);
 
 /** undici words a violation of HTTP as a socket error; only the text tells it from a closed connection. */
-const SOCKET_PROTOCOL_ERRORS = new Set(['bad response', 'bad upgrade', 'Parser Error']);
+const SOCKET_PROTOCOL_ERRORS = new Set(['bad response', 'bad upgrade']);
 
 /**
  * Turns any error of a send into its class and a public message. `reusedUnanswered`: the connection had served a
@@ -75,9 +78,12 @@ export function classifySendError(
 ): SendFailure {
   if (error instanceof SendError) return { errorClass: error.errorClass, message: error.message };
   const code = errorCode(error);
-  const known = FAILURE_BY_CODE[code];
-  if (known !== undefined && Object.hasOwn(FAILURE_BY_CODE, code)) return known;
-  if (code.startsWith('HPE_')) return PROTOCOL;
+  const known = FAILURE_BY_CODE.get(code);
+  if (known !== undefined) return known;
+  if (error instanceof errors.HTTPParserError) {
+    // The error has no code; only its text tells a response cut short from one that is not HTTP.
+    return error.message.includes('EOF') ? CLOSED : PROTOCOL;
+  }
   if (code === 'UND_ERR_SOCKET') {
     if (error instanceof Error && SOCKET_PROTOCOL_ERRORS.has(error.message)) return PROTOCOL;
     return reusedUnanswered ? RESET : CLOSED;

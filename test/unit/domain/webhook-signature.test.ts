@@ -124,7 +124,11 @@ test('a new secret is whsec_ and 32 random bytes in base64, and never the same t
 });
 
 test('isWebhookSecret takes whatever it is given', () => {
-  fc.assert(fc.property(fc.anything(), (value) => expect(isWebhookSecret(value)).toBe(false)));
+  fc.assert(
+    fc.property(fc.anything(), (value) => {
+      expect(isWebhookSecret(value)).toBe(false);
+    }),
+  );
 });
 
 function catchError(run: () => unknown): unknown {

@@ -1,0 +1,154 @@
+'use strict';
+
+/*
+ * Runs before `npm start` and `npm test`: installs what package-lock.json asks for when it is not there.
+ * Plain Node 20 without dependencies, since there may be none yet. With --browser it also provides the
+ * Chromium of the page tests.
+ */
+
+const { spawn, spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+
+const root = path.join(__dirname, '..');
+const PROGRESS_INTERVAL_MS = 10_000;
+
+function say(line) {
+  process.stdout.write(`${line}\n`);
+}
+
+function readJson(file) {
+  try {
+    return JSON.parse(fs.readFileSync(path.join(root, file), 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Why node_modules cannot be used as it is, or undefined when it is what package-lock.json asks for. */
+function staleReason() {
+  const wanted = readJson('package-lock.json');
+  // npm writes this file last, so an interrupted installation has none.
+  const installed = readJson('node_modules/.package-lock.json');
+  if (wanted === undefined) return 'package-lock.json cannot be read';
+  if (installed === undefined) return 'the dependencies are not installed';
+  for (const [location, entry] of Object.entries(wanted.packages)) {
+    if (location === '') continue;
+    const present = installed.packages[location];
+    // Optional packages of other systems are left out on purpose.
+    if (present === undefined && entry.optional === true) continue;
+    if (present === undefined || present.version !== entry.version || present.integrity !== entry.integrity) {
+      return `${location.replace(/^.*node_modules\//, '')} is not the version in package-lock.json`;
+    }
+  }
+  const extra = Object.keys(installed.packages).find((location) => wanted.packages[location] === undefined);
+  if (extra !== undefined) return `${extra} is not in package-lock.json`;
+  const node = process.platform === 'win32' ? 'node.cmd' : 'node';
+  if (!fs.existsSync(path.join(root, 'node_modules', '.bin', node))) return 'its Node.js is missing';
+  return undefined;
+}
+
+/** Runs a program quietly, with a line every ten seconds; resolves with its exit code and last output. */
+function run(command, args, what, env) {
+  return new Promise((resolve) => {
+    const begin = Date.now();
+    const child = spawn(command, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    const keep = (chunk) => {
+      output = (output + chunk).slice(-8_192);
+    };
+    child.stdout.on('data', keep);
+    child.stderr.on('data', keep);
+    const progress = setInterval(
+      () => say(`${what}: ${Math.round((Date.now() - begin) / 1000)} s`),
+      PROGRESS_INTERVAL_MS,
+    );
+    const end = (code, text) => {
+      clearInterval(progress);
+      resolve({ code, output: text, seconds: ((Date.now() - begin) / 1000).toFixed(1) });
+    };
+    child.once('error', (error) => end(1, error.message));
+    child.once('close', (code) => end(code, output));
+  });
+}
+
+async function installDependencies() {
+  const reason = staleReason();
+  if (reason === undefined) return true;
+  say(`Installing dependencies (npm ci), since ${reason}.`);
+  const npm = process.env.npm_execpath;
+  const isScript = npm !== undefined && /npm-cli\.js$/.test(npm);
+  const command = isScript ? process.execPath : 'npm';
+  // The embedded servers and Node.js itself are development dependencies: NODE_ENV=production must not omit them.
+  const args = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund', '--loglevel=error'];
+  const result = await run(command, isScript ? [npm, ...args] : args, 'installing dependencies', process.env);
+  const after = result.code === 0 ? staleReason() : undefined;
+  if (result.code === 0 && after === undefined) {
+    say(`Dependencies are installed (${result.seconds} s).`);
+    return true;
+  }
+  process.stderr.write(
+    `\nThe dependencies could not be installed: ${after ?? `npm ci ended with code ${result.code}`}\n` +
+      `${result.output.trim()}\n\n` +
+      'Check the network, the proxy and the registry that npm is set to (npm config get registry), then try again.\n',
+  );
+  return false;
+}
+
+function findOnPath(names) {
+  const directories = (process.env.PATH ?? '').split(path.delimiter).filter((directory) => directory !== '');
+  for (const name of names) {
+    for (const directory of directories) {
+      const file = path.join(directory, name);
+      if (isExecutable(file)) return file;
+    }
+  }
+  return undefined;
+}
+
+function isExecutable(file) {
+  try {
+    fs.accessSync(file, fs.constants.X_OK);
+    return fs.statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function findChromium() {
+  const set = process.env.HELIOGRAPH_CHROMIUM;
+  if (set !== undefined && set !== '') return isExecutable(set) ? set : undefined;
+  return findOnPath(['chromium', 'chromium-browser', 'google-chrome']);
+}
+
+/** Never fails: without a browser everything but the page tests works. */
+async function provideChromium() {
+  if (findChromium() !== undefined) return;
+  const isRoot = process.getuid?.() === 0;
+  const hasApt = fs.existsSync('/etc/debian_version') && spawnSync('apt-get', ['--version']).status === 0;
+  const set = process.env.HELIOGRAPH_CHROMIUM;
+  if (!set && isRoot && hasApt) {
+    say('Installing Chromium for the page tests (apt-get).');
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+    const update = await run('apt-get', ['update'], 'reading package lists', env);
+    const args = ['install', '-y', '--no-install-recommends', 'chromium'];
+    const install = await run('apt-get', args, 'installing Chromium', env);
+    if (install.code === 0 && findChromium() !== undefined) {
+      say(`Chromium is installed (${install.seconds} s).`);
+      return;
+    }
+    say((install.output || update.output).trim().split('\n').slice(-5).join('\n'));
+  }
+  say(
+    set
+      ? `HELIOGRAPH_CHROMIUM is set, but ${set} is not an executable file; the page tests need it.`
+      : 'No Chromium was found. The page tests need it: install it, or set HELIOGRAPH_CHROMIUM to its program.',
+  );
+}
+
+async function main() {
+  if (!(await installDependencies())) process.exit(1);
+  if (process.argv.includes('--browser')) await provideChromium();
+}
+
+main();

@@ -1,0 +1,101 @@
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
+import { recordProgress } from '../../database/deliveries.ts';
+import { removeUnclaimed } from '../../database/delivery-queue.ts';
+import type { AttemptOutcome } from '../../webhooks/attempt-outcome.ts';
+import { type AttemptTools, attemptDelivery } from '../../webhooks/delivery-attempt.ts';
+import type { DeliverEventInput } from '../../workflows/deliver-event.ts';
+
+export type DeliverEventActivities = ReturnType<typeof makeDeliverEventActivities>;
+
+export type DeliverEventTools = AttemptTools & {
+  /** Called when a delivery is settled, so that the next of its lane goes out at once. */
+  onSettled: () => void;
+};
+
+/** The activities of `deliverEvent`. */
+export function makeDeliverEventActivities(tools: DeliverEventTools) {
+  const attempt = async (input: DeliverEventInput): Promise<AttemptOutcome> => {
+    const { workflowExecution } = Context.current().info;
+    const outcome = await attemptDelivery(tools, {
+      ...input,
+      workflowId: workflowExecution?.workflowId ?? null,
+    });
+    tools.onSettled();
+    return outcome;
+  };
+  return {
+    /** One attempt. `settled`: nothing is left to do for this workflow. */
+    async attemptDelivery(input: DeliverEventInput): Promise<{ settled: boolean; summary: string }> {
+      const outcome = await attempt(input);
+      return { settled: delayOf(outcome) === null, summary: summaryOf(outcome) };
+    },
+
+    /** Attempts until the delivery is settled; each failure carries the wait until the next attempt. */
+    async retryDelivery(input: DeliverEventInput): Promise<string> {
+      const outcome = await attempt(input);
+      const delayMs = delayOf(outcome);
+      if (delayMs === null) return summaryOf(outcome);
+      throw notYet(summaryOf(outcome), delayMs);
+    },
+
+    /** Fails a delivery because its workflow was cancelled; waits for an attempt that is under way. */
+    async giveUpDelivery(input: DeliverEventInput): Promise<string> {
+      const outcome = await tools.database.transaction(async (trx) => {
+        const removed = await removeUnclaimed(trx, input.deliveryId);
+        if (removed.kind !== 'removed') return removed.kind;
+        await recordProgress(trx, {
+          ...input,
+          state: 'dropped',
+          attempts: removed.attempts,
+          statusCode: null,
+          error: 'given up: the workflow was cancelled',
+          nextDelayMs: null,
+        });
+        return removed.kind;
+      });
+      if (outcome === 'claimed') throw notYet('an attempt is under way', 2_000);
+      tools.onSettled();
+      return outcome === 'removed' ? 'given up' : 'settled before it was given up';
+    },
+  };
+}
+
+/** A receiver's refusal is no fault of ours: BENIGN keeps it out of error metrics and logs. */
+function notYet(message: string, delayMs: number): ApplicationFailure {
+  return ApplicationFailure.create({
+    message,
+    type: 'NotYetDelivered',
+    nextRetryDelay: delayMs,
+    category: ApplicationFailureCategory.BENIGN,
+  });
+}
+
+/** How long to wait for the next attempt, in ms; null when there is none to wait for. */
+function delayOf(outcome: AttemptOutcome): number | null {
+  return outcome.state === 'retrying' || outcome.state === 'waiting' ? outcome.delayMs : null;
+}
+
+/** One line for operators. */
+function summaryOf(outcome: AttemptOutcome): string {
+  switch (outcome.state) {
+    case 'delivered':
+      return `Delivered with ${outcome.statusCode} at attempt ${outcome.attempt}.`;
+    case 'failed':
+      return `Failed for good after attempt ${outcome.attempt}: ${outcome.reason}.`;
+    case 'retrying':
+      return `Attempt ${outcome.attempt}: ${outcome.reason}. Next at ${timeAfter(outcome.delayMs)}.`;
+    case 'held':
+      return `Attempt ${outcome.attempt}: ${outcome.reason}. It waits in the queue until the endpoint is enabled.`;
+    case 'waiting':
+      return `Waiting until ${timeAfter(outcome.delayMs)}: ${outcome.reason}.`;
+    case 'off':
+      return `Back in the queue: ${outcome.reason}.`;
+    case 'finished':
+      return 'Settled before.';
+  }
+}
+
+function timeAfter(delayMs: number): string {
+  return new Date(Date.now() + delayMs).toISOString();
+}

@@ -1,0 +1,40 @@
+import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
+
+type Details = {
+  /** Public text, in place of the code's own. */
+  message?: string;
+  /** The parameter that is wrong. */
+  param?: string;
+  /** Headers of the answer. */
+  headers?: Readonly<Record<string, string>>;
+  /** What really happened: for the log, never for the answer. */
+  cause?: unknown;
+};
+
+/** An error whose message, code and parameter may be told to whoever sent the request. */
+export class ApiError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly param: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+  constructor(code: ErrorCode, details: Details = {}) {
+    super(details.message ?? ERROR_CODES[code].message, { cause: details.cause });
+    this.name = 'ApiError';
+    this.code = code;
+    this.status = ERROR_CODES[code].status;
+    this.param = details.param ?? null;
+    this.headers = details.headers ?? {};
+  }
+}
+
+/** The same 404 for what is missing and for what belongs to somebody else. */
+export function notFound(): ApiError {
+  return new ApiError('not_found');
+}
+
+const RETRY_AFTER_SECONDS = '2';
+
+/** 503: something we depend on is away or full, and trying again helps. */
+export function unavailable(cause: unknown): ApiError {
+  return new ApiError('service_unavailable', { cause, headers: { 'retry-after': RETRY_AFTER_SECONDS } });
+}

@@ -1,0 +1,52 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError } from '../errors/api-error.ts';
+import { classifyError } from '../errors/classify-error.ts';
+import { errorBody } from '../errors/error-body.ts';
+import { setBaseHeaders } from './security-headers.ts';
+
+/** Turns anything thrown into the one error shape, and logs what somebody must look into. */
+export function makeErrorSender(publicUrl: string) {
+  return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const error = classifyError(thrown);
+    logError(error, request);
+    setBaseHeaders(request, reply);
+    reply
+      .code(error.status)
+      .headers(error.headers)
+      .type('application/json; charset=utf-8')
+      .send(JSON.stringify(errorBody(error, { publicUrl, requestId: request.id })));
+  };
+}
+
+/** Error = a defect that someone must mend. What is away for a while is a warning; readiness tells about it. */
+function logError(error: ApiError, request: FastifyRequest): void {
+  if (error.status < 500) return;
+  const line = { err: error.cause ?? error, method: request.method, route: request.routeOptions.url };
+  if (error.code === 'service_unavailable') request.log.warn(line, 'request could not be answered');
+  else request.log.error(line, 'request failed');
+}
+
+/** One handler for every error, and 404 or 405 before a body is read. */
+export function addErrorHandling(app: FastifyInstance, publicUrl: string): void {
+  app.setErrorHandler(makeErrorSender(publicUrl));
+  app.addHook('onRequest', (request, _reply, done) => {
+    done(request.is404 ? noSuchRoute(app, request) : undefined);
+  });
+}
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+function noSuchRoute(app: FastifyInstance, request: FastifyRequest): ApiError {
+  const [path = '/'] = request.url.split('?', 1);
+  const allowed = METHODS.filter((method) => isRoute(app, method, path));
+  if (allowed.length === 0) return new ApiError('route_not_found');
+  return new ApiError('method_not_allowed', { headers: { allow: allowed.join(', ') } });
+}
+
+function isRoute(app: FastifyInstance, method: string, url: string): boolean {
+  try {
+    return app.findRoute({ method, url }) !== null;
+  } catch {
+    return false;
+  }
+}

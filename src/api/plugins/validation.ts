@@ -1,0 +1,51 @@
+import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify';
+import type { TObject, TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { ApiError } from '../errors/api-error.ts';
+
+/**
+ * Strict validation: bodies are taken as they are, never converted. Only query strings and path parameters, which
+ * are text by nature, have plain decimal integers read as numbers where the schema asks for one.
+ */
+export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
+  const validator = Compile(schema);
+  return (value: unknown) => {
+    const read = httpPart === 'body' ? value : readIntegers(schema, value);
+    if (validator.Check(read)) return { value: read };
+    return { error: validator.Errors(read) as FastifySchemaValidationError[] };
+  };
+};
+
+const INTEGER = /^-?\d{1,15}$/;
+
+function readIntegers(schema: TSchema, value: unknown): unknown {
+  const { properties } = schema as Partial<TObject>;
+  if (properties === undefined || typeof value !== 'object' || value === null) return value;
+  const read: Record<string, unknown> = { ...value };
+  for (const [name, property] of Object.entries(properties)) {
+    const text = read[name];
+    const isInteger = 'type' in property && property.type === 'integer';
+    if (isInteger && typeof text === 'string' && INTEGER.test(text)) read[name] = Number(text);
+  }
+  return read;
+}
+
+/** The answer to a request that does not follow its schema: names the first wrong parameter. */
+export function schemaErrorFormatter(errors: FastifySchemaValidationError[]): ApiError {
+  const unknown = errors.find((error) => error.keyword === 'additionalProperties');
+  if (unknown !== undefined) {
+    const param = firstName(unknown.params['additionalProperties']);
+    return new ApiError('invalid_parameter', { ...(param && { param }), message: 'There is no such parameter.' });
+  }
+  // The last error of a parameter is about the whole of it, those before about its alternatives.
+  const path = errors[0]?.instancePath ?? '';
+  const error = errors.findLast((one) => one.instancePath === path);
+  const param = path.slice(1) || firstName(error?.params['requiredProperties']);
+  const message = `The parameter ${error?.message ?? 'is not valid'}.`;
+  return new ApiError('invalid_parameter', { ...(param && { param }), message });
+}
+
+function firstName(names: unknown): string | undefined {
+  const name: unknown = Array.isArray(names) ? names[0] : undefined;
+  return typeof name === 'string' ? name.slice(0, 100) : undefined;
+}

@@ -1,0 +1,68 @@
+import type { Database } from './database.ts';
+import { execute, query } from './sql.ts';
+
+export type ApiKeyState = {
+  id: string;
+  wabaId: string;
+  tenantId: string;
+  isRevoked: boolean;
+  isExpired: boolean;
+  /** Its last use was noted more than a minute ago, or never. */
+  isUseStale: boolean;
+};
+
+/**
+ * The key with this SHA-256 and whom it belongs to, read afresh each time so that a revocation counts at once; null
+ * when there is none. Time is the database's, so that all processes agree on when a key expires.
+ */
+export async function findApiKey(database: Database, keyHash: Buffer): Promise<ApiKeyState | null> {
+  const [row] = await query<ApiKeyState>(
+    database,
+    `select k.id, k.waba_id as "wabaId", w.tenant_id as "tenantId", k.revoked_at is not null as "isRevoked",
+            coalesce(k.expires_at <= now(), false) as "isExpired",
+            coalesce(k.last_used_at < now() - interval '1 minute', true) as "isUseStale"
+       from api_keys k join wabas w using (waba_id) where k.key_hash = ?`,
+    [keyHash],
+  );
+  return row ?? null;
+}
+
+/** Notes that a key is in use, at most once a minute. */
+export async function noteApiKeyUse(database: Database, wabaId: string, keyId: string): Promise<void> {
+  await execute(
+    database,
+    `update api_keys set last_used_at = now()
+      where waba_id = ? and id = ? and (last_used_at is null or last_used_at < now() - interval '1 minute')`,
+    [wabaId, keyId],
+  );
+}
+
+export type NewApiKey = {
+  name: string;
+  keyHash: Buffer;
+  prefix: string;
+  lastFour: string;
+  expiresAt: Date | null;
+};
+
+/** Adds a key to a WABA and returns its id; the WABA must exist. */
+export async function insertApiKey(database: Database, wabaId: string, key: NewApiKey): Promise<string> {
+  const [row] = await query<{ id: string }>(
+    database,
+    `insert into api_keys (waba_id, name, key_hash, prefix, last_four, expires_at)
+     values (?, ?, ?, ?, ?, ?) returning id`,
+    [wabaId, key.name, key.keyHash, key.prefix, key.lastFour, key.expiresAt],
+  );
+  if (row === undefined) throw new Error('the API key was not stored');
+  return row.id;
+}
+
+/** Revokes a key for good; the first time counts. False: the WABA has no such key. */
+export async function revokeApiKey(database: Database, wabaId: string, keyId: string): Promise<boolean> {
+  const changed = await execute(
+    database,
+    'update api_keys set revoked_at = coalesce(revoked_at, now()) where waba_id = ? and id = ?',
+    [wabaId, keyId],
+  );
+  return changed === 1;
+}

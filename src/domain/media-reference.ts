@@ -1,0 +1,83 @@
+import { memberRemovals, type TextEdit } from './json-splice.ts';
+import { type JsonNode, member, members, stringOf } from './json-text.ts';
+import { idOf, shortTextOf, storableText } from './storable-text.ts';
+
+const MEDIA_TYPES = new Set(['image', 'video', 'audio', 'voice', 'document', 'sticker']);
+const MAX_TYPE_CHARS = 128;
+const MAX_MIME_TYPE_CHARS = 256;
+const MAX_SHA256_CHARS = 128;
+const MAX_URL_CHARS = 4096;
+const MAX_CAPTION_CHARS = 4096;
+const MAX_FILE_NAME_CHARS = 512;
+
+/** Media that a message refers to and that has to be fetched from upstream. */
+export type MediaReference = {
+  /** The message type that carries it: image, video, audio, document, sticker, voice or one of the future. */
+  mediaType: string;
+  upstreamMediaId: string;
+  mimeType: string | null;
+  /** As upstream gives it: base64 in webhooks, hexadecimal in lookups. */
+  sha256: string | null;
+  /** Short-lived address that needs our access token. */
+  url: string | null;
+  caption: string | null;
+  fileName: string | null;
+};
+
+function isMediaObject(type: string, node: JsonNode | null): node is JsonNode {
+  if (node?.kind !== 'object') return false;
+  return (
+    MEDIA_TYPES.has(type) || (member(node, 'id') !== null && stringOf(member(node, 'mime_type')) !== null)
+  );
+}
+
+function readUrl(media: JsonNode): string | null {
+  const url = stringOf(member(media, 'url'));
+  // A cut address leads nowhere; without one the media id is looked up.
+  return url !== null && url.length > MAX_URL_CHARS ? null : shortTextOf(member(media, 'url'), MAX_URL_CHARS);
+}
+
+/**
+ * The media of a message, also of one that an `edit` carries; null when there is none or it has no media id.
+ * Throws OversizedIdError.
+ */
+export function readMediaReference(message: JsonNode): MediaReference | null {
+  const type = stringOf(member(message, 'type'));
+  const content = type === null ? null : member(message, type);
+  if (type === null || content === null) return null;
+  if (type === 'edit') {
+    const edited = member(content, 'message');
+    // One level only: an edit does not carry another edit.
+    return edited === null || stringOf(member(edited, 'type')) === 'edit' ? null : readMediaReference(edited);
+  }
+  const upstreamMediaId = isMediaObject(type, content) ? idOf(member(content, 'id')) : null;
+  if (upstreamMediaId === null) return null;
+  return {
+    mediaType: storableText(type, MAX_TYPE_CHARS),
+    upstreamMediaId,
+    mimeType: shortTextOf(member(content, 'mime_type'), MAX_MIME_TYPE_CHARS),
+    sha256: shortTextOf(member(content, 'sha256'), MAX_SHA256_CHARS),
+    url: readUrl(content),
+    caption: shortTextOf(member(content, 'caption'), MAX_CAPTION_CHARS),
+    fileName: shortTextOf(member(content, 'filename'), MAX_FILE_NAME_CHARS),
+  };
+}
+
+/** The edits that take the short-lived media `url` out of a message, and out of a message inside its `edit`. */
+export function mediaUrlRemovals(message: JsonNode): TextEdit[] {
+  const type = stringOf(member(message, 'type'));
+  if (type === null) return [];
+  // All members of that name, because a receiver may read another repetition than we do.
+  const contents = members(message)
+    .filter(({ name }) => stringOf(name) === type)
+    .map(({ value }) => value);
+  if (type !== 'edit') {
+    return contents.flatMap((content) =>
+      isMediaObject(type, content) ? memberRemovals(content, ['url']) : [],
+    );
+  }
+  return contents
+    .flatMap((content) => members(content))
+    .filter(({ name, value }) => stringOf(name) === 'message' && stringOf(member(value, 'type')) !== 'edit')
+    .flatMap(({ value }) => mediaUrlRemovals(value));
+}

@@ -1,0 +1,113 @@
+import { jsonNumberText } from './decimal.ts';
+import type { ItemBase, ItemContext } from './item-context.ts';
+import { memberRemovals, sourceWithEdits, type TextEdit } from './json-splice.ts';
+import { items, type JsonNode, member, sourceOf, stringOf, textOf } from './json-text.ts';
+import { idOf, rawIdOf, shortTextOf } from './storable-text.ts';
+
+const MAX_STATUS_CHARS = 128;
+const MESSAGE_STATUSES = new Set([
+  'accepted',
+  'sent',
+  'delivered',
+  'read',
+  'played',
+  'failed',
+  'deleted',
+  'warning',
+]);
+
+/** A payment update. Only a hint: whoever needs certainty looks the payment up. */
+export type PaymentItem = ItemBase & {
+  kind: 'payment';
+  referenceId: string | null;
+  status: string | null;
+  transactionId: string | null;
+};
+
+/** Whether a `statuses[]` entry is about a payment and not about a message. */
+export function isPaymentEntry(entry: JsonNode): boolean {
+  if (stringOf(member(entry, 'type')) === 'payment') return true;
+  const status = stringOf(member(entry, 'status'));
+  return member(entry, 'payment')?.kind === 'object' && !(status !== null && MESSAGE_STATUSES.has(status));
+}
+
+/** A string as it is written, a number as a string; null for what is neither. */
+function stringJsonOf(node: JsonNode | null): string | null {
+  if (node?.kind === 'string') return sourceOf(node);
+  return node?.kind === 'number' ? JSON.stringify(sourceOf(node)) : null;
+}
+
+/** `amount` with `value` and `offset` as numbers: digits in a string lose the quotes, what is no number goes. */
+function amountJsonOf(amount: JsonNode | null): string | null {
+  if (amount?.kind !== 'object') return null;
+  const edits: TextEdit[] = [];
+  const removedNames: string[] = [];
+  for (const name of ['value', 'offset']) {
+    const node = member(amount, name);
+    if (node === null || node.kind === 'number') continue;
+    const number = jsonNumberText(stringOf(node) ?? '');
+    if (number === null) removedNames.push(name);
+    else edits.push({ start: node.start, end: node.end, text: number });
+  }
+  return sourceWithEdits(amount, [...edits, ...memberRemovals(amount, removedNames)]);
+}
+
+function dedupKeyOf(entry: JsonNode, context: ItemContext): string {
+  const payment = member(entry, 'payment');
+  const transaction = member(payment, 'transaction');
+  const referenceId = rawIdOf(member(payment, 'reference_id'));
+  const refunds = [...items(member(payment, 'refunds')), ...items(member(transaction, 'refunds'))];
+  return JSON.stringify([
+    'payment',
+    context.phoneNumberId,
+    referenceId,
+    textOf(member(entry, 'status')),
+    textOf(member(transaction, 'id')),
+    textOf(member(transaction, 'status')),
+    textOf(member(transaction, 'updated_timestamp')),
+    refunds.map((refund) => [textOf(member(refund, 'id')), textOf(member(refund, 'status'))]),
+    // Without a reference different payments would look alike, so only the same object counts as the same.
+    referenceId === null ? sourceOf(entry) : null,
+  ]);
+}
+
+function eventDataOf(entry: JsonNode, context: ItemContext): string {
+  const payment = member(entry, 'payment');
+  const transaction = member(payment, 'transaction');
+  const parts: [string, string | null][] = [
+    ['metadata', context.metadataJson],
+    ['reference_id', stringJsonOf(member(payment, 'reference_id'))],
+    ['status', stringJsonOf(member(entry, 'status'))],
+    ['amount', amountJsonOf(member(payment, 'amount'))],
+    ['currency', stringJsonOf(member(payment, 'currency'))],
+    ['transaction', transaction === null || transaction.kind === 'null' ? null : sourceOf(transaction)],
+    ['recipient_id', stringJsonOf(member(entry, 'recipient_id'))],
+    ['timestamp', stringJsonOf(member(entry, 'timestamp'))],
+    ['raw', sourceOf(entry)],
+  ];
+  const present = parts.filter(([, json]) => json !== null);
+  return `{${present.map(([name, json]) => `"${name}":${json}`).join(',')}}`;
+}
+
+/** Turns one `statuses[]` entry about a payment into an item. Throws OversizedIdError. */
+export function readPaymentItem(entry: JsonNode, context: ItemContext, path: string): PaymentItem {
+  const payment = member(entry, 'payment');
+  const referenceId = idOf(member(payment, 'reference_id'));
+  const transactionId = idOf(member(member(payment, 'transaction'), 'id'));
+  const status = shortTextOf(member(entry, 'status'), MAX_STATUS_CHARS);
+  const eventId = `payment:${referenceId ?? ''}:${transactionId ?? ''}:${status ?? ''}`;
+  return {
+    kind: 'payment',
+    path,
+    wabaId: context.wabaId,
+    phoneNumberId: context.phoneNumberId,
+    displayPhoneNumber: context.displayPhoneNumber,
+    dedupKey: dedupKeyOf(entry, context),
+    laneKey: referenceId ?? eventId,
+    eventId,
+    eventData: eventDataOf(entry, context),
+    referenceId,
+    status,
+    transactionId,
+  };
+}

@@ -1,0 +1,157 @@
+import {
+  type ItemContext,
+  ItemRefused,
+  ownerIdsOf,
+  readItemContext,
+  type SetAsideReason,
+} from './item-context.ts';
+import { JsonSyntaxError } from './json-scanner.ts';
+import { items, type JsonNode, member, parseJson, stringOf } from './json-text.ts';
+import { type MessageItem, readMessageItem } from './message-item.ts';
+import { isPaymentEntry, type PaymentItem, readPaymentItem } from './payment-item.ts';
+import { readStatusItem, type StatusItem } from './status-item.ts';
+import { storableText } from './storable-text.ts';
+
+const MAX_FIELD_CHARS = 128;
+
+/** One thing that upstream reports and that becomes an event. */
+export type UpstreamItem = MessageItem | StatusItem | PaymentItem;
+
+/** A part of a body that becomes no event: kept, counted, and never an error for its siblings. */
+export type SetAside = {
+  path: string;
+  reason: SetAsideReason;
+  field: string | null;
+  wabaId: string | null;
+  phoneNumberId: string | null;
+};
+
+/** An upstream body in parts, in the order of the body. */
+export type SplitBody = { items: UpstreamItem[]; setAside: SetAside[] };
+
+/** The whole body cannot be read: it is not JSON, no object, or has no `entry` array. */
+export class UnreadableBody extends Error {
+  readonly reason: 'not_json' | 'not_an_object' | 'no_entry_array';
+
+  constructor(reason: UnreadableBody['reason'], detail: string) {
+    super(detail);
+    this.name = 'UnreadableBody';
+    this.reason = reason;
+  }
+}
+
+/** A change while it is being split. */
+type Change = { entry: JsonNode; value: JsonNode | null; field: string | null; path: string };
+
+function isPresent(node: JsonNode | null): node is JsonNode {
+  return node !== null && node.kind !== 'null';
+}
+
+function setAside(split: SplitBody, change: Change, path: string, reason: SetAsideReason): void {
+  split.setAside.push({ path, reason, field: change.field, ...ownerIdsOf(change.entry, change.value) });
+}
+
+function readItem(
+  list: 'messages' | 'statuses',
+  node: JsonNode,
+  context: ItemContext,
+  path: string,
+): UpstreamItem {
+  if (node.kind !== 'object') throw new ItemRefused('unreadable_item');
+  if (node.tooDeep) throw new ItemRefused('too_deep');
+  if (list === 'messages') return readMessageItem(node, context, path);
+  return isPaymentEntry(node) ? readPaymentItem(node, context, path) : readStatusItem(node, context, path);
+}
+
+function splitList(
+  split: SplitBody,
+  change: Change,
+  list: 'messages' | 'statuses',
+  context: ItemContext | SetAsideReason,
+): void {
+  const listNode = member(change.value, list);
+  if (!isPresent(listNode)) return;
+  const listPath = `${change.path}.value.${list}`;
+  if (listNode.kind !== 'array') {
+    setAside(split, change, listPath, 'unreadable_item');
+    return;
+  }
+  items(listNode).forEach((node, position) => {
+    const path = `${listPath}[${position}]`;
+    if (typeof context === 'string') {
+      setAside(split, change, path, context);
+      return;
+    }
+    try {
+      split.items.push(readItem(list, node, context, path));
+    } catch (error) {
+      // Whatever is wrong with one item, even a mistake of ours, must not stop the others in the body.
+      setAside(split, change, path, error instanceof ItemRefused ? error.reason : 'unreadable_item');
+    }
+  });
+}
+
+function splitMessagesChange(split: SplitBody, change: Change, value: JsonNode): void {
+  const before = split.items.length + split.setAside.length;
+  const context = readItemContext(change.entry, value);
+  splitList(split, change, 'messages', context);
+  splitList(split, change, 'statuses', context);
+  if (isPresent(member(value, 'message_echoes'))) {
+    setAside(split, change, `${change.path}.value.message_echoes`, 'message_echo');
+  }
+  const errors = member(value, 'errors');
+  if (isPresent(errors) && (errors.kind !== 'array' || items(errors).length > 0)) {
+    setAside(split, change, `${change.path}.value.errors`, 'value_errors');
+  }
+  if (split.items.length + split.setAside.length === before) {
+    setAside(split, change, `${change.path}.value`, 'no_items');
+  }
+}
+
+function splitChange(split: SplitBody, entry: JsonNode, node: JsonNode, path: string): void {
+  const field = stringOf(member(node, 'field'));
+  const value = member(node, 'value');
+  const storableField = field === null ? null : storableText(field, MAX_FIELD_CHARS);
+  const change: Change = { entry, value, field: storableField, path };
+  if (node.kind !== 'object') setAside(split, change, path, 'unreadable_item');
+  else if (field === 'smb_message_echoes') setAside(split, change, path, 'message_echo');
+  else if (field !== 'messages') setAside(split, change, path, 'unknown_field');
+  else if (value?.kind !== 'object') setAside(split, change, `${path}.value`, 'unreadable_item');
+  else splitMessagesChange(split, change, value);
+}
+
+function readRoot(body: Uint8Array): JsonNode {
+  // Invalid bytes become U+FFFD and a byte order mark goes: one bad character must not cost a whole body.
+  const text = new TextDecoder('utf-8').decode(body);
+  try {
+    return parseJson(text, { deepNodes: 'mark' });
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) throw new UnreadableBody('not_json', error.message);
+    throw error;
+  }
+}
+
+/**
+ * Splits the body of an upstream webhook into its items. What is passed on to tenants are slices of the body's text,
+ * so that numbers, escapes, member order and unknown members stay as upstream wrote them. One bad part never harms
+ * another: it is set aside. Throws UnreadableBody when the body as a whole cannot be read.
+ */
+export function splitUpstreamBody(body: Uint8Array): SplitBody {
+  const root = readRoot(body);
+  if (root.kind !== 'object') throw new UnreadableBody('not_an_object', `the body is of kind ${root.kind}`);
+  const entries = member(root, 'entry');
+  if (entries?.kind !== 'array') throw new UnreadableBody('no_entry_array', 'the body has no entry array');
+  const split: SplitBody = { items: [], setAside: [] };
+  items(entries).forEach((entry, entryPosition) => {
+    const path = `entry[${entryPosition}]`;
+    const changes = member(entry, 'changes');
+    if (changes?.kind !== 'array') {
+      setAside(split, { entry, value: null, field: null, path }, path, 'unreadable_item');
+      return;
+    }
+    items(changes).forEach((change, position) => {
+      splitChange(split, entry, change, `${path}.changes[${position}]`);
+    });
+  });
+  return split;
+}

@@ -1,0 +1,69 @@
+import { join } from 'node:path';
+import type { LocalCertificate } from './certificate.ts';
+import type { Infrastructure } from './infrastructure.ts';
+import { type EmbeddedPorts, portVariables } from './ports.ts';
+import { keptSecret } from './private-file.ts';
+
+/** The sandbox upstream signs with this; the fixtures do too. */
+export const APP_SECRET = 'test-app-secret';
+export const VERIFY_TOKEN = 'heliograph-verify';
+
+export interface EmbeddedUrls {
+  readonly apiUrl: string;
+  readonly publicUrl: string;
+  readonly sandboxUrl: string;
+  readonly receiverUrl: string;
+}
+
+/** Where the parts of the embedded stack answer. */
+export function embeddedUrls(ports: EmbeddedPorts): EmbeddedUrls {
+  return {
+    apiUrl: `http://127.0.0.1:${ports.api}`,
+    publicUrl: `https://127.0.0.1:${ports.https}`,
+    sandboxUrl: `http://127.0.0.1:${ports.sandbox}`,
+    receiverUrl: `http://127.0.0.1:${ports.receiver}`,
+  };
+}
+
+/**
+ * The settings that tie the processes of the embedded stack together. They go over the user's own, which
+ * count for everything else (log level, time-outs, retry schedule).
+ */
+export function embeddedEnvironment(
+  dataDir: string,
+  ports: EmbeddedPorts,
+  infrastructure: Infrastructure,
+  certificate: LocalCertificate,
+): Record<string, string> {
+  const urls = embeddedUrls(ports);
+  return {
+    ...portVariables(ports),
+    HELIOGRAPH_MODE: 'development',
+    HELIOGRAPH_DATABASE_URL: infrastructure.postgresUrl,
+    HELIOGRAPH_TEMPORAL_ADDRESS: infrastructure.temporalAddress,
+    HELIOGRAPH_TEMPORAL_NAMESPACE: 'default',
+    HELIOGRAPH_TEMPORAL_UI_URL: infrastructure.temporalUiUrl,
+    HELIOGRAPH_OBJECT_STORE_URL: infrastructure.minioUrl,
+    HELIOGRAPH_OBJECT_STORE_ACCESS_KEY: infrastructure.minioCredentials.accessKey,
+    HELIOGRAPH_OBJECT_STORE_SECRET_KEY: infrastructure.minioCredentials.secretKey,
+    HELIOGRAPH_API_HOST: '127.0.0.1',
+    HELIOGRAPH_API_PORT: String(ports.api),
+    HELIOGRAPH_HTTPS_PORT: String(ports.https),
+    HELIOGRAPH_TLS_CERT_FILE: certificate.certPath,
+    HELIOGRAPH_TLS_KEY_FILE: certificate.keyPath,
+    HELIOGRAPH_PUBLIC_URL: urls.publicUrl,
+    HELIOGRAPH_UPSTREAM_GRAPH_URL: urls.sandboxUrl,
+    HELIOGRAPH_UPSTREAM_APP_SECRETS: APP_SECRET,
+    HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: VERIFY_TOKEN,
+    HELIOGRAPH_UPSTREAM_MEDIA_HOSTS: '127.0.0.1',
+    HELIOGRAPH_WEBHOOK_ALLOW_HTTP: 'true',
+    HELIOGRAPH_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8,::1/128',
+    HELIOGRAPH_ENCRYPTION_KEYS: encryptionKey(dataDir),
+  };
+}
+
+/** Kept with the data it encrypts: a new one would make the stored secrets unreadable. */
+function encryptionKey(dataDir: string): string {
+  const key = Buffer.from(keptSecret(join(dataDir, 'encryption-key'), 32), 'base64url');
+  return `local:${key.toString('base64')}`;
+}

@@ -1,0 +1,131 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { openPartLog } from './log-file.ts';
+
+/** How one part of the embedded stack is run. */
+export interface PartDefinition {
+  readonly name: string;
+  /** Put before the command, for instance to run it under another account. Has to end in an exec of it. */
+  readonly launcher?: readonly string[];
+  readonly command: string;
+  readonly args: readonly string[];
+  /** The whole environment of the process. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly logFile: string;
+  /** Asks the part to stop; also sent by the kernel (Linux) when the supervisor itself dies. */
+  readonly stopSignal: 'SIGTERM' | 'SIGINT';
+  readonly stopGraceMs: number;
+  readonly readyTimeoutMs: number;
+  /** Rejecting counts as not ready yet. */
+  readonly isReady: () => Promise<boolean>;
+  /** Called before each start and after each end: what a killed process leaves behind. */
+  readonly removeLeftovers?: () => Promise<void>;
+  /** Gets every line of output. */
+  readonly onLine?: (line: string) => void;
+}
+
+export interface PartExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** Set when the program could not be run at all. */
+  readonly error?: Error;
+}
+
+export interface PartProcess {
+  /** Undefined when the program could not be run. */
+  readonly pid: number | undefined;
+  /** Never rejects. */
+  readonly exited: Promise<PartExit>;
+  readonly hasExited: () => boolean;
+  readonly lastLines: () => string[];
+  /** Asks it to stop, kills its process group after the grace time, and waits for the end. */
+  stop(): Promise<void>;
+  /** Kills its process group at once. */
+  kill(): void;
+}
+
+/** Starts the process of a part in a process group of its own, so that Ctrl-C reaches only the supervisor. */
+export function startPartProcess(definition: PartDefinition): PartProcess {
+  const log = openPartLog(definition.logFile, definition.onLine ?? (() => undefined));
+  const [command = '', ...args] = commandLine(definition);
+  const child = spawn(command, args, {
+    env: definition.env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8');
+    stream.on('data', (chunk: string) => log.write(chunk));
+    stream.on('error', () => undefined);
+  }
+  let ended = false;
+  const exited = exitOf(child).then((exit) => {
+    ended = true;
+    log.close();
+    killGroup(child.pid);
+    return exit;
+  });
+  return {
+    pid: child.pid,
+    exited,
+    hasExited: () => ended,
+    lastLines: log.lastLines,
+    stop: () => stop(child, exited, definition),
+    kill: () => (ended ? undefined : killGroup(child.pid)),
+  };
+}
+
+/** A sentence's end for a report: `exit code 3`, `signal SIGKILL` or why it could not be run. */
+export function describeExit(exit: PartExit): string {
+  if (exit.error !== undefined) return exit.error.message;
+  return exit.signal === null ? `exit code ${exit.code}` : `signal ${exit.signal}`;
+}
+
+function commandLine({ launcher = [], command, args, stopSignal }: PartDefinition): string[] {
+  const guard = hasParentDeathSignal() ? ['setpriv', '--pdeathsig', stopSignal.slice(3)] : [];
+  return [...launcher, ...guard, command, ...args];
+}
+
+let parentDeathSignal: boolean | undefined;
+
+/** Whether util-linux's setpriv is here, which has the kernel end a child when its parent dies. */
+function hasParentDeathSignal(): boolean {
+  parentDeathSignal ??=
+    process.platform === 'linux' &&
+    spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true'], { stdio: 'ignore' }).status === 0;
+  return parentDeathSignal;
+}
+
+function exitOf(child: ChildProcess): Promise<PartExit> {
+  return new Promise((resolve) => {
+    let exit: PartExit | undefined;
+    child.once('error', (error) => {
+      if (child.pid === undefined) resolve({ code: null, signal: null, error });
+    });
+    child.once('close', () => exit !== undefined && resolve(exit));
+    child.once('exit', (code, signal) => {
+      exit = { code, signal };
+      // A grandchild may hold the output open: its last lines are worth a moment, not a hang.
+      setTimeout(resolve, 200, exit).unref();
+    });
+  });
+}
+
+async function stop(
+  child: ChildProcess,
+  exited: Promise<PartExit>,
+  definition: PartDefinition,
+): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) child.kill(definition.stopSignal);
+  const timer = setTimeout(() => killGroup(child.pid), definition.stopGraceMs);
+  await exited;
+  clearTimeout(timer);
+}
+
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // The group is empty.
+  }
+}

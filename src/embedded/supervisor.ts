@@ -1,0 +1,173 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { PartFailedError, partReport, SupervisorStoppedError } from './part-failure.ts';
+import { describeExit, type PartDefinition, type PartProcess, startPartProcess } from './process-part.ts';
+import { recordProcesses } from './recorded-processes.ts';
+
+interface SupervisorOptions {
+  readonly log: (line: string) => void;
+  /** Where the running processes are written down, for the clean-up after a kill of the supervisor. */
+  readonly recordFile: string;
+  /** Told after every start and end of a process. */
+  readonly onPidChange?: (pids: Readonly<Record<string, number>>) => void;
+  /** Told once, after everything was stopped because one part crashed too often. */
+  readonly onGiveUp?: (error: PartFailedError) => void;
+  /** First pause before a restart; doubles with each one. */
+  readonly restartDelayMs?: number;
+}
+
+export interface Supervisor {
+  /** Runs a part and keeps it running; resolves when it is ready. Throws PartFailedError, SupervisorStoppedError. */
+  start(definition: PartDefinition): Promise<void>;
+  /** Stops all parts, the last started first. */
+  stop(): Promise<void>;
+  /** Kills everything without asking. */
+  kill(): void;
+  /** The process numbers of the parts that run now, by name. */
+  pids(): Record<string, number>;
+}
+
+interface Part {
+  readonly definition: PartDefinition;
+  process: PartProcess | undefined;
+  restartTimes: number[];
+}
+
+interface State {
+  readonly options: SupervisorOptions;
+  readonly parts: Part[];
+  readonly stopping: AbortController;
+  stopped: Promise<void> | undefined;
+}
+
+const MAX_RESTARTS = 5;
+const RESTART_WINDOW_MS = 60_000;
+const PROBE_INTERVAL_MS = 40;
+
+/** Runs processes, restarts the one that crashes, and stops everything when one cannot be kept up. */
+export function createSupervisor(options: SupervisorOptions): Supervisor {
+  const state: State = { options, parts: [], stopping: new AbortController(), stopped: undefined };
+  return {
+    async start(definition) {
+      const part: Part = { definition, process: undefined, restartTimes: [] };
+      state.parts.push(part);
+      await launch(state, part);
+      void keepRunning(state, part);
+    },
+    stop: () => stopAll(state),
+    kill() {
+      state.stopping.abort();
+      for (const part of state.parts) part.process?.kill();
+    },
+    pids: () => pidsOf(state),
+  };
+}
+
+async function launch(state: State, part: Part): Promise<void> {
+  await part.definition.removeLeftovers?.();
+  throwIfStopped(state);
+  const child = startPartProcess(part.definition);
+  part.process = child;
+  void child.exited.then(() => reportPids(state));
+  reportPids(state);
+  await untilReady(state, part.definition, child);
+}
+
+async function untilReady(state: State, definition: PartDefinition, child: PartProcess): Promise<void> {
+  const deadline = Date.now() + definition.readyTimeoutMs;
+  while (!child.hasExited()) {
+    throwIfStopped(state);
+    if (await definition.isReady().catch(() => false)) return;
+    if (Date.now() > deadline) {
+      throw new PartFailedError(
+        definition,
+        child,
+        `was not ready after ${definition.readyTimeoutMs / 1000} s`,
+      );
+    }
+    await delay(PROBE_INTERVAL_MS);
+  }
+  throwIfStopped(state);
+  throw new PartFailedError(definition, child, `did not start (${describeExit(await child.exited)})`);
+}
+
+async function keepRunning(state: State, part: Part): Promise<void> {
+  const { options, stopping } = state;
+  for (;;) {
+    const exit = await part.process?.exited;
+    if (stopping.signal.aborted || exit === undefined) return;
+    options.log(partReport(part.definition, part.process, `stopped unexpectedly (${describeExit(exit)})`));
+    const pauseMs = nextPauseMs(part, options.restartDelayMs ?? 500);
+    if (pauseMs === undefined) return giveUp(state, part);
+    await delay(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+    if (stopping.signal.aborted) return;
+    await restart(state, part);
+  }
+}
+
+/** Never throws: what ends without being ready is one more crash for the loop. */
+async function restart(state: State, part: Part): Promise<void> {
+  const { log } = state.options;
+  const begin = Date.now();
+  log(`restarting ${part.definition.name}`);
+  try {
+    await launch(state, part);
+    log(`${part.definition.name} is ready again after ${((Date.now() - begin) / 1000).toFixed(1)} s`);
+  } catch (error) {
+    if (state.stopping.signal.aborted || part.process?.hasExited() === true) return;
+    log((error as Error).message);
+    await part.process?.stop();
+  }
+}
+
+async function giveUp(state: State, part: Part): Promise<void> {
+  const what = `crashed ${MAX_RESTARTS + 1} times within ${RESTART_WINDOW_MS / 1000} s, so everything was stopped`;
+  const failure = new PartFailedError(part.definition, part.process, what);
+  await stopAll(state);
+  state.options.onGiveUp?.(failure);
+}
+
+function stopAll(state: State): Promise<void> {
+  state.stopping.abort();
+  state.stopped ??= stopInReverse(state.parts);
+  return state.stopped;
+}
+
+async function stopInReverse(parts: readonly Part[]): Promise<void> {
+  for (const part of parts.toReversed()) {
+    await part.process?.stop();
+    await part.definition.removeLeftovers?.().catch(() => undefined);
+  }
+}
+
+/** The pause before the next restart, or undefined when the part has used up its restarts. */
+function nextPauseMs(part: Part, firstDelayMs: number): number | undefined {
+  const now = Date.now();
+  part.restartTimes = part.restartTimes.filter((time) => now - time < RESTART_WINDOW_MS);
+  if (part.restartTimes.length >= MAX_RESTARTS) return undefined;
+  part.restartTimes.push(now);
+  return firstDelayMs * 2 ** (part.restartTimes.length - 1);
+}
+
+function throwIfStopped(state: State): void {
+  if (state.stopping.signal.aborted) throw new SupervisorStoppedError('stopped during start-up');
+}
+
+/** The record is a help for later; a full disk must not stop what runs. */
+function reportPids(state: State): void {
+  try {
+    recordProcesses(state.options.recordFile, running(state));
+    state.options.onPidChange?.(pidsOf(state));
+  } catch (error) {
+    state.options.log(`could not write down the running processes: ${(error as Error).message}`);
+  }
+}
+
+function pidsOf(state: State): Record<string, number> {
+  return Object.fromEntries(running(state).map(({ name, pid }) => [name, pid]));
+}
+
+function running(state: State): { name: string; pid: number; command: string }[] {
+  return state.parts.flatMap(({ definition: { name, command }, process: child }) =>
+    child?.pid === undefined || child.hasExited() ? [] : [{ name, pid: child.pid, command }],
+  );
+}

@@ -1,0 +1,73 @@
+import { Argument, Command, InvalidArgumentError } from 'commander';
+import { type CommandEnvironment, sandboxAction, webhookOutcome } from './sandbox-action.ts';
+
+type PaymentOptions = { reference?: string; amount?: number; refund?: number; phone?: string; from?: string };
+type StatusOptions = { phone?: string; to?: string; code?: number };
+
+/** Minor units of a decimal amount, without going through a binary fraction. */
+function parseAmount(text: string): number {
+  const [, whole, fraction = ''] = /^(\d{1,10})(?:\.(\d{1,2}))?$/.exec(text) ?? [];
+  if (whole === undefined) {
+    throw new InvalidArgumentError('Write an amount as 210 or 210.50.');
+  }
+  return Number(whole) * 100 + Number(fraction.padEnd(2, '0'));
+}
+
+function parseCode(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) {
+    throw new InvalidArgumentError('An error code is a whole number, such as 131026.');
+  }
+  return Number(text);
+}
+
+function paymentCommand(environment: CommandEnvironment): Command {
+  const command = new Command('payment')
+    .description('report a payment of a customer (in INR)')
+    .addArgument(new Argument('<state>', 'how far it is').choices(['pending', 'captured', 'refund']))
+    .option('--reference <id>', 'reference id of the order; the same one for pending, captured and refund')
+    .option('--amount <amount>', 'decimal amount, such as 210.50', parseAmount)
+    .option('--refund <amount>', 'decimal amount given back, for refund', parseAmount)
+    .option('--from <digits>', 'phone number of the customer')
+    .option('--phone <id>', 'phone number id of the business');
+  const example = 'payment captured --reference ord-1001 --amount 210.00';
+  return sandboxAction<PaymentOptions>(command, environment, example, async ({ client, args, options }) => {
+    const answer = await client.post('/sandbox/inbound', {
+      type: 'payment',
+      status: args[0],
+      ...(options.reference === undefined ? {} : { referenceId: options.reference }),
+      ...(options.amount === undefined ? {} : { amountValue: options.amount }),
+      ...(options.refund === undefined ? {} : { refundValue: options.refund }),
+      ...(options.from === undefined ? {} : { from: options.from }),
+      ...(options.phone === undefined ? {} : { phoneNumberId: options.phone }),
+    });
+    return webhookOutcome(`payment ${args[0]}`, answer);
+  });
+}
+
+function statusCommand(environment: CommandEnvironment): Command {
+  const command = new Command('status')
+    .description('report the status of a message that the business sent')
+    .argument('<wamid>', 'upstream id of the message')
+    .argument('<status>', 'sent, delivered, read, played or failed')
+    .option('--to <digits>', 'phone number of the recipient', '12025550143')
+    .option('--code <number>', 'upstream error code, for failed', parseCode)
+    .option('--phone <id>', 'phone number id of the business');
+  const example = 'status wamid.HBgLMTIwMjU1NTAxNDMVAgARGBI3MTE0MzBGNjE2NEU5MzgwM0QA delivered';
+  return sandboxAction<StatusOptions>(command, environment, example, async ({ client, args, options }) => {
+    const [id, status] = args;
+    const answer = await client.post('/sandbox/inbound', {
+      type: 'status',
+      id,
+      status,
+      recipientId: options.to,
+      ...(options.code === undefined ? {} : { errorCode: options.code }),
+      ...(options.phone === undefined ? {} : { phoneNumberId: options.phone }),
+    });
+    return webhookOutcome(`status ${status}`, answer);
+  });
+}
+
+/** The commands that report on messages and payments as the platform. */
+export function statusCommands(environment: CommandEnvironment): Command[] {
+  return [paymentCommand(environment), statusCommand(environment)];
+}

@@ -1,0 +1,76 @@
+import type { Client } from '@temporalio/client';
+import type { Database } from '../../database/database.ts';
+import { recordWorkflow } from '../../database/deliveries.ts';
+import {
+  findOverdue,
+  type HandedOver,
+  type HandOverLimits,
+  handOverDue,
+  labelDeliveries,
+  returnToDue,
+} from '../../database/delivery-claims.ts';
+import type { Logger } from '../logger.ts';
+import { type Loop, startLoop } from '../loop.ts';
+import { deliveryWorkflowId, startDelivery } from './start-delivery.ts';
+
+export type DispatcherTools = { database: Database; client: Client; taskQueue: string; logger: Logger };
+
+const LIMITS: HandOverLimits = { firstAttempts: 100, firstAttemptsPerEndpoint: 10, inFlightPerEndpoint: 100 };
+
+/** Beside the wake-ups: finds what another process queued or settled. */
+const POLL_MS = 250;
+
+/** Hands due deliveries over to workflows, as many as the limits allow. */
+export function startDispatcher(tools: DispatcherTools): Loop {
+  return startLoop({
+    name: 'dispatcher',
+    pollMs: POLL_MS,
+    logger: tools.logger,
+    turn: async () => {
+      const deliveries = await handOverDue(tools.database, LIMITS);
+      if (deliveries.length > 0) await startAll(tools, deliveries);
+      return deliveries.length > 0;
+    },
+  });
+}
+
+const OVERDUE_MS = 60_000;
+const SWEEP_POLL_MS = 5_000;
+
+/** At most this many restarts per sweep, so that a restored database does not flood Temporal. */
+const SWEEP_LIMIT = 100;
+
+/** Restarts the workflows of deliveries that are overdue: terminated, lost with Temporal's data, or never started. */
+export function startSweeper(tools: DispatcherTools): Loop {
+  return startLoop({
+    name: 'delivery-sweeper',
+    pollMs: SWEEP_POLL_MS,
+    logger: tools.logger,
+    turn: async () => {
+      const overdue = await findOverdue(tools.database, { overdueMs: OVERDUE_MS, limit: SWEEP_LIMIT });
+      if (overdue.length > 0) await startAll(tools, overdue);
+      return false;
+    },
+  });
+}
+
+/** Starts the workflows; deliveries whose start fails go back to the queue and the failure is reported. */
+async function startAll(tools: DispatcherTools, deliveries: readonly HandedOver[]): Promise<void> {
+  const labels = await labelDeliveries(tools.database, deliveries);
+  const starts = await Promise.allSettled(
+    labels.map((label) => startDelivery(tools.client, tools.taskQueue, label)),
+  );
+  const failed = labels.filter((_, index) => starts[index]?.status === 'rejected');
+  if (failed.length > 0)
+    await returnToDue(
+      tools.database,
+      failed.map((label) => label.deliveryId),
+    );
+  const started = labels.filter((_, index) => starts[index]?.status === 'fulfilled');
+  await recordWorkflow(
+    tools.database,
+    started.map((label) => ({ ...label, workflowId: deliveryWorkflowId(label) })),
+  );
+  const failure = starts.find((start) => start.status === 'rejected');
+  if (failure !== undefined) throw failure.reason;
+}

@@ -1,0 +1,53 @@
+import {
+  type Client,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowIdReusePolicy,
+  type WorkflowStartOptions,
+} from '@temporalio/client';
+import type { DeliveryLabel } from '../../database/delivery-claims.ts';
+import { publicDeliveryId } from '../../domain/public-ids.ts';
+import type { deliverEvent } from '../../workflows/deliver-event.ts';
+import { searchAttributes } from '../search-attributes.ts';
+
+/** Temporal allows ids of 1,000 characters; upstream chooses how long an eventId is. */
+const MAX_EVENT_ID_IN_WORKFLOW_ID = 200;
+
+/** The id under which operators find a delivery: endpoint, the eventId as the tenant knows it, delivery. */
+export function deliveryWorkflowId(label: DeliveryLabel): string {
+  const eventId = label.eventId.slice(0, MAX_EVENT_ID_IN_WORKFLOW_ID);
+  return `delivery/${label.endpointId}/${eventId}/${publicDeliveryId(label.deliveryId)}`;
+}
+
+/** Starts the workflow of a delivery. One that runs already is as good as started. */
+export async function startDelivery(client: Client, taskQueue: string, label: DeliveryLabel): Promise<void> {
+  const { deliveryId, deliveryDay } = label;
+  const options: WorkflowStartOptions<typeof deliverEvent> = {
+    taskQueue,
+    workflowId: deliveryWorkflowId(label),
+    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+    requestEagerStart: true,
+    args: [{ deliveryId, deliveryDay }],
+    typedSearchAttributes: searchAttributes(label),
+    staticSummary: `${label.eventType} → ${hostOf(label.endpointUrl)}`,
+    staticDetails: detailsOf(label),
+  };
+  try {
+    await client.workflow.start<typeof deliverEvent>('deliverEvent', options);
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}
+
+function hostOf(url: string): string {
+  return URL.parse(url)?.host ?? 'invalid URL';
+}
+
+/** Markdown; values come from outside, so each stands in a code span that it cannot close. */
+function detailsOf(label: DeliveryLabel): string {
+  const code = (text: string) => `\`${text.replaceAll('`', "'").slice(0, 300)}\``;
+  return [
+    `Event ${code(label.eventId)} (${label.eventType}) for endpoint ${label.endpointId}: ${code(label.endpointUrl)}`,
+    `Tenant ${label.tenantId}, WABA ${code(label.wabaId)}, delivery ${code(publicDeliveryId(label.deliveryId))}`,
+    'Cancel gives the delivery up and lets the next of its lane go. Terminate only restarts it.',
+  ].join('\n\n');
+}

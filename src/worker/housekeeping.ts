@@ -1,0 +1,21 @@
+import type { Database } from '../database/database.ts';
+import { forgetOldDedupKeys } from '../database/dedup-keys.ts';
+import { ensurePartitions } from '../database/maintenance.ts';
+import type { Logger } from './logger.ts';
+import { type Loop, startLoop } from './loop.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** Hourly: partitions for the coming days, and an end to deduplication keys that no redelivery can meet. */
+export function startHousekeeping(database: Database, logger: Logger): Loop {
+  return startLoop({
+    name: 'housekeeping',
+    pollMs: HOUR_MS,
+    logger,
+    turn: async () => {
+      await ensurePartitions(database);
+      await forgetOldDedupKeys(database);
+      return false;
+    },
+  });
+}

@@ -1,0 +1,51 @@
+import { Client } from '@temporalio/client';
+import { temporal } from '@temporalio/proto';
+import { NativeConnection, Runtime } from '@temporalio/worker';
+import type { Logger } from './logger.ts';
+import { SEARCH_ATTRIBUTE_NAMES } from './search-attributes.ts';
+
+export type TemporalSettings = { address: string; namespace: string };
+
+/** Sends the SDK's own log lines to `logger` and leaves signals to us. Once per process, before any connection. */
+export function installTemporalRuntime(logger: Logger): void {
+  const forward = (message: string, meta?: Record<string, unknown>) => logger.debug(meta ?? {}, message);
+  Runtime.install({
+    shutdownSignals: [],
+    logger: {
+      log: (_level, message, meta) => forward(message, meta),
+      trace: forward,
+      debug: forward,
+      info: forward,
+      warn: (message, meta) => logger.warn(meta ?? {}, message),
+      error: (message, meta) => logger.warn(meta ?? {}, message),
+    },
+  });
+}
+
+/** One connection serves workers and client, so that workflows can start eagerly in this process. */
+export async function connectTemporal(
+  settings: TemporalSettings,
+): Promise<{ connection: NativeConnection; client: Client }> {
+  const connection = await NativeConnection.connect({ address: settings.address });
+  const client = new Client({ connection, namespace: settings.namespace });
+  return { connection, client };
+}
+
+/**
+ * Registers the search attributes that workflows are started with. Known ones are left as they are.
+ * Throws when the namespace does not exist: creating it is the operator's decision.
+ */
+export async function registerSearchAttributes(
+  connection: NativeConnection,
+  namespace: string,
+): Promise<void> {
+  const { operatorService } = connection;
+  const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
+  const missing = SEARCH_ATTRIBUTE_NAMES.filter((name) => customAttributes?.[name] === undefined);
+  if (missing.length === 0) return;
+  const keyword = temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
+  await operatorService.addSearchAttributes({
+    namespace,
+    searchAttributes: Object.fromEntries(missing.map((name) => [name, keyword])),
+  });
+}

@@ -1,0 +1,56 @@
+import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import type { Logger } from './logger.ts';
+
+const RESTART_MS = 2_000;
+
+/** Longer than any attempt: what is under way ends by itself before it is cancelled. */
+const SHUTDOWN_GRACE_MS = 20_000;
+
+export type TemporalWorkers = { stop(): Promise<void> };
+
+/**
+ * Runs one Temporal worker per entry until stopped. A worker that ends by itself (Temporal lost its data or was
+ * away for too long) is made anew, for ever: deliveries wait meanwhile.
+ */
+export async function runTemporalWorkers(
+  connection: NativeConnection,
+  entries: readonly WorkerOptions[],
+  logger: Logger,
+): Promise<TemporalWorkers> {
+  let stopping = false;
+  const current = new Map<WorkerOptions, Worker>();
+
+  const create = async (options: WorkerOptions) => {
+    const worker = await Worker.create({ connection, shutdownGraceTime: SHUTDOWN_GRACE_MS, ...options });
+    current.set(options, worker);
+    return worker;
+  };
+  const keepRunning = async (options: WorkerOptions, first: Worker) => {
+    let worker: Worker | null = first;
+    while (!stopping) {
+      try {
+        worker ??= await create(options);
+        await worker.run();
+      } catch (error) {
+        logger.warn(
+          { err: error, taskQueue: options.taskQueue },
+          'a Temporal worker ended; making a new one',
+        );
+      }
+      worker = null;
+      if (!stopping) await new Promise((resolve) => setTimeout(resolve, RESTART_MS));
+    }
+  };
+
+  const first = await Promise.all(
+    entries.map(async (options) => ({ options, worker: await create(options) })),
+  );
+  const running = first.map(({ options, worker }) => keepRunning(options, worker));
+  return {
+    stop: async () => {
+      stopping = true;
+      for (const worker of current.values()) if (worker.getState() === 'RUNNING') worker.shutdown();
+      await Promise.all(running);
+    },
+  };
+}

@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { bundleWorkflowCode } from '@temporalio/worker';
+import type { Logger } from './logger.ts';
+
+const SOURCE_FOLDER = fileURLToPath(new URL('..', import.meta.url));
+const ENTRY = join(SOURCE_FOLDER, 'workflows', 'bundle-entry.ts');
+const CACHE_FOLDER = fileURLToPath(new URL('../../node_modules/.cache/heliograph', import.meta.url));
+
+/** What a Temporal worker takes: bundled code in a file or in memory. */
+export type WorkflowBundle = { codePath: string } | { code: string };
+
+/**
+ * The bundled workflow code. Bundling takes seconds, so the result is kept under a name that is a digest
+ * of everything that goes into it; a process that finds it there starts at once.
+ */
+export async function loadWorkflowBundle(logger: Logger): Promise<WorkflowBundle> {
+  const path = join(CACHE_FOLDER, `workflows-${await sourceDigest()}.js`);
+  if (await exists(path)) return { codePath: path };
+  logger.info('bundling workflow code');
+  const { code } = await bundleWorkflowCode({
+    workflowsPath: ENTRY,
+    logger: {
+      trace() {},
+      debug() {},
+      info() {},
+      log() {},
+      warn: (message) => logger.warn(message),
+      error: (message) => logger.warn(message),
+    },
+  });
+  return (await keep(path, code)) ? { codePath: path } : { code };
+}
+
+/** False where the folder cannot be written to, as in a read-only image: the next start bundles again. */
+async function keep(path: string, code: string): Promise<boolean> {
+  const draft = `${path}.${process.pid}`;
+  try {
+    await mkdir(CACHE_FOLDER, { recursive: true });
+    await writeFile(draft, code);
+    await rename(draft, path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The folders that workflow code may import from, and the SDK's version. */
+async function sourceDigest(): Promise<string> {
+  const digest = createHash('sha256');
+  for (const folder of ['workflows', 'domain']) {
+    const names = (await readdir(join(SOURCE_FOLDER, folder))).sort();
+    for (const name of names) digest.update(name).update(await readFile(join(SOURCE_FOLDER, folder, name)));
+  }
+  const sdk: { version: string } = createRequire(import.meta.url)('@temporalio/worker/package.json');
+  return digest.update(sdk.version).digest('hex').slice(0, 16);
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await readFile(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,2 @@
+// biome-ignore lint/performance/noBarrelFile: x
+export { deliverEvent } from './deliver-event.ts';

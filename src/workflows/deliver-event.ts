@@ -1,0 +1,65 @@
+import {
+  CancellationScope,
+  isCancellation,
+  proxyActivities,
+  setCurrentDetails,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { DeliverEventActivities } from '../activities/deliver-event/activities.ts';
+import { retryQueueOf } from './task-queues.ts';
+
+/** Ids only: the event's bytes stay in the database. */
+export type DeliverEventInput = { deliveryId: string; deliveryDay: string };
+
+/**
+ * Owns one delivery (one event for one endpoint) until it is settled.
+ *
+ *   attempt once ──settled──▶ done
+ *        │ failed, or cut off
+ *   retryDelivery: one activity, retried by the schedule; its last failure says why and when next
+ *
+ * Cancel means give up: the delivery fails and the next of its lane goes out. Terminate loses nothing: the row
+ * is found overdue and this workflow is started again.
+ */
+export async function deliverEvent(input: DeliverEventInput): Promise<string> {
+  try {
+    return await deliver(input);
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+    return await CancellationScope.nonCancellable(() => lasting().giveUpDelivery(input));
+  }
+}
+
+async function deliver(input: DeliverEventInput): Promise<string> {
+  const first = await firstAttempt(input);
+  if (first.settled) return first.summary;
+  setCurrentDetails(
+    `**First attempt did not succeed.** ${first.summary}\n\nThe pending activity shows the last answer.`,
+  );
+  return await lasting().retryDelivery(input);
+}
+
+/** First attempts have a queue of their own, which retries never fill. */
+async function firstAttempt(input: DeliverEventInput): Promise<{ settled: boolean; summary: string }> {
+  const { attemptDelivery } = proxyActivities<DeliverEventActivities>({
+    startToCloseTimeout: '40 seconds',
+    retry: { maximumAttempts: 1 },
+    summary: 'first attempt',
+  });
+  try {
+    return await attemptDelivery(input);
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    return { settled: false, summary: 'It was cut off before its outcome was recorded.' };
+  }
+}
+
+/** Activities that are retried until they have an answer: the wait between webhooks is theirs to say. */
+function lasting(): DeliverEventActivities {
+  return proxyActivities<DeliverEventActivities>({
+    taskQueue: retryQueueOf(workflowInfo().taskQueue),
+    startToCloseTimeout: '40 seconds',
+    retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+    summary: 'retries',
+  });
+}

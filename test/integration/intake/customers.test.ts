@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest';
+import type { Database } from '../../../src/database/database.ts';
+import { query } from '../../../src/database/sql.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testDatabase } from '../../support/test-database.ts';
+import { fixtureBody } from '../../support/upstream-fixtures.ts';
+
+let nextMessage = 0;
+
+type Sender = { from?: string; userId?: string; number?: string };
+
+/** A text message from a customer known by phone, by user id, or both. */
+function textFrom({ from, userId, number = '800000000000111' }: Sender): Buffer {
+  nextMessage += 1;
+  const message = {
+    ...(from === undefined ? {} : { from }),
+    ...(userId === undefined ? {} : { from_user_id: userId }),
+    id: `wamid.customer-test-${nextMessage}`,
+    timestamp: '1790000000',
+    type: 'text',
+    text: { body: 'hi' },
+  };
+  const contact = {
+    profile: { name: 'Asha' },
+    ...(from === undefined ? {} : { wa_id: from }),
+    ...(userId === undefined ? {} : { user_id: userId }),
+  };
+  const value = {
+    messaging_product: 'whatsapp',
+    metadata: { display_phone_number: '12025550100', phone_number_id: number },
+    contacts: [contact],
+    messages: [message],
+  };
+  const changes = [{ field: 'messages', value }];
+  const entry = [{ id: '900000000000101', changes }];
+  return Buffer.from(JSON.stringify({ object: 'whatsapp_business_account', entry }));
+}
+
+async function seeded(): Promise<Database> {
+  const { database } = await testDatabase();
+  await seedFixtureAccounts(database);
+  return database;
+}
+
+async function conversations(database: Database) {
+  return await query<{ wa_id: string | null; user_id: string | null; messages: string }>(
+    database,
+    `select k.wa_id, k.user_id, (select count(*) from messages m where m.conversation_id = c.id) as messages
+       from conversations c join contacts k on k.id = c.contact_id
+      where c.merged_into is null order by c.id`,
+  );
+}
+
+describe('one conversation per number and customer', () => {
+  test('messages of one customer to one number share it; another number has its own', async () => {
+    const database = await seeded();
+    await takeIn(database, textFrom({ from: '1' }), textFrom({ from: '1' }));
+    await takeIn(database, textFrom({ from: '1', number: '800000000000112' }));
+    expect((await conversations(database)).map((row) => row.messages)).toEqual(['2', '1']);
+  });
+
+  test('a customer first known by phone, then by user id, is one as soon as a payload carries both', async () => {
+    const database = await seeded();
+    await takeIn(database, textFrom({ from: '15550001' }));
+    await takeIn(database, textFrom({ userId: 'US.1' }));
+    expect(await conversations(database)).toHaveLength(2);
+    await takeIn(database, textFrom({ from: '15550001', userId: 'US.1' }));
+    expect(await conversations(database)).toEqual([{ wa_id: '15550001', user_id: 'US.1', messages: '3' }]);
+    const old = await query<{ merged_into: string }>(
+      database,
+      'select merged_into from conversations where merged_into is not null',
+    );
+    expect(old).toEqual([{ merged_into: '1' }]);
+  });
+
+  test('the same within one batch', async () => {
+    const database = await seeded();
+    await takeIn(
+      database,
+      textFrom({ from: '15550001' }),
+      textFrom({ userId: 'US.1' }),
+      textFrom({ from: '15550001', userId: 'US.1' }),
+    );
+    expect(await conversations(database)).toEqual([{ wa_id: '15550001', user_id: 'US.1', messages: '3' }]);
+  });
+
+  test('a changed number keeps the history, and the old number may become somebody else', async () => {
+    const database = await seeded();
+    await takeIn(database, fixtureBody('in_bsuid_with_phone'));
+    await takeIn(database, fixtureBody('in_system_user_changed_number_bsuid'));
+    await takeIn(database, textFrom({ from: '12025550199', userId: 'US.10000000000000000199' }));
+    expect(await conversations(database)).toEqual([
+      { wa_id: '12025550199', user_id: 'US.10000000000000000199', messages: '3' },
+    ]);
+    await takeIn(database, textFrom({ from: '12025550143', userId: 'US.77' }));
+    expect(await conversations(database)).toHaveLength(2);
+  });
+
+  test('a phone that comes with another user id is another customer', async () => {
+    const database = await seeded();
+    await takeIn(database, textFrom({ from: '15550001', userId: 'US.1' }));
+    await takeIn(database, textFrom({ from: '15550001', userId: 'US.2' }));
+    expect(await conversations(database)).toEqual([
+      { wa_id: null, user_id: 'US.1', messages: '1' },
+      { wa_id: '15550001', user_id: 'US.2', messages: '1' },
+    ]);
+  });
+
+  test('a message without any sender is kept', async () => {
+    const database = await seeded();
+    await takeIn(database, textFrom({}), textFrom({}));
+    expect((await conversations(database)).map((row) => row.messages)).toEqual(['2']);
+  });
+});

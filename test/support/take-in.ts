@@ -1,0 +1,33 @@
+import type { Database } from '../../src/database/database.ts';
+import { insertBodies } from '../../src/database/inbox.ts';
+import { query } from '../../src/database/sql.ts';
+import { takeInBatch } from '../../src/worker/intake/intake-batch.ts';
+import { silentLogger } from './silent-logger.ts';
+
+/** Stores bodies as the ingress does and takes them in as the worker does. */
+export async function takeIn(database: Database, ...bodies: Buffer[]): Promise<void> {
+  await insertBodies(database, bodies);
+  await drainInbox(database);
+}
+
+export async function drainInbox(database: Database): Promise<void> {
+  while ((await takeInBatch(database, silentLogger)) > 0);
+}
+
+export type StoredEvent = {
+  type: string;
+  eventId: string;
+  wabaId: string;
+  sequence: string;
+  body: string | null;
+};
+
+/** All events in the order in which they were stored. */
+export async function storedEvents(database: Database): Promise<StoredEvent[]> {
+  return await query<StoredEvent>(
+    database,
+    `select event_type as type, event_id as "eventId", waba_id as "wabaId", sequence,
+            convert_from(body, 'UTF8') as body
+       from events order by created_at, ctid`,
+  );
+}

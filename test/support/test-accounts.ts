@@ -1,0 +1,48 @@
+import { insertTenant, savePhoneNumber, saveWaba } from '../../src/database/accounts.ts';
+import type { Database } from '../../src/database/database.ts';
+import { insertEndpoint, nextEndpointId } from '../../src/database/webhook-endpoints.ts';
+import type { EventType } from '../../src/domain/event-type.ts';
+import { makeSecretBox, type SecretBox } from '../../src/domain/secret-box.ts';
+import { newWebhookSecret } from '../../src/domain/webhook-signature.ts';
+import { endpointSecretPlace } from '../../src/webhooks/endpoint-secret.ts';
+
+export const testSecretBox: SecretBox = makeSecretBox([{ id: 'test', key: Buffer.alloc(32, 7) }]);
+
+/** The tenants, WABAs and numbers that the upstream fixtures speak of. */
+export const FIXTURE_ACCOUNTS = [
+  {
+    wabaId: '900000000000101',
+    phoneNumberIds: ['800000000000111', '800000000000112'],
+    name: 'Fixture Store',
+  },
+  { wabaId: '900000000000202', phoneNumberIds: ['800000000000221'], name: 'Fixture Bazaar' },
+];
+
+/** Adds the fixtures' accounts; returns the tenant ids by WABA. */
+export async function seedFixtureAccounts(database: Database): Promise<Map<string, string>> {
+  const tenants = new Map<string, string>();
+  for (const { wabaId, phoneNumberIds, name } of FIXTURE_ACCOUNTS) {
+    const tenantId = await insertTenant(database, name);
+    await saveWaba(database, tenantId, { wabaId, accessTokenSealed: null });
+    for (const phoneNumberId of phoneNumberIds) {
+      const number = { displayPhoneNumber: '12025550100', verifiedName: name, qualityRating: 'GREEN' };
+      await savePhoneNumber(database, wabaId, { phoneNumberId, ...number });
+    }
+    tenants.set(wabaId, tenantId);
+  }
+  return tenants;
+}
+
+/** Adds an endpoint and returns its id and secret. */
+export async function addEndpoint(
+  database: Database,
+  wabaId: string,
+  url: string,
+  eventTypes: EventType[] | null = null,
+): Promise<{ id: string; secret: string }> {
+  const id = await nextEndpointId(database);
+  const secret = newWebhookSecret();
+  const secretSealed = testSecretBox.seal(secret, endpointSecretPlace(id));
+  await insertEndpoint(database, wabaId, { id, url, description: '', eventTypes, secretSealed });
+  return { id, secret };
+}

@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto';
+import { inject, onTestFinished } from 'vitest';
+import { type Database, openDatabase } from '../../src/database/database.ts';
+import { TEMPLATE_DATABASE } from './infrastructure-setup.ts';
+
+export type TestDatabase = { database: Database; url: string; close(): Promise<void> };
+
+/** A migrated database of one's own on the real server; `close` drops it. */
+export async function createTestDatabase(poolMax = 10): Promise<TestDatabase> {
+  const { postgresUrl } = inject('infrastructure');
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  await asAdmin(postgresUrl, `create database ${name} template ${TEMPLATE_DATABASE}`);
+  const url = new URL(postgresUrl);
+  url.pathname = `/${name}`;
+  const database = openDatabase({ url: url.href, poolMax, applicationName: 'test' });
+  return {
+    database,
+    url: url.href,
+    close: async () => {
+      await database.destroy();
+      await asAdmin(postgresUrl, `drop database if exists ${name} with (force)`);
+    },
+  };
+}
+
+/** As `createTestDatabase`, closed when the test ends. */
+export async function testDatabase(poolMax = 10): Promise<TestDatabase> {
+  const created = await createTestDatabase(poolMax);
+  onTestFinished(created.close);
+  return created;
+}
+
+/** Copies of one template cannot be made side by side, so a clash is tried again. */
+async function asAdmin(url: string, statement: string): Promise<void> {
+  const admin = openDatabase({ url, poolMax: 1, applicationName: 'test-admin' });
+  try {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        await admin.raw(statement);
+        return;
+      } catch (error) {
+        if (tries >= 50 || !/being accessed by other users/.test(String(error))) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    }
+  } finally {
+    await admin.destroy();
+  }
+}

@@ -1,0 +1,173 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { httpServer, outcomeOf, request, tcpServer, testSender } from './loopback-servers.ts';
+
+describe('connections', () => {
+  test('are kept and used again, which the timings tell', async () => {
+    const { url, connections } = await httpServer((_incoming, response) => response.end());
+    const sender = testSender();
+    expect((await sender.send(request(url))).timings.reused).toBe(false);
+    await nextTurns();
+    const second = await sender.send(request(url));
+    expect(second).toMatchObject({
+      statusCode: 200,
+      remoteAddress: '127.0.0.1',
+      timings: { reused: true, dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: expect.any(Number) },
+    });
+    expect(connections()).toBe(1);
+  });
+
+  test('are not used again when the receiver would close them within a second', async () => {
+    const { url, connections } = await httpServer((_incoming, response) =>
+      response.writeHead(200, { 'Keep-Alive': 'timeout=1' }).end(),
+    );
+    const sender = testSender();
+    await sender.send(request(url));
+    await nextTurns();
+    expect((await sender.send(request(url))).timings.reused).toBe(false);
+    expect(connections()).toBe(2);
+  });
+
+  test('are replaced when they are old', async () => {
+    const { url } = await httpServer((_incoming, response) => response.end());
+    const sender = testSender({ connectionMaxAgeMs: 50 });
+    await sender.send(request(url));
+    await sleep(80);
+    expect(await sender.send(request(url))).toMatchObject({ statusCode: 200, timings: { reused: false } });
+  });
+
+  test('that the receiver closed while they were idle cost nothing when the close was seen', async () => {
+    const { url, sockets } = await httpServer((_incoming, response) => response.end());
+    const sender = testSender();
+    await sender.send(request(url));
+    for (const socket of sockets) socket.destroy();
+    await sleep(50);
+    expect(await sender.send(request(url))).toMatchObject({ statusCode: 200, timings: { reused: false } });
+  });
+
+  test('that the receiver closes at the second request are a reset, and the request is not repeated', async () => {
+    let requests = 0;
+    const { url } = await tcpServer((socket) => {
+      let served = 0;
+      socket.on('data', () => {
+        requests += 1;
+        served += 1;
+        if (served === 1) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+        else socket.end();
+      });
+    });
+    const sender = testSender();
+    expect(outcomeOf(await sender.send(request(url)))).toBe(200);
+    await nextTurns();
+    expect(await sender.send(request(url))).toMatchObject({ errorClass: 'reset', timings: { reused: true } });
+    expect(requests).toBe(2);
+  });
+
+  test('a failed request does not harm the next one to the same receiver', async () => {
+    let requests = 0;
+    const { url } = await httpServer((incoming, response) => {
+      requests += 1;
+      if (requests === 1) incoming.socket.resetAndDestroy();
+      else response.end();
+    });
+    const sender = testSender();
+    expect(outcomeOf(await sender.send(request(url)))).toBe('reset');
+    expect(outcomeOf(await sender.send(request(url)))).toBe(200);
+  });
+
+  test('are dropped with the least recently used origin when there are too many', async () => {
+    const servers = await Promise.all(
+      Array.from({ length: 3 }, () => httpServer((_incoming, response) => response.end())),
+    );
+    const sender = testSender({ maxOrigins: 2 });
+    for (const { url } of servers) expect(outcomeOf(await sender.send(request(url)))).toBe(200);
+    const [first, second, third] = servers;
+    await expect.poll(() => first?.sockets.size).toBe(0);
+    expect([second?.sockets.size, third?.sockets.size]).toEqual([1, 1]);
+    expect(outcomeOf(await sender.send(request(first?.url ?? '')))).toBe(200);
+  });
+
+  test('an origin with a request in flight is never dropped', async () => {
+    const slow = await httpServer((_incoming, response) => setTimeout(() => response.end(), 200));
+    const quick = await httpServer((_incoming, response) => response.end());
+    const sender = testSender({ maxOrigins: 1 });
+    const running = sender.send(request(slow.url));
+    expect(outcomeOf(await sender.send(request(quick.url)))).toBe(200);
+    expect(outcomeOf(await running)).toBe(200);
+  });
+});
+
+describe('a thousand requests at once', () => {
+  test('to one receiver share at most 100 connections, and none is left after close', async () => {
+    let open = 0;
+    let most = 0;
+    const { url, sockets, connections } = await httpServer((_incoming, response) => {
+      open += 1;
+      most = Math.max(most, open);
+      setTimeout(() => response.end(() => (open -= 1)), 2);
+    });
+    const warnings: unknown[] = [];
+    const onWarning = (warning: unknown) => warnings.push(warning);
+    process.on('warning', onWarning);
+    const sender = testSender({ totalTimeoutMs: 10_000 });
+    const { signal } = new AbortController();
+    const results = await Promise.all(
+      Array.from({ length: 1_000 }, () => sender.send({ ...request(url), signal })),
+    );
+    process.off('warning', onWarning);
+    expect(results.map(outcomeOf).every((outcome) => outcome === 200)).toBe(true);
+    expect(connections()).toBeLessThanOrEqual(100);
+    expect(most).toBeGreaterThan(50);
+    expect(warnings).toEqual([]);
+    await sender.close();
+    await expect.poll(() => sockets.size).toBe(0);
+  });
+
+  test('that all fail leave no socket behind either', async () => {
+    const { url, sockets } = await httpServer(() => undefined);
+    const sender = testSender();
+    const results = await Promise.all(
+      Array.from({ length: 1_000 }, () => sender.send({ ...request(url), timeoutMs: 400 })),
+    );
+    expect(new Set(results.map(outcomeOf))).toEqual(new Set(['timeout']));
+    await expect.poll(() => sockets.size, { timeout: 5_000 }).toBe(0);
+  });
+
+  test('to a hanging receiver do not delay another one', async () => {
+    const hanging = await httpServer(() => undefined);
+    const healthy = await httpServer((_incoming, response) => response.end());
+    const sender = testSender();
+    const stuck = Array.from({ length: 300 }, () =>
+      sender.send({ ...request(hanging.url), timeoutMs: 1_500 }),
+    );
+    await sleep(100);
+    const result = await sender.send(request(healthy.url));
+    expect(outcomeOf(result)).toBe(200);
+    expect(result.timings.totalMs).toBeLessThan(500);
+    await Promise.all(stuck);
+  });
+});
+
+describe('close', () => {
+  test('waits for what is in flight and refuses what comes after', async () => {
+    const { url } = await httpServer((_incoming, response) => setTimeout(() => response.end('late'), 150));
+    const sender = testSender();
+    const running = sender.send(request(url));
+    await sleep(30);
+    const closing = sender.close();
+    expect(await sender.send(request(url))).toMatchObject({ errorClass: 'aborted' });
+    await closing;
+    expect(await running).toMatchObject({ statusCode: 200, body: Buffer.from('late') });
+  });
+
+  test('may be called twice', async () => {
+    const sender = testSender();
+    await sender.close();
+    await sender.close();
+  });
+});
+
+/** A connection is free again one turn of the event loop after its response ended. */
+async function nextTurns(): Promise<void> {
+  await sleep(20);
+}
