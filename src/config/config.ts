@@ -38,6 +38,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
       publicUrl: settings.text('HELIOGRAPH_PUBLIC_URL').replace(/\/+$/, ''),
       trustProxy: settings.list('HELIOGRAPH_TRUST_PROXY'),
     },
+    workerHealthPort: settings.integer('HELIOGRAPH_WORKER_HEALTH_PORT'),
     upstream: {
       graphUrl: settings.text('HELIOGRAPH_UPSTREAM_GRAPH_URL').replace(/\/+$/, ''),
       graphVersion: settings.text('HELIOGRAPH_UPSTREAM_GRAPH_VERSION'),

@@ -80,6 +80,13 @@ export const SETTINGS = {
     about: 'PEM certificate chain for the https port',
   }),
   HELIOGRAPH_TLS_KEY_FILE: setting({ kind: 'text', fallback: '', about: 'PEM key for the https port' }),
+  HELIOGRAPH_WORKER_HEALTH_PORT: setting({
+    kind: 'integer',
+    fallback: '-1',
+    minimum: -1,
+    maximum: 65535,
+    about: 'port of the worker for /healthz and /readyz; -1 switches it off',
+  }),
   HELIOGRAPH_PUBLIC_URL: setting({
     kind: 'url',
     about: 'https address under which tenants reach API and media',

@@ -1,9 +1,6 @@
 import type { Database, Transaction } from './database.ts';
 import { execute, query } from './sql.ts';
 
-/** How long a claim protects a delivery from everybody else. Longer than any attempt may take. */
-export const LEASE_MS = 30_000;
-
 /** A delivery handed over to a workflow. */
 export type HandedOver = {
   deliveryId: string;
@@ -153,26 +150,25 @@ export type LeaseAnswer =
   | { kind: 'wait'; waitMs: number; lastError: string | null };
 
 /**
- * Takes the lease of one delivery for an attempt. `finished`: there is nothing left to do.
+ * Takes the lease of one delivery for `leaseMs`, during which nobody else touches it. `finished`: there is nothing left to do.
  * `wait`: not due yet, behind another, or leased by somebody else for `waitMs` more.
  */
 export async function leaseDelivery(
   database: Database,
-  deliveryId: string,
-  deliveryDay: string,
-  token: string,
+  lease: { deliveryId: string; deliveryDay: string; token: string; leaseMs: number },
 ): Promise<LeaseAnswer> {
   const [row] = await query<QueueRow & { attempts: number }>(
     database,
     `update delivery_queue
-        set state = 'claimed', token = ?, lease_until = clock_timestamp() + ? * interval '1 millisecond'
-      where delivery_id = ?
+        set state = 'claimed', token = :token,
+            lease_until = clock_timestamp() + :leaseMs * interval '1 millisecond'
+      where delivery_id = :deliveryId
         and (state = 'due' or (state = 'retrying' and next_attempt_at <= clock_timestamp())
              or (state = 'claimed' and lease_until < clock_timestamp()))
      returning delivery_id, delivery_day, event_uuid, event_day, endpoint_id, attempts`,
-    [token, LEASE_MS, deliveryId],
+    { token: lease.token, leaseMs: lease.leaseMs, deliveryId: lease.deliveryId },
   );
-  if (row === undefined) return await whyNotLeased(database, deliveryId, deliveryDay);
+  if (row === undefined) return await whyNotLeased(database, lease.deliveryId, lease.deliveryDay);
   return { kind: 'claimed', delivery: { ...toHandedOver(row), attempts: row.attempts } };
 }
 

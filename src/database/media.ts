@@ -1,5 +1,5 @@
-import type { Transaction } from './database.ts';
-import { execute } from './sql.ts';
+import type { Database, Transaction } from './database.ts';
+import { execute, query } from './sql.ts';
 
 export type NewMedia = {
   wabaId: string;
@@ -35,4 +35,121 @@ export async function insertMedia(trx: Transaction, media: readonly NewMedia[]):
       media.map((m) => m.fileName),
     ],
   );
+}
+
+/** Media that is still to be fetched, with what its event needs. */
+export type PendingMedia = {
+  mediaType: string;
+  upstreamMediaId: string;
+  mimeType: string | null;
+  expectedSha256: string | null;
+  upstreamUrl: string | null;
+  caption: string | null;
+  /** Where its bytes go, the same for every attempt; nothing is served from there while the media is pending. */
+  objectKey: string;
+  /** Since we were told of the media. */
+  ageMs: number;
+};
+
+/**
+ * Gives pending media the key of its object, unless an earlier attempt did, and returns it. Null: there is nothing to
+ * fetch, because it is stored, has failed, or there is none.
+ */
+export async function takePendingMedia(
+  database: Database,
+  media: { wabaId: string; messageId: string; objectKey: string },
+): Promise<PendingMedia | null> {
+  const [row] = await query<PendingMedia>(
+    database,
+    `update media set object_key = coalesce(object_key, :objectKey)
+      where message_id = :messageId and waba_id = :wabaId and state = 'pending'
+     returning media_type as "mediaType", upstream_media_id as "upstreamMediaId", mime_type as "mimeType",
+               expected_sha256 as "expectedSha256", upstream_url as "upstreamUrl", caption,
+               object_key as "objectKey",
+               (extract(epoch from now() - created_at) * 1000)::double precision as "ageMs"`,
+    media,
+  );
+  return row ?? null;
+}
+
+/** The message that stored media belongs to: what the head of its event says. */
+export type MediaOwner = {
+  tenantId: string;
+  phoneNumberId: string;
+  conversationId: string;
+  upstreamId: string;
+  mimeType: string;
+};
+
+/**
+ * Ends pending media as stored and returns its message; null when it had ended before.
+ * `mimeType` is kept only when the message said none.
+ */
+export async function markMediaStored(
+  trx: Transaction,
+  wabaId: string,
+  messageId: string,
+  stored: { objectKey: string; servedType: string; sizeBytes: number; sha256: string; mimeType: string },
+): Promise<MediaOwner | null> {
+  const [owner] = await query<MediaOwner>(
+    trx,
+    `update media
+        set state = 'stored', object_key = :objectKey, served_type = :servedType, size_bytes = :sizeBytes,
+            sha256 = :sha256, mime_type = coalesce(media.mime_type, :mimeType), finished_at = now()
+       from messages m join wabas w on w.waba_id = m.waba_id
+      where media.message_id = :messageId and media.waba_id = :wabaId and media.state = 'pending'
+        and m.id = media.message_id
+     returning w.tenant_id as "tenantId", m.phone_number_id as "phoneNumberId",
+               m.conversation_id as "conversationId", m.upstream_id as "upstreamId", media.mime_type as "mimeType"`,
+    { wabaId, messageId, ...stored },
+  );
+  return owner ?? null;
+}
+
+/**
+ * Ends pending media as failed, with a code and a text that tenants see. Returns the key under which an object may have
+ * been left; null when there is none, or the media had ended before.
+ */
+export async function markMediaFailed(
+  trx: Transaction,
+  wabaId: string,
+  messageId: string,
+  error: { code: string; message: string },
+): Promise<string | null> {
+  const [row] = await query<{ objectKey: string | null }>(
+    trx,
+    `with pending as (
+       select message_id, object_key from media
+        where message_id = :messageId and waba_id = :wabaId and state = 'pending' for update)
+     update media
+        set state = 'failed', object_key = null, error_code = :code, error_message = :message, finished_at = now()
+       from pending where media.message_id = pending.message_id
+     returning pending.object_key as "objectKey"`,
+    { wabaId, messageId, ...error },
+  );
+  return row?.objectKey ?? null;
+}
+
+/** A stored file as it is served. */
+export type ServedMedia = {
+  objectKey: string;
+  servedType: string;
+  sizeBytes: number;
+  /** Hexadecimal. */
+  sha256: string;
+  fileName: string | null;
+  mediaType: string;
+  messageId: string;
+};
+
+/** Stored media by its object key. No owner: who knows the key may read the file. */
+export async function findServedMedia(database: Database, objectKey: string): Promise<ServedMedia | null> {
+  const [row] = await query<Omit<ServedMedia, 'sizeBytes'> & { sizeBytes: string }>(
+    database,
+    `select object_key as "objectKey", served_type as "servedType", size_bytes as "sizeBytes", sha256,
+            file_name as "fileName", media_type as "mediaType", message_id as "messageId"
+       from media where object_key = ? and state = 'stored'`,
+    [objectKey],
+  );
+  return row === undefined ? null : { ...row, sizeBytes: Number(row.sizeBytes) };
 }

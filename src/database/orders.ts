@@ -1,5 +1,5 @@
-import type { Transaction } from './database.ts';
-import { query } from './sql.ts';
+import type { Database, Transaction } from './database.ts';
+import { execute, query } from './sql.ts';
 
 export type NewOrder = {
   wabaId: string;
@@ -35,4 +35,45 @@ export async function insertOrders(
       orders.map((o) => o.eventUuid),
     ],
   );
+}
+
+/** An order as it was stored. */
+export type StoredOrder = {
+  orderId: string;
+  catalogId: string | null;
+  cartJson: string;
+  eventDay: string;
+  eventUuid: string;
+  /** JSON text of `data.service`; null until the order was enriched. */
+  service: string | null;
+};
+
+/** An order of this WABA; null when there is none such. */
+export async function findOrder(
+  database: Database,
+  wabaId: string,
+  orderId: string,
+): Promise<StoredOrder | null> {
+  const [row] = await query<StoredOrder>(
+    database,
+    `select id as "orderId", catalog_id as "catalogId", cart as "cartJson", event_day as "eventDay",
+            event_uuid as "eventUuid", service
+       from orders where id = ? and waba_id = ?`,
+    [orderId, wabaId],
+  );
+  return row ?? null;
+}
+
+/** Stores `data.service` once; what was stored first stays. */
+export async function saveOrderService(
+  trx: Transaction,
+  wabaId: string,
+  orderId: string,
+  service: string,
+): Promise<void> {
+  await execute(trx, 'update orders set service = ? where id = ? and waba_id = ? and service is null', [
+    service,
+    orderId,
+    wabaId,
+  ]);
 }

@@ -7,7 +7,7 @@ const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
 
 /**
  * The lane in which events of one ordering key queue: the key itself where it fits an index and reads well, otherwise
- * its SHA-256. Two keys never share a lane: a key that looks like a hash is hashed as well.
+ * its SHA-256. Two well-formed keys never share a lane: a key that looks like a hash is hashed as well.
  */
 export function laneOf(laneKey: string): string {
   const isReadable =

@@ -19,7 +19,9 @@ const CURSOR = /^[A-Za-z0-9_-]{24,1024}$/;
  * lists that are being read survive a change of secrets. There must be one at least.
  */
 export function makePageCursors(secrets: readonly Uint8Array[]): PageCursors {
-  const keys = secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, '', 'heliograph page cursor', 32)));
+  const keys = secrets.map((secret) =>
+    Buffer.from(hkdfSync('sha256', secret, '', 'heliograph page cursor', 32)),
+  );
   const [current] = keys;
   if (current === undefined) throw new Error('page cursors need a secret');
   return {
@@ -42,5 +44,9 @@ export function makePageCursors(secrets: readonly Uint8Array[]): PageCursors {
 
 function mac(key: Buffer, scope: CursorScope, payload: Buffer): Buffer {
   // A JSON array cannot run over into the payload: it ends where its bracket closes.
-  return createHmac('sha256', key).update(JSON.stringify(scope)).update(payload).digest().subarray(0, MAC_BYTES);
+  return createHmac('sha256', key)
+    .update(JSON.stringify(scope))
+    .update(payload)
+    .digest()
+    .subarray(0, MAC_BYTES);
 }

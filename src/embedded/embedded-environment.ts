@@ -51,6 +51,7 @@ export function embeddedEnvironment(
     HELIOGRAPH_HTTPS_PORT: String(ports.https),
     HELIOGRAPH_TLS_CERT_FILE: certificate.certPath,
     HELIOGRAPH_TLS_KEY_FILE: certificate.keyPath,
+    HELIOGRAPH_WORKER_HEALTH_PORT: String(ports.workerHealth),
     HELIOGRAPH_PUBLIC_URL: urls.publicUrl,
     HELIOGRAPH_UPSTREAM_GRAPH_URL: urls.sandboxUrl,
     HELIOGRAPH_UPSTREAM_APP_SECRETS: APP_SECRET,

@@ -15,6 +15,11 @@ const PORTS = {
   },
   sandbox: { fallback: 8090, variable: 'HELIOGRAPH_EMBEDDED_SANDBOX_PORT', about: 'the sandbox upstream' },
   receiver: { fallback: 8091, variable: 'HELIOGRAPH_EMBEDDED_RECEIVER_PORT', about: 'the sample tenant' },
+  workerHealth: {
+    fallback: 8092,
+    variable: 'HELIOGRAPH_EMBEDDED_WORKER_HEALTH_PORT',
+    about: "the worker's health answers",
+  },
 } as const;
 
 const PORT_BASE = 'HELIOGRAPH_EMBEDDED_PORT_BASE';

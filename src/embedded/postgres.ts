@@ -27,7 +27,8 @@ const SETTINGS = [
   'timezone=UTC',
 ];
 
-const NOT_DURABLE = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
+/** Not synchronous_commit or full_page_writes, without which a mere kill of the server would lose commits. */
+const NOT_DURABLE = ['fsync=off'];
 
 /** Starts PostgreSQL with the database `heliograph`; returns its connection string, which holds the password. */
 export async function startPostgres(supervisor: Supervisor, options: PostgresOptions): Promise<string> {

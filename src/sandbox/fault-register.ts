@@ -1,16 +1,8 @@
 /** The upstream operation that a fault hits. */
-export type FaultTarget = 'media_lookup' | 'media_download' | 'send' | 'catalog';
+type FaultTarget = 'media_lookup' | 'media_download' | 'send' | 'catalog';
 
 /** What goes wrong. */
-export type FaultKind =
-  | 'slow'
-  | 'status'
-  | 'wrong_hash'
-  | 'gone'
-  | 'reset'
-  | 'endless'
-  | 'too_large'
-  | 'expired';
+type FaultKind = 'slow' | 'status' | 'wrong_hash' | 'gone' | 'reset' | 'endless' | 'too_large' | 'expired';
 
 /** A fault that the next matching requests meet. */
 export type FaultRequest = {

@@ -6,7 +6,7 @@ import { serializeWebhookBody } from './payloads/webhook-body.ts';
 import type { WebhookSender } from './webhook-sender.ts';
 
 /** A message that the platform accepted and now reports on. */
-export type AcceptedMessage = {
+type AcceptedMessage = {
   id: string;
   phone: PhoneNumber;
   recipientId?: string;

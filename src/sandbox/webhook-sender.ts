@@ -25,7 +25,7 @@ const TIMEOUT_MS = 20_000;
 const MAX_ANSWER_CHARACTERS = 2000;
 
 /** The value of X-Hub-Signature-256: HMAC-SHA256 of the exact bytes with the app secret. */
-export function upstreamSignature(appSecret: string, body: Buffer): string {
+function upstreamSignature(appSecret: string, body: Buffer): string {
   return `sha256=${createHmac('sha256', appSecret).update(body).digest('hex')}`;
 }
 

@@ -32,7 +32,7 @@ export function boundedTransport(timeouts: { answerTimeoutMs: number; stallTimeo
 function endWhenStalled(response: IncomingMessage, stallTimeoutMs: number): void {
   let seenBytes = -1;
   const timer = setInterval(() => {
-    const { bytesRead } = response.socket;
+    const bytesRead = response.socket?.bytesRead ?? seenBytes;
     const readerWaits = response.readableLength === 0;
     if (readerWaits && bytesRead === seenBytes) {
       response.destroy(new Error(`the answer stalled for ${stallTimeoutMs} ms`));

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /** `refused_range` is an address we never connect to unless an operator allowed its network. */
-export type AddressVerdict = {
+type AddressVerdict = {
   allowed: boolean;
   reason: 'public' | 'allow_listed' | 'refused_range' | 'not_an_address';
 };

@@ -34,8 +34,16 @@ export type AttemptTools = {
 
 export type DeliveryRef = { deliveryId: string; deliveryDay: string; workflowId: string | null };
 
-/** An attempt that has less than this left when it could send gives its lease back instead. */
-const LEAST_SEND_MS = 1_000;
+/** Wait before a delivery is looked at again whose lease was given back or lost. */
+const LOOK_AGAIN_MS = 1_000;
+
+/** How long a claim protects an attempt of up to `timeoutMs`: as much again, for recording it. */
+export function leaseMsFor(timeoutMs: number): number {
+  return timeoutMs * 2;
+}
+
+/** An attempt that has less than this share of its time left when it could send gives its lease back instead. */
+const LEAST_SHARE_TO_SEND = 0.25;
 
 type Claim = ClaimedDelivery & { token: string };
 
@@ -47,7 +55,8 @@ type Claim = ClaimedDelivery & { token: string };
 export async function attemptDelivery(tools: AttemptTools, ref: DeliveryRef): Promise<AttemptOutcome> {
   const deadlineMs = performance.now() + tools.timeoutMs;
   const token = randomUUID();
-  const answer = await leaseDelivery(tools.database, ref.deliveryId, ref.deliveryDay, token);
+  const leaseMs = leaseMsFor(tools.timeoutMs);
+  const answer = await leaseDelivery(tools.database, { ...ref, token, leaseMs });
   if (answer.kind === 'finished') return { state: 'finished' };
   if (answer.kind === 'wait') {
     return { state: 'waiting', reason: answer.lastError ?? 'not due yet', delayMs: answer.waitMs };
@@ -56,7 +65,8 @@ export async function attemptDelivery(tools: AttemptTools, ref: DeliveryRef): Pr
   const material = await deliveryMaterial(tools.database, claim);
   const body = material?.body ?? null;
   const timeoutMs = deadlineMs - performance.now();
-  const obstacle = obstacleTo(material, timeoutMs);
+  const inTime = timeoutMs >= tools.timeoutMs * LEAST_SHARE_TO_SEND;
+  const obstacle = obstacleTo(material, inTime);
   if (obstacle !== null || material === null || body === null) {
     await returnClaimed(tools.database, claim);
     return obstacle ?? { state: 'off', reason: 'the event has no body yet' };
@@ -66,16 +76,16 @@ export async function attemptDelivery(tools: AttemptTools, ref: DeliveryRef): Pr
 }
 
 /** Why a claimed delivery cannot be sent now; null when it can. */
-function obstacleTo(material: DeliveryMaterial | null, timeoutMs: number): UnattemptedOutcome | null {
+function obstacleTo(material: DeliveryMaterial | null, inTime: boolean): UnattemptedOutcome | null {
   if (material === null) return { state: 'off', reason: 'the event or its endpoint is gone' };
   if (material.endpointMode !== 'open' && material.eventType !== 'test') {
     return { state: 'off', reason: `the endpoint is ${material.endpointMode}` };
   }
-  if (timeoutMs < LEAST_SEND_MS) {
+  if (!inTime) {
     return {
       state: 'waiting',
       reason: 'the database was too slow to attempt in time',
-      delayMs: LEAST_SEND_MS,
+      delayMs: LOOK_AGAIN_MS,
     };
   }
   return null;
@@ -128,7 +138,7 @@ async function settle(
       : outcomeOf(verdict, attempt, tools.retryScheduleMs);
   return await tools.database.transaction(async (trx): Promise<AttemptOutcome> => {
     if (!(await moveOn(trx, claim, outcome))) {
-      return { state: 'waiting', reason: 'the lease ended before the attempt did', delayMs: LEAST_SEND_MS };
+      return { state: 'waiting', reason: 'the lease ended before the attempt did', delayMs: LOOK_AGAIN_MS };
     }
     const { worker } = tools;
     await logAttempt(trx, claim, sent, outcome, { worker, workflowId: ref.workflowId });

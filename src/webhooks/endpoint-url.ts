@@ -4,7 +4,7 @@ import type { ResolveHost } from './resolve-host.ts';
 
 const MAX_URL_LENGTH = 2048;
 
-export type EndpointUrlRefusal = {
+type EndpointUrlRefusal = {
   ok: false;
   code:
     | 'invalid_url'
@@ -72,7 +72,7 @@ export async function checkEndpointUrl(
 }
 
 /** The IP address that a URL's hostname is, without the brackets of IPv6; null when it is a name. */
-export function addressLiteral(hostname: string): string | null {
+function addressLiteral(hostname: string): string | null {
   const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   return isIP(bare) === 0 ? null : bare;
 }

@@ -21,7 +21,7 @@ export type HttpSenderOptions = {
   resolve?: ResolveHost;
 };
 
-export type SendRequest = {
+type SendRequest = {
   url: string;
   headers: Record<string, string>;
   body: Uint8Array;

@@ -2,7 +2,7 @@ import { Client, type Dispatcher, Pool } from 'undici';
 import { type ConnectRules, makeGuardedConnector, type TlsSessionSlot } from './guarded-connector.ts';
 import { type ConnectionPhases, newConnectionPhases } from './phase-timings.ts';
 
-export const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
+const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
 
 export type PoolRules = ConnectRules & {
   maxOrigins: number;

@@ -6,16 +6,18 @@ import type { Config } from '../config/config.ts';
 import { openDatabase } from '../database/database.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../domain/secret-box.ts';
 import { makeAddressGuard } from '../webhooks/address-guard.ts';
+import { leaseMsFor } from '../webhooks/delivery-attempt.ts';
 import { makeHttpSender } from '../webhooks/http-sender.ts';
 import { taskQueues } from '../workflows/task-queues.ts';
 import { listenToDatabase } from './database-listener.ts';
 import { startDispatcher, startSweeper } from './dispatch/dispatcher.ts';
+import { startHealthServer } from './health-server.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { startIntake } from './intake/intake-loop.ts';
 import type { Logger } from './logger.ts';
 import type { Loop } from './loop.ts';
 import { makeMediaActivities } from './media-activities.ts';
-import { connectTemporal, installTemporalRuntime, registerSearchAttributes } from './temporal-connection.ts';
+import { connectTemporal, registerSearchAttributes } from './temporal-connection.ts';
 import { runTemporalWorkers } from './temporal-workers.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
 import { startWorkflowStarter } from './workflow-starter.ts';
@@ -29,6 +31,12 @@ const CONNECT_RETRY_MS = 1_000;
  * `stop` ends them in the order that loses no work: loops, workers, connections.
  */
 export async function startWorker(config: Config, logger: Logger): Promise<RunningWorker> {
+  let ready = false;
+  const health = await startHealthServer({
+    host: config.api.host,
+    port: config.workerHealthPort,
+    isReady: () => ready,
+  });
   const database = openDatabase({ ...config.database, applicationName: 'heliograph-worker' });
   const loops: Record<string, Loop> = {
     heliograph_inbox: startIntake(database, logger),
@@ -39,7 +47,6 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
   );
   const listener = listenToDatabase(config.database.url, Object.fromEntries(wakers), logger);
 
-  installTemporalRuntime(logger);
   const { connection, client } = await connectWhenUp(config, logger);
   const sender = makeSender(config);
   const queues = taskQueues(config.temporal.taskQueuePrefix);
@@ -60,19 +67,22 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
     workerOptions(config.temporal.namespace, queues, workflowBundle, deliver, media),
     logger,
   );
-  const tools = { database, client, logger };
+  const tools = { database, client, logger, leaseMs: leaseMsFor(config.webhooks.timeoutMs) };
   loops.heliograph_deliveries = startDispatcher({ ...tools, taskQueue: queues.deliveries });
   loops.sweeper = startSweeper({ ...tools, taskQueue: queues.deliveries });
   loops.heliograph_workflow_tasks = startWorkflowStarter({ ...tools, taskQueue: queues.media });
+  ready = true;
   logger.info('worker ready');
   return {
     stop: async () => {
+      ready = false;
       await listener.close();
       await Promise.all(Object.values(loops).map((loop) => loop.stop()));
       await workers.stop();
       await sender.close();
       await connection.close();
       await database.destroy();
+      await health.close();
     },
   };
 }

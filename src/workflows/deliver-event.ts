@@ -9,7 +9,15 @@ import type { DeliverEventActivities } from '../activities/deliver-event/activit
 import { retryQueueOf } from './task-queues.ts';
 
 /** Ids only: the event's bytes stay in the database. */
-export type DeliverEventInput = { deliveryId: string; deliveryDay: string };
+export type DeliverEventInput = {
+  deliveryId: string;
+  deliveryDay: string;
+  /** Longest time an attempt with its recording may take, in ms: its lease. */
+  leaseMs: number;
+};
+
+/** After the lease somebody else may take over, so a worker that is silent for longer is taken for dead. */
+const RECORDING_MS = 5_000;
 
 /**
  * Owns one delivery (one event for one endpoint) until it is settled.
@@ -26,7 +34,7 @@ export async function deliverEvent(input: DeliverEventInput): Promise<string> {
     return await deliver(input);
   } catch (error) {
     if (!isCancellation(error)) throw error;
-    return await CancellationScope.nonCancellable(() => lasting().giveUpDelivery(input));
+    return await CancellationScope.nonCancellable(() => lasting(input).giveUpDelivery(input));
   }
 }
 
@@ -36,13 +44,13 @@ async function deliver(input: DeliverEventInput): Promise<string> {
   setCurrentDetails(
     `**First attempt did not succeed.** ${first.summary}\n\nThe pending activity shows the last answer.`,
   );
-  return await lasting().retryDelivery(input);
+  return await lasting(input).retryDelivery(input);
 }
 
 /** First attempts have a queue of their own, which retries never fill. */
 async function firstAttempt(input: DeliverEventInput): Promise<{ settled: boolean; summary: string }> {
   const { attemptDelivery } = proxyActivities<DeliverEventActivities>({
-    startToCloseTimeout: '40 seconds',
+    startToCloseTimeout: input.leaseMs + RECORDING_MS,
     retry: { maximumAttempts: 1 },
     summary: 'first attempt',
   });
@@ -55,10 +63,10 @@ async function firstAttempt(input: DeliverEventInput): Promise<{ settled: boolea
 }
 
 /** Activities that are retried until they have an answer: the wait between webhooks is theirs to say. */
-function lasting(): DeliverEventActivities {
+function lasting(input: DeliverEventInput): DeliverEventActivities {
   return proxyActivities<DeliverEventActivities>({
     taskQueue: retryQueueOf(workflowInfo().taskQueue),
-    startToCloseTimeout: '40 seconds',
+    startToCloseTimeout: input.leaseMs + RECORDING_MS,
     retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
     summary: 'retries',
   });

@@ -45,7 +45,8 @@ export function makeDeliverEventActivities(tools: DeliverEventTools) {
         const removed = await removeUnclaimed(trx, input.deliveryId);
         if (removed.kind !== 'removed') return removed.kind;
         await recordProgress(trx, {
-          ...input,
+          deliveryDay: input.deliveryDay,
+          deliveryId: input.deliveryId,
           state: 'dropped',
           attempts: removed.attempts,
           statusCode: null,

@@ -1,4 +1,5 @@
 import { isTransientError } from '../../database/error-class.ts';
+import { ObjectStoreUnavailable } from '../../storage/object-store-error.ts';
 import { ApiError, unavailable } from './api-error.ts';
 import type { ErrorCode } from './error-codes.ts';
 
@@ -15,7 +16,13 @@ export function classifyError(error: unknown): ApiError {
   const { code, statusCode } = frameworkPartsOf(error);
   const known = code === null ? undefined : FRAMEWORK_CODES[code];
   if (known !== undefined) return new ApiError(known, { cause: error });
-  if (code === 'FST_ERR_HANDLER_TIMEOUT' || isTransientError(error)) return unavailable(error);
+  if (
+    code === 'FST_ERR_HANDLER_TIMEOUT' ||
+    error instanceof ObjectStoreUnavailable ||
+    isTransientError(error)
+  ) {
+    return unavailable(error);
+  }
   if (statusCode !== null && statusCode >= 400 && statusCode < 500) {
     return new ApiError('invalid_request', { cause: error });
   }

@@ -45,7 +45,8 @@ export const ERROR_CODES = define({
     status: 400,
     type: 'invalid_request_error',
     message: 'A parameter is not valid.',
-    advice: 'The member "param" names the parameter, "message" says what it must be. Unknown parameters are refused.',
+    advice:
+      'The member "param" names the parameter, "message" says what it must be. Unknown parameters are refused.',
   },
   invalid_cursor: {
     status: 400,

@@ -34,13 +34,16 @@ function readIntegers(schema: TSchema, value: unknown): unknown {
 export function schemaErrorFormatter(errors: FastifySchemaValidationError[]): ApiError {
   const unknown = errors.find((error) => error.keyword === 'additionalProperties');
   if (unknown !== undefined) {
-    const param = firstName(unknown.params['additionalProperties']);
-    return new ApiError('invalid_parameter', { ...(param && { param }), message: 'There is no such parameter.' });
+    const param = firstName(unknown.params.additionalProperties);
+    return new ApiError('invalid_parameter', {
+      ...(param && { param }),
+      message: 'There is no such parameter.',
+    });
   }
   // The last error of a parameter is about the whole of it, those before about its alternatives.
   const path = errors[0]?.instancePath ?? '';
   const error = errors.findLast((one) => one.instancePath === path);
-  const param = path.slice(1) || firstName(error?.params['requiredProperties']);
+  const param = path.slice(1) || firstName(error?.params.requiredProperties);
   const message = `The parameter ${error?.message ?? 'is not valid'}.`;
   return new ApiError('invalid_parameter', { ...(param && { param }), message });
 }

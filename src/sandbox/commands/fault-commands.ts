@@ -65,7 +65,7 @@ function clearCommand(environment: CommandEnvironment): Command {
   const command = new Command('clear').description('let all be well again');
   return sandboxAction(command, environment, 'fault clear', async ({ client }) => {
     const json = await client.delete('/sandbox/faults');
-    return { json, text: `${json.cleared} faults cleared`, ok: true };
+    return { json, text: `faults cleared: ${json.cleared}`, ok: true };
   });
 }
 

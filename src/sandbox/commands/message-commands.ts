@@ -58,7 +58,9 @@ async function mediaFileOf(path: string | undefined): Promise<MediaFile> {
 
 function mediaCommand(type: (typeof MEDIA_TYPES)[number], environment: CommandEnvironment): Command {
   const command = withSender(
-    new Command(type).description(`send ${type === 'audio' ? 'an audio' : `a ${type}`} file to the business`),
+    new Command(type).description(
+      `send ${/^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`} file to the business`,
+    ),
   );
   const hasPicture = type === 'image';
   command.argument(

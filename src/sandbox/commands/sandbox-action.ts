@@ -12,12 +12,12 @@ export type CommandEnvironment = {
 };
 
 /** What a command did: for programs, for people, and whether it counts as a success. */
-export type CommandOutcome = { json: Record<string, unknown>; text: string; ok: boolean };
+type CommandOutcome = { json: Record<string, unknown>; text: string; ok: boolean };
 
 type CommonOptions = { json?: boolean; url?: string };
 
 /** What an action gets. */
-export type ActionInput<Options> = { client: SandboxClient; args: string[]; options: Options };
+type ActionInput<Options> = { client: SandboxClient; args: string[]; options: Options };
 
 function report(environment: CommandEnvironment, options: CommonOptions, error: unknown): void {
   const isExpected = error instanceof SandboxCommandError || error instanceof SandboxRefusedError;

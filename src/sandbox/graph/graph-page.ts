@@ -2,7 +2,7 @@ const MAX_LIMIT = 100;
 const DEFAULT_LIMIT = 25;
 
 /** One page of a list in the form of the Graph API. */
-export type GraphPage<Item> = {
+type GraphPage<Item> = {
   data: Item[];
   paging?: { cursors: { before: string; after: string }; next?: string };
 };

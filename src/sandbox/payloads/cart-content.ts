@@ -2,7 +2,7 @@ import type { CartItem, InboundRequest } from './inbound-request.ts';
 import type { JsonObject } from './webhook-body.ts';
 
 /** The cart of a demo order: prices are decimal major units, as the platform sends them. */
-export const DEMO_CART: readonly CartItem[] = [
+const DEMO_CART: readonly CartItem[] = [
   { retailerId: 'sku-red-42', quantity: 2, itemPrice: 149.5, currency: 'INR' },
   { retailerId: 'sku-blue-7', quantity: 1, itemPrice: 89.9, currency: 'INR' },
 ];

@@ -4,7 +4,7 @@ import type { PhoneNumber } from '../demo-phone-numbers.ts';
 export type JsonObject = Record<string, unknown>;
 
 /** What goes into `value` of one change of field `messages`. */
-export type ChangeContent = { contacts?: JsonObject[]; messages?: JsonObject[]; statuses?: JsonObject[] };
+type ChangeContent = { contacts?: JsonObject[]; messages?: JsonObject[]; statuses?: JsonObject[] };
 
 /** A webhook body of the upstream platform with one entry and one change. */
 export function webhookBody(phone: PhoneNumber, content: ChangeContent): JsonObject {

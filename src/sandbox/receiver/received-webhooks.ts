@@ -5,6 +5,8 @@ export type ReceivedWebhook = {
   /** The last part of /webhook/:name; empty for /webhook. */
   name: string;
   receivedAt: string;
+  /** When the answer was given; null like `status`. */
+  answeredAt: string | null;
   webhookId: string;
   headers: Record<string, string>;
   /** The body as text; `bodyBase64` has the exact bytes. */
@@ -22,7 +24,7 @@ const MAX_IDS = 200_000;
 
 /** What one receiver has seen. */
 export type ReceivedWebhooks = {
-  add: (webhook: Omit<ReceivedWebhook, 'n' | 'duplicate'>) => ReceivedWebhook;
+  add: (webhook: Omit<ReceivedWebhook, 'n' | 'duplicate' | 'status' | 'answeredAt'>) => ReceivedWebhook;
   /** Notes the answer; a 2xx makes later webhooks of this id duplicates. */
   answered: (webhook: ReceivedWebhook, status: number) => void;
   /** Those with a number above n. */
@@ -49,7 +51,7 @@ export function createReceivedWebhooks(): ReceivedWebhooks {
     add: (webhook) => {
       lastNumber += 1;
       const duplicate = webhook.verified && acceptedIds.has(`${webhook.name}/${webhook.webhookId}`);
-      const received = { n: lastNumber, ...webhook, duplicate };
+      const received = { n: lastNumber, ...webhook, duplicate, status: null, answeredAt: null };
       kept.push(received);
       // Cut in large steps, because every cut copies the list.
       kept = kept.length > MAX_KEPT + 1000 ? kept.slice(-MAX_KEPT) : kept;
@@ -57,6 +59,7 @@ export function createReceivedWebhooks(): ReceivedWebhooks {
     },
     answered: (webhook, status) => {
       webhook.status = status;
+      webhook.answeredAt = new Date().toISOString();
       if (status >= 200 && status < 300) {
         remember(`${webhook.name}/${webhook.webhookId}`);
       }

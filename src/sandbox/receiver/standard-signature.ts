@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { signStandard, UnusableSignatureInputError } from '../../domain/webhook-signature.ts';
 
 /** The signed parts of a webhook, as its headers carry them. */
-export type SignedWebhook = { id: string; timestamp: string; signature: string; body: Buffer };
+type SignedWebhook = { id: string; timestamp: string; signature: string; body: Buffer };
 
 const TOLERANCE_SECONDS = 5 * 60;
 

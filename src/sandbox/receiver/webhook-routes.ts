@@ -49,7 +49,6 @@ async function receive(
     body: bytes.toString('utf8'),
     bodyBase64: bytes.toString('base64'),
     verified,
-    status: null,
   });
 }
 

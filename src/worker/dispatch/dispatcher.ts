@@ -13,7 +13,13 @@ import type { Logger } from '../logger.ts';
 import { type Loop, startLoop } from '../loop.ts';
 import { deliveryWorkflowId, startDelivery } from './start-delivery.ts';
 
-export type DispatcherTools = { database: Database; client: Client; taskQueue: string; logger: Logger };
+export type DispatcherTools = {
+  database: Database;
+  client: Client;
+  taskQueue: string;
+  leaseMs: number;
+  logger: Logger;
+};
 
 const LIMITS: HandOverLimits = { firstAttempts: 100, firstAttemptsPerEndpoint: 10, inFlightPerEndpoint: 100 };
 
@@ -57,9 +63,7 @@ export function startSweeper(tools: DispatcherTools): Loop {
 /** Starts the workflows; deliveries whose start fails go back to the queue and the failure is reported. */
 async function startAll(tools: DispatcherTools, deliveries: readonly HandedOver[]): Promise<void> {
   const labels = await labelDeliveries(tools.database, deliveries);
-  const starts = await Promise.allSettled(
-    labels.map((label) => startDelivery(tools.client, tools.taskQueue, label)),
-  );
+  const starts = await Promise.allSettled(labels.map((label) => startDelivery(tools, label)));
   const failed = labels.filter((_, index) => starts[index]?.status === 'rejected');
   if (failed.length > 0)
     await returnToDue(

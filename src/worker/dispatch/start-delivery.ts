@@ -19,14 +19,17 @@ export function deliveryWorkflowId(label: DeliveryLabel): string {
 }
 
 /** Starts the workflow of a delivery. One that runs already is as good as started. */
-export async function startDelivery(client: Client, taskQueue: string, label: DeliveryLabel): Promise<void> {
+export async function startDelivery(
+  { client, taskQueue, leaseMs }: { client: Client; taskQueue: string; leaseMs: number },
+  label: DeliveryLabel,
+): Promise<void> {
   const { deliveryId, deliveryDay } = label;
   const options: WorkflowStartOptions<typeof deliverEvent> = {
     taskQueue,
     workflowId: deliveryWorkflowId(label),
     workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
     requestEagerStart: true,
-    args: [{ deliveryId, deliveryDay }],
+    args: [{ deliveryId, deliveryDay, leaseMs }],
     typedSearchAttributes: searchAttributes(label),
     staticSummary: `${label.eventType} → ${hostOf(label.endpointUrl)}`,
     staticDetails: detailsOf(label),

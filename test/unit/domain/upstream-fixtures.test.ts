@@ -4,13 +4,22 @@ import { splitUpstreamBody } from '../../../src/domain/upstream-items.ts';
 import { fixtureBytes, fixtureNames, splitFixture } from './support/upstream-body.ts';
 
 type Json = Record<string, unknown>;
-type Value = { metadata: Json; contacts?: Json[]; messages?: Json[]; statuses?: Json[]; field: string; waba: string };
+type Value = {
+  metadata: Json;
+  contacts?: Json[];
+  messages?: Json[];
+  statuses?: Json[];
+  field: string;
+  waba: string;
+};
 
 /** The values of a fixture through JSON.parse: an independent way to what must come out. */
 function valuesOf(text: string): Value[] {
   const body = JSON.parse(text) as { entry: { id: string; changes: { field: string; value: Json }[] }[] };
   return body.entry.flatMap((entry) =>
-    entry.changes.map((change) => ({ ...change.value, field: change.field, waba: entry.id }) as unknown as Value),
+    entry.changes.map(
+      (change) => ({ ...change.value, field: change.field, waba: entry.id }) as unknown as Value,
+    ),
   );
 }
 
@@ -93,11 +102,18 @@ describe('batches', () => {
     expect(kindsOf('batch_messages_and_statuses_one_value')).toEqual(['message', 'status', 'status']);
     expect(kindsOf('batch_60_statuses')).toHaveLength(60);
     const ladder = splitFixture('batch_statuses_out_of_order').items;
-    expect(ladder.map((item) => item.kind === 'status' && item.status)).toEqual(['read', 'sent', 'delivered']);
+    expect(ladder.map((item) => item.kind === 'status' && item.status)).toEqual([
+      'read',
+      'sent',
+      'delivered',
+    ]);
   });
 
   test('are split by tenant and number', () => {
-    const tenants = splitFixture('batch_multi_entry_two_wabas').items.map((item) => [item.wabaId, item.phoneNumberId]);
+    const tenants = splitFixture('batch_multi_entry_two_wabas').items.map((item) => [
+      item.wabaId,
+      item.phoneNumberId,
+    ]);
     expect(tenants).toEqual([
       ['900000000000101', '800000000000111'],
       ['900000000000202', '800000000000221'],
@@ -144,11 +160,19 @@ describe('scenarios', () => {
   test('status_ladder_reversed: three statuses of one message are three events in one lane', () => {
     const steps = ['st_read', 'st_delivered', 'st_sent_v24'];
     expect(new Set(steps.flatMap(keysOf)).size).toBe(3);
-    expect(new Set(steps.flatMap((name) => splitFixture(name).items.map((item) => item.laneKey))).size).toBe(1);
+    expect(new Set(steps.flatMap((name) => splitFixture(name).items.map((item) => item.laneKey))).size).toBe(
+      1,
+    );
   });
 
   test('payment_lifecycle: four distinct events, the repetition is recognised, all in one lane', () => {
-    const steps = ['pay_pending', 'pay_captured_upi', 'pay_captured_upi', 'pay_refund_pending', 'pay_refund_success_two'];
+    const steps = [
+      'pay_pending',
+      'pay_captured_upi',
+      'pay_captured_upi',
+      'pay_refund_pending',
+      'pay_refund_success_two',
+    ];
     expect(steps.flatMap(keysOf)).toHaveLength(5);
     expect(new Set(steps.flatMap(keysOf)).size).toBe(4);
     expect(new Set(steps.flatMap((name) => splitFixture(name).items.map((item) => item.laneKey)))).toEqual(
@@ -174,7 +198,10 @@ describe('scenarios', () => {
 
 describe('wire bodies', () => {
   test.each([
-    ['escaped_unicode_and_slash', '"\\u00e4\\u00f6\\u00e5 \\ud83d\\ude4f https:\\/\\/example.com\\/a?b=1&c=<d>"'],
+    [
+      'escaped_unicode_and_slash',
+      '"\\u00e4\\u00f6\\u00e5 \\ud83d\\ude4f https:\\/\\/example.com\\/a?b=1&c=<d>"',
+    ],
     ['escaped_unicode', '"\\u00e4\\u00f6\\u00e5 \\ud83d\\ude4f https://example.com/a?b=1&c=<d>"'],
     ['raw_utf8', '"äöå 🙏 https://example.com/a?b=1&c=<d>"'],
   ])('%s: escapes reach the tenant as they are written', (name, bodyJson) => {

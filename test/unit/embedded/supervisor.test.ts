@@ -66,7 +66,7 @@ describe('supervisor', () => {
     expect(report).toContain('| the end');
     expect(report).not.toContain('| line 10\n');
     expect(supervisor.pids().worker).not.toBe(firstPid);
-    expect(entries()).toEqual(['worker up', 'worker up']);
+    await vi.waitFor(() => expect(entries()).toEqual(['worker up', 'worker up']), 5_000);
   });
 
   test('a kill is reported as a signal', async () => {

@@ -159,7 +159,7 @@ describe('sending commands', () => {
     await run(stateFile, 'fault', 'add', 'media_lookup', 'status', '--status', '500', '--times', '1');
     expect((await run(stateFile, 'fault', 'list')).out).toContain('"kind":"status"');
     expect((await graph(`${url}/v26.0/600000000000001`)).status).toBe(500);
-    expect((await run(stateFile, 'fault', 'clear')).out).toBe('1 faults cleared\n');
+    expect((await run(stateFile, 'fault', 'clear')).out).toBe('faults cleared: 1\n');
     expect((await run(stateFile, 'fault', 'list')).out).toBe('no faults\n');
   });
 });

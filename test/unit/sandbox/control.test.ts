@@ -40,6 +40,14 @@ describe('POST /sandbox/webhooks', () => {
     expect(ingress.webhooks[0]?.headers['x-hub-signature-256']).toBe(signatureOf(Buffer.from(body)));
   });
 
+  test('signs bytes that are no text as they are', async () => {
+    const { url, ingress } = await startSandbox();
+    const bytes = Buffer.from([0x7b, 0x00, 0xff, 0x80, 0xed, 0xa0, 0x80]);
+    await postJson(`${url}/sandbox/webhooks`, { bodyBase64: bytes.toString('base64') });
+    expect(ingress.webhooks[0]?.bytes).toEqual(bytes);
+    expect(ingress.webhooks[0]?.headers['x-hub-signature-256']).toBe(signatureOf(bytes));
+  });
+
   test('signs wrongly or not at all when told', async () => {
     const { url, ingress } = await startSandbox();
     await postJson(`${url}/sandbox/webhooks`, { body: {}, signature: 'wrong' });

@@ -15,6 +15,7 @@ function lineOf(body: string, more: Record<string, unknown> = {}, useColor = fal
     verified: true,
     duplicate: false,
     status: 200,
+    answeredAt: null,
     ...more,
   };
   return eventLine(webhook, useColor);

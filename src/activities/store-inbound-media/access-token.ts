@@ -1,0 +1,26 @@
+import { findWaba } from '../../database/accounts.ts';
+import type { Database } from '../../database/database.ts';
+import { type SecretBox, SecretBoxError } from '../../domain/secret-box.ts';
+import { AccessTokenProblem } from './media-error.ts';
+
+/** The upstream access token of a WABA. Throws AccessTokenProblem, with what an operator has to do. */
+export async function openAccessToken(
+  tools: { database: Database; secretBox: SecretBox },
+  wabaId: string,
+): Promise<string> {
+  const sealed = (await findWaba(tools.database, wabaId))?.accessTokenSealed ?? null;
+  if (sealed === null) {
+    throw new AccessTokenProblem(
+      `WABA ${wabaId} has no upstream access token. Set one with the admin command.`,
+    );
+  }
+  try {
+    return tools.secretBox.open(sealed, `wabas|access_token|${wabaId}`);
+  } catch (error) {
+    if (!(error instanceof SecretBoxError)) throw error;
+    throw new AccessTokenProblem(
+      `The upstream access token of WABA ${wabaId} cannot be decrypted (${error.code}). ` +
+        'Put its key back into HELIOGRAPH_ENCRYPTION_KEYS or set the token anew.',
+    );
+  }
+}

@@ -1,0 +1,88 @@
+import { isTransientError } from '../../database/error-class.ts';
+import { ObjectStoreUnavailable } from '../../storage/object-store-error.ts';
+import { GraphError, isObjectGone, isTokenError } from '../../upstream/graph-error.ts';
+import { MediaHostRefused } from '../../upstream/media-host.ts';
+import { AccessTokenProblem, type MediaErrorCode, MediaTooLarge, WrongBytes } from './media-error.ts';
+
+/** Upstream keeps inbound media for 7 days. */
+const UPSTREAM_RETENTION_MS = 7 * 24 * 60 * 60 * 1_000;
+
+/** The same answer is believed when it has come this often. */
+const MAX_WRONG_DOWNLOADS = 3;
+const MAX_GONE_ANSWERS = 2;
+
+/** What the attempts for one media have met so far; kept in heartbeats. */
+export type FetchTally = { wrongDownloads: number; goneAnswers: number };
+
+/** What a failed attempt leads to. `reason` is for operators, `code` for the tenant. */
+export type MediaVerdict =
+  | { kind: 'final'; code: MediaErrorCode; reason: string }
+  | {
+      kind: 'retry';
+      reason: string;
+      /** What upstream asked to wait, in ms. */
+      retryAfterMs: number | null;
+      /** Nothing known: a defect of ours, to be logged. */
+      unexpected: boolean;
+    };
+
+/** Decides whether a failed attempt is repeated. `ageMs` is null when it could not be read. */
+export function judgeFailure(error: unknown, tally: FetchTally, ageMs: number | null): MediaVerdict {
+  const reason = error instanceof Error ? error.message : 'unknown failure';
+  const code = finalCode(error, tally);
+  if (code !== null) return { kind: 'final', code, reason };
+  if (ageMs !== null && ageMs > UPSTREAM_RETENTION_MS)
+    return { kind: 'final', code: codeWhenOver(error), reason };
+  return {
+    kind: 'retry',
+    reason: adviceFor(error, reason),
+    retryAfterMs: error instanceof GraphError ? error.retryAfterMs : null,
+    unexpected: !isExpected(error),
+  };
+}
+
+function finalCode(error: unknown, { wrongDownloads, goneAnswers }: FetchTally): MediaErrorCode | null {
+  if (error instanceof MediaTooLarge) return 'media_too_large';
+  if (error instanceof WrongBytes && wrongDownloads >= MAX_WRONG_DOWNLOADS) return 'media_hash_mismatch';
+  const isGone = error instanceof GraphError && isObjectGone(error);
+  return isGone && goneAnswers >= MAX_GONE_ANSWERS ? 'media_gone' : null;
+}
+
+/** What the tenant reads when the 7 days are over: the last obstacle. */
+function codeWhenOver(error: unknown): MediaErrorCode {
+  if (isTokenProblem(error)) return 'access_token_invalid';
+  if (error instanceof MediaHostRefused) return 'media_host_refused';
+  return 'media_expired';
+}
+
+/** Adds what an operator can do about it. */
+function adviceFor(error: unknown, reason: string): string {
+  if (error instanceof GraphError && isTokenError(error)) {
+    return `${reason} Give the WABA a valid access token with the admin command; the next attempt uses it.`;
+  }
+  if (isTimeout(error)) return 'The attempt took too long and was cut off.';
+  return isTyped(error) || !isTransientError(error) ? reason : `The database is not available: ${reason}.`;
+}
+
+function isTokenProblem(error: unknown): boolean {
+  return error instanceof AccessTokenProblem || (error instanceof GraphError && isTokenError(error));
+}
+
+function isExpected(error: unknown): boolean {
+  return isTyped(error) || isTimeout(error) || isTransientError(error);
+}
+
+/** The deadline over the whole attempt. */
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError');
+}
+
+function isTyped(error: unknown): boolean {
+  return (
+    error instanceof GraphError ||
+    error instanceof ObjectStoreUnavailable ||
+    error instanceof WrongBytes ||
+    error instanceof AccessTokenProblem ||
+    error instanceof MediaHostRefused
+  );
+}

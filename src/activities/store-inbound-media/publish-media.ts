@@ -1,0 +1,71 @@
+import type { Database } from '../../database/database.ts';
+import { publishEvents } from '../../database/event-publisher.ts';
+import { markMediaFailed, markMediaStored, type PendingMedia } from '../../database/media.ts';
+import { finishTask } from '../../database/workflow-tasks.ts';
+import { mediaReadyData, mediaReadyEventId } from '../../domain/envelope.ts';
+import type { ObjectStore } from '../../storage/object-store.ts';
+import type { StoreInboundMediaInput } from '../../workflows/store-inbound-media.ts';
+import type { FetchedMedia } from './fetch-media.ts';
+import { MEDIA_ERROR_MESSAGES, type MediaErrorCode } from './media-error.ts';
+
+/** What the public address of stored media starts with; the object key follows. */
+const MEDIA_ROOT = '/received_media/';
+
+/** The task that stands in the database until the workflow is done. */
+export function mediaTaskId(messageId: string): string {
+  return `media/${messageId}`;
+}
+
+/**
+ * Makes stored media known, in one transaction: the row, the `media.ready` event in the lane of its message, the end
+ * of the task. False: an earlier run had done it, and nothing changed.
+ */
+export async function publishStored(
+  { database, publicUrl }: { database: Database; publicUrl: string },
+  { wabaId, messageId }: StoreInboundMediaInput,
+  media: PendingMedia,
+  fetched: FetchedMedia,
+): Promise<boolean> {
+  return await database.transaction(async (trx) => {
+    await finishTask(trx, mediaTaskId(messageId));
+    const stored = { ...fetched, objectKey: media.objectKey };
+    const owner = await markMediaStored(trx, wabaId, messageId, stored);
+    if (owner === null) return false;
+    const { tenantId, phoneNumberId, conversationId, upstreamId, mimeType } = owner;
+    const dataJson = mediaReadyData({
+      metaMessageId: upstreamId,
+      serviceMessageId: messageId,
+      mediaType: media.mediaType,
+      mimeType,
+      mediaPath: MEDIA_ROOT + media.objectKey,
+      publicBaseUrl: publicUrl,
+      caption: media.caption,
+    });
+    const event = {
+      type: 'media.ready' as const,
+      eventId: mediaReadyEventId(upstreamId),
+      laneKey: upstreamId,
+      dataJson,
+    };
+    await publishEvents(
+      trx,
+      [{ wabaId, tenantId, phoneNumberId, conversationId, messageId, ...event }],
+      new Date(),
+    );
+    return true;
+  });
+}
+
+/** Ends media as failed for good, and its task, and removes what an attempt may have left in the store. */
+export async function publishFailure(
+  { database, objectStore }: { database: Database; objectStore: ObjectStore },
+  { wabaId, messageId }: StoreInboundMediaInput,
+  code: MediaErrorCode,
+): Promise<void> {
+  const objectKey = await database.transaction(async (trx) => {
+    await finishTask(trx, mediaTaskId(messageId));
+    return await markMediaFailed(trx, wabaId, messageId, { code, message: MEDIA_ERROR_MESSAGES[code] });
+  });
+  // Best effort: nothing refers to the object any more.
+  if (objectKey !== null) await objectStore.remove(objectKey).catch(() => undefined);
+}

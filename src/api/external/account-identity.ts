@@ -1,0 +1,40 @@
+import { Type } from 'typebox';
+import { findWaba, listPhoneNumbers } from '../../database/accounts.ts';
+import { accountOf } from '../plugins/api-key-auth.ts';
+import type { ExternalApp, ExternalContext } from './external-app.ts';
+
+const AccountIdentity = Type.Object({
+  userId: Type.Integer(),
+  wabaId: Type.String(),
+  businessName: Type.String(),
+  phoneNumbers: Type.Array(
+    Type.Object({
+      phoneNumberId: Type.String(),
+      displayPhoneNumber: Type.String(),
+      verifiedName: Type.String(),
+      qualityRating: Type.Optional(Type.String()),
+    }),
+  ),
+});
+
+/** GET /me: whose the key is, and the numbers that its requests may name. */
+export function accountIdentity(app: ExternalApp, { database }: ExternalContext): void {
+  for (const [url, operationId] of [
+    ['/me', 'getAccountIdentity'],
+    ['/api/external/me', 'getAccountIdentityUnderPrefix'],
+  ] as const) {
+    app.get(url, { schema: { operationId, response: { 200: AccountIdentity } } }, async (request) => {
+      const { wabaId, tenantId } = accountOf(request);
+      const [waba, numbers] = await Promise.all([
+        findWaba(database, wabaId),
+        listPhoneNumbers(database, wabaId),
+      ]);
+      if (waba === null) throw new Error('the WABA of an API key is missing');
+      const phoneNumbers = numbers.map(({ qualityRating, ...number }) => ({
+        ...number,
+        ...(qualityRating !== null && { qualityRating }),
+      }));
+      return { userId: Number(tenantId), wabaId, businessName: waba.businessName, phoneNumbers };
+    });
+  }
+}

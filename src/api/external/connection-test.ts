@@ -1,0 +1,13 @@
+import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
+
+const ConnectionTest = Type.Object({ status: Type.Literal('ok') });
+
+/** GET /api/external/test: says that the API can be reached, whatever the Authorization header holds. */
+export function connectionTest(scope: FastifyInstance): void {
+  scope.get(
+    '/api/external/test',
+    { schema: { operationId: 'testConnection', response: { 200: ConnectionTest } } },
+    async () => ({ status: 'ok' }),
+  );
+}

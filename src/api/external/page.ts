@@ -1,0 +1,44 @@
+import { Type } from 'typebox';
+import type { PageCursors } from '../../domain/page-cursor.ts';
+import { ApiError } from '../errors/api-error.ts';
+
+const DEFAULT_LIMIT = 25;
+const MAX_LIMIT = 100;
+
+/** Query parameters of every list. */
+export const PAGE_PARAMETERS = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
+  cursor: Type.Optional(Type.String()),
+};
+
+/** How many rows to read for a page: one more than asked for tells whether there is another page. */
+export function rowsToRead(limit: number | undefined): number {
+  return (limit ?? DEFAULT_LIMIT) + 1;
+}
+
+type Scope = Parameters<PageCursors['encode']>[0];
+
+/** The position in the cursor of a request; null without one. Throws ApiError 400 for one that is not of this list. */
+export function positionOf(
+  cursors: PageCursors,
+  scope: Scope,
+  cursor: string | undefined,
+): readonly string[] | null {
+  if (cursor === undefined) return null;
+  const position = cursors.decode(scope, cursor);
+  if (position === null) throw new ApiError('invalid_cursor', { param: 'cursor' });
+  return position;
+}
+
+/** A page of `rows`, which hold one more than `limit` when there is another page. */
+export function pageOf<Row>(
+  rows: readonly Row[],
+  limit: number | undefined,
+  cursorAfter: (row: Row) => string,
+): { rows: readonly Row[]; hasMore: boolean; nextCursor: string | null } {
+  const size = limit ?? DEFAULT_LIMIT;
+  const shown = rows.slice(0, size);
+  const last = shown.at(-1);
+  const hasMore = rows.length > size;
+  return { rows: shown, hasMore, nextCursor: hasMore && last !== undefined ? cursorAfter(last) : null };
+}

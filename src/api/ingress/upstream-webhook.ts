@@ -1,0 +1,35 @@
+import type { FastifyInstance } from 'fastify';
+import type { Config } from '../../config/config.ts';
+import type { Database } from '../../database/database.ts';
+import { isTransientError } from '../../database/error-class.ts';
+import { insertBodies } from '../../database/inbox.ts';
+import { createBodyBatcher } from './body-batcher.ts';
+import { receiveWebhook } from './receive-webhook.ts';
+import { verificationHandshake } from './verification-handshake.ts';
+
+/** Less than the 5 seconds after which upstream is said to give up. */
+const COMMIT_TIMEOUT_MS = 4_000;
+
+/** More than the statement time-out of the database: what hangs longer has lost its connection. */
+const ABANDON_AFTER_MS = 35_000;
+
+/** Where the upstream platform sends its webhooks. Nothing is parsed here and nothing is asked of Temporal. */
+export async function upstreamWebhookRoutes(
+  scope: FastifyInstance,
+  { config, database }: { config: Config; database: Database },
+): Promise<void> {
+  const batcher = createBodyBatcher({
+    store: async (bodies) => await insertBodies(database, bodies),
+    isTransient: isTransientError,
+    onPoison: (error, sizeBytes) =>
+      scope.log.error({ err: error, sizeBytes }, 'an upstream body cannot be stored'),
+    maxBatchBodies: 500,
+    maxBatchBytes: 4 * 1024 * 1024,
+    maxWaitingBytes: 64 * 1024 * 1024,
+    commitTimeoutMs: COMMIT_TIMEOUT_MS,
+    abandonAfterMs: ABANDON_AFTER_MS,
+  });
+  scope.addHook('onClose', async () => await batcher.drained());
+  verificationHandshake(scope, config.upstream.verifyToken);
+  receiveWebhook(scope, { appSecrets: config.upstream.appSecrets, batcher });
+}

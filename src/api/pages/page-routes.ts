@@ -1,0 +1,10 @@
+import type { FastifyInstance } from 'fastify';
+import type { Config } from '../../config/config.ts';
+import { errorPage } from './error-page.ts';
+import { homePage } from './home-page.ts';
+
+/** The few pages that need no key. */
+export async function pageRoutes(scope: FastifyInstance, { config }: { config: Config }): Promise<void> {
+  homePage(scope, config);
+  errorPage(scope);
+}

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyServerOptions } from 'fastify';
+import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
+import { ApiError } from './errors/api-error.ts';
+import { errorBody } from './errors/error-body.ts';
+import type { ErrorCode } from './errors/error-codes.ts';
+import { makeErrorSender } from './plugins/errors.ts';
+import { RequestLog } from './request-log.ts';
+
+/** TLS certificate chain and key, PEM. */
+export type TlsFiles = { cert: Buffer; key: Buffer };
+
+/** No client, however slow, holds a connection for longer than it is of use. */
+const TIMEOUTS = {
+  connectionTimeout: 120_000,
+  requestTimeout: 60_000,
+  keepAliveTimeout: 72_000,
+};
+const NODE_SERVER_OPTIONS = {
+  headersTimeout: 15_000,
+  connectionsCheckingInterval: 5_000,
+  maxHeaderSize: 16_384,
+};
+
+const BODY_LIMIT_BYTES = 1024 * 1024;
+
+/** Options of the HTTP server; with `tls` it speaks https. */
+export function serverOptions(config: Config, logger: Logger, tls?: TlsFiles): FastifyServerOptions {
+  const { publicUrl, trustProxy } = config.api;
+  return {
+    ...TIMEOUTS,
+    ...(tls === undefined ? { http: NODE_SERVER_OPTIONS } : { https: { ...NODE_SERVER_OPTIONS, ...tls } }),
+    loggerInstance: logger,
+    logController: new RequestLog(),
+    // An id from outside could be anything, twice, or somebody else's.
+    requestIdHeader: false,
+    genReqId: newRequestId,
+    trustProxy: trustProxy.length === 0 ? false : [...trustProxy],
+    bodyLimit: BODY_LIMIT_BYTES,
+    return503OnClosing: false,
+    // Longer than any URL that maxHeaderSize lets in: a long id is an unknown one, not an error of its own.
+    routerOptions: { maxParamLength: 2 * NODE_SERVER_OPTIONS.maxHeaderSize },
+    frameworkErrors: makeErrorSender(publicUrl),
+    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, publicUrl),
+  };
+}
+
+function newRequestId(): string {
+  return `req_${randomBytes(12).toString('hex')}`;
+}
+
+/** What Node could not even read as HTTP still gets an answer of the usual shape, written by hand. */
+function answerBrokenRequest(error: Error & { code?: string }, socket: Socket, publicUrl: string): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const apiError = new ApiError(codeOf(error));
+  const requestId = newRequestId();
+  const body = JSON.stringify(errorBody(apiError, { publicUrl, requestId }));
+  const head = [
+    `HTTP/1.1 ${apiError.status} ${STATUS_CODES[apiError.status]}`,
+    `X-Request-Id: ${requestId}`,
+    'X-Content-Type-Options: nosniff',
+    'Cache-Control: no-store',
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
+
+function codeOf(error: { code?: string }): ErrorCode {
+  if (error.code === 'HPE_HEADER_OVERFLOW') return 'headers_too_large';
+  return error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request_timeout' : 'invalid_request';
+}

@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import { type Logger, pino } from 'pino';
+import type { Config } from '../config/config.ts';
+import { redactedSettings } from '../config/read-settings.ts';
+import { type Database, openDatabase } from '../database/database.ts';
+import { openObjectStore } from '../storage/object-store.ts';
+import { buildApp } from './app.ts';
+
+const INGRESS_POOL_MAX = 4;
+
+/** How long /readyz says 503 before connections are refused, so that a load balancer sees it first. */
+const DRAIN_NOTICE_MS = { production: 3_000, development: 0 };
+
+/** What is still under way after this time is cut. */
+const CLOSE_TIMEOUT_MS = 15_000;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Runs the API process until it is told to stop (SIGTERM, SIGINT); resolves when everything is closed. */
+export async function startApi(config: Config, env: Environment): Promise<void> {
+  const logger = pino({ level: config.logLevel, base: { process: 'api' } });
+  logger.info({ settings: redactedSettings(env) }, 'api starts');
+  const stop = stopSignal();
+  const { url, poolMax } = config.database;
+  const database = openDatabase({ url, poolMax, applicationName: 'heliograph-api' });
+  const ingressDatabase = openDatabase({
+    url,
+    poolMax: INGRESS_POOL_MAX,
+    applicationName: 'heliograph-ingress',
+  });
+  const objectStore = openObjectStore(config.objectStore);
+  const isDraining = () => stop.signal.aborted;
+  const deps = { config, database, ingressDatabase, objectStore, logger, isDraining };
+  const servers: FastifyInstance[] = [];
+  try {
+    servers.push(buildApp(deps));
+    await servers[0]?.listen({ host: config.api.host, port: config.api.port, listenTextResolver });
+    if (config.api.httpsPort >= 0) {
+      const secure = buildApp(deps, await readTlsFiles(config));
+      servers.push(secure);
+      await secure.listen({ host: config.api.host, port: config.api.httpsPort, listenTextResolver });
+    }
+    await stop.requested;
+    logger.info('api stops');
+    await sleep(DRAIN_NOTICE_MS[config.mode]);
+  } finally {
+    stop.release();
+    await closeServers(servers, logger);
+    await closeConnections([database, ingressDatabase]);
+    objectStore.close();
+  }
+}
+
+const listenTextResolver = (address: string) => `api listens at ${address}`;
+
+async function readTlsFiles(config: Config): Promise<{ cert: Buffer; key: Buffer }> {
+  const [cert, key] = await Promise.all([readFile(config.api.tlsCertFile), readFile(config.api.tlsKeyFile)]);
+  return { cert, key };
+}
+
+/** Asks for an orderly stop. More signals change nothing: Ctrl-C reaches a process from terminal and parent alike. */
+function stopSignal() {
+  const controller = new AbortController();
+  const onSignal = () => controller.abort();
+  const release = () => {
+    process.off('SIGTERM', onSignal);
+    process.off('SIGINT', onSignal);
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+  const requested = new Promise<void>((resolve) => {
+    controller.signal.addEventListener('abort', () => resolve());
+  });
+  return { signal: controller.signal, requested, release };
+}
+
+/** Lets requests under way finish, for a while. */
+async function closeServers(servers: readonly FastifyInstance[], logger: Logger): Promise<void> {
+  const closed = Promise.all(servers.map((server) => server.close()));
+  const isClosed = await Promise.race([
+    closed.then(() => true),
+    sleep(CLOSE_TIMEOUT_MS, false, { ref: false }),
+  ]);
+  if (isClosed) return;
+  logger.warn('requests were still under way and are cut');
+  for (const server of servers) server.server.closeAllConnections();
+}
+
+async function closeConnections(databases: readonly Database[]): Promise<void> {
+  await Promise.all(databases.map((database) => database.destroy()));
+}

@@ -1,0 +1,54 @@
+import { type Config, loadConfig } from '../config/config.ts';
+import { InvalidSettingsError, redactedSettings } from '../config/read-settings.ts';
+import { openLogger } from './logger.ts';
+
+/** Longer than the longest thing that is waited for: an attempt under way. */
+const STOP_WITHIN_MS = 30_000;
+
+/** Runs the API process until SIGTERM or SIGINT. */
+export async function serveApi(): Promise<void> {
+  const config = configOrExit();
+  const { startApi } = await import('../api/start-api.ts');
+  await startApi(config, process.env);
+}
+
+/** Runs the worker process until SIGTERM or SIGINT. */
+export async function serveWorker(): Promise<void> {
+  const config = configOrExit();
+  const logger = openLogger(config, 'worker');
+  logger.info({ settings: redactedSettings(process.env) }, 'worker starts');
+  process.on('unhandledRejection', (error) => logger.error({ err: error }, 'unhandled rejection'));
+  const signal = Promise.withResolvers<NodeJS.Signals>();
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => signal.resolve(name));
+  const { installTemporalRuntime } = await import('../worker/temporal-connection.ts');
+  const { startWorker } = await import('../worker/start-worker.ts');
+  installTemporalRuntime(logger);
+  const starting = startWorker(config, logger);
+  await Promise.race([signal.promise, starting.then(() => signal.promise)]);
+  logger.info('worker stops');
+  setTimeout(() => {
+    logger.error('not stopped in time: ending now, leases and Temporal bring back what was under way');
+    process.exit(1);
+  }, STOP_WITHIN_MS).unref();
+  const running = await Promise.race([starting, nothingAfter(STILL_STARTING_MS)]);
+  await running?.stop();
+  process.exit(0);
+}
+
+/** A worker told to stop while it still waits for Temporal has nothing to finish. */
+const STILL_STARTING_MS = 1_000;
+
+function nothingAfter(ms: number): Promise<null> {
+  return new Promise((resolve) => setTimeout(resolve, ms, null));
+}
+
+/** The settings, or a plain list of what is wrong with them. */
+export function configOrExit(): Config {
+  try {
+    return loadConfig(process.env);
+  } catch (error) {
+    if (!(error instanceof InvalidSettingsError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exit(2);
+  }
+}

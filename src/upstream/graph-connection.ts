@@ -1,0 +1,118 @@
+import { Agent, errors, request } from 'undici';
+import packageJson from '../../package.json' with { type: 'json' };
+import { GraphError, graphErrorOf, noAnswer } from './graph-error.ts';
+
+export const USER_AGENT = `Heliograph/${packageJson.version}`;
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const ANSWER_TIMEOUT_MS = 10_000;
+/** Longest pause inside a body. */
+const STALL_TIMEOUT_MS = 30_000;
+const CALL_TIMEOUT_MS = 15_000;
+const MAX_ANSWER_BYTES = 1024 * 1024;
+
+/** Where the Graph API is, and the connections to it and to the media hosts. */
+export type GraphConnection = { baseUrl: string; agent: Agent };
+
+/** Opens connections to `graphUrl`, e.g. `https://graph.facebook.com`, at `graphVersion`, e.g. `v26.0`. */
+export function openGraphConnection(options: { graphUrl: string; graphVersion: string }): GraphConnection {
+  const agent = new Agent({
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+    headersTimeout: ANSWER_TIMEOUT_MS,
+    bodyTimeout: STALL_TIMEOUT_MS,
+    connections: 64,
+    pipelining: 1,
+  });
+  return { baseUrl: `${options.graphUrl}/${options.graphVersion}`, agent };
+}
+
+export type GraphCall = {
+  /** Segments of the path; each is encoded. */
+  path: readonly string[];
+  query?: Readonly<Record<string, string>>;
+  token: string;
+  signal?: AbortSignal | undefined;
+};
+
+/** Gets a JSON object. Throws GraphError; when `signal` aborts, its reason. */
+export async function graphGet(
+  connection: GraphConnection,
+  call: GraphCall,
+): Promise<Record<string, unknown>> {
+  const url = new URL(`${connection.baseUrl}/${call.path.map(pathSegment).join('/')}`);
+  for (const [name, value] of Object.entries(call.query ?? {})) url.searchParams.set(name, value);
+  const timeout = AbortSignal.timeout(CALL_TIMEOUT_MS);
+  const signal = call.signal === undefined ? timeout : AbortSignal.any([call.signal, timeout]);
+  try {
+    return await exchange(connection, url, call.token, signal);
+  } catch (error) {
+    call.signal?.throwIfAborted();
+    throw asGraphError(error);
+  }
+}
+
+/** An id as one segment of a path. What would change the path is no id: upstream would say that there is none such. */
+function pathSegment(id: string): string {
+  if (!/^\.{0,2}$/.test(id)) return encodeURIComponent(id.toWellFormed());
+  const message = 'The upstream platform has no object with such an id.';
+  throw new GraphError({ httpStatus: null, code: 100, subcode: 33, message, transient: false });
+}
+
+async function exchange(
+  { agent }: GraphConnection,
+  url: URL,
+  token: string,
+  signal: AbortSignal,
+): Promise<Record<string, unknown>> {
+  const { statusCode, headers, body } = await request(url, {
+    dispatcher: agent,
+    headers: { authorization: `Bearer ${token}`, accept: 'application/json', 'user-agent': USER_AGENT },
+    signal,
+  });
+  const json = parseObject(await readText(body));
+  if (statusCode < 200 || statusCode > 299) {
+    throw graphErrorOf({ status: statusCode, retryAfter: firstOf(headers['retry-after']), body: json });
+  }
+  if (json === null) throw noAnswer('its answer is not a JSON object');
+  return json;
+}
+
+/** Reads a body up to MAX_ANSWER_BYTES; a longer one is destroyed. */
+async function readText(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of body) {
+    sizeBytes += chunk.length;
+    if (sizeBytes > MAX_ANSWER_BYTES) throw noAnswer(`its answer is longer than ${MAX_ANSWER_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parseObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Network failures and time-outs as GraphError; the reason is a code, which holds no address. */
+export function asGraphError(error: unknown): GraphError {
+  if (error instanceof GraphError) return error;
+  return noAnswer(networkReason(error), error);
+}
+
+function networkReason(error: unknown): string {
+  if (error instanceof errors.ConnectTimeoutError) return 'the connection was not made in time';
+  if (error instanceof errors.HeadersTimeoutError) return `no answer within ${ANSWER_TIMEOUT_MS} ms`;
+  if (error instanceof errors.BodyTimeoutError) return `its answer stalled for ${STALL_TIMEOUT_MS} ms`;
+  if (error instanceof Error && error.name === 'TimeoutError') return 'the time for the call ran out';
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
+  return 'the connection failed';
+}
+
+export function firstOf(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
+}

@@ -1,0 +1,123 @@
+import { createHmac } from 'node:crypto';
+import type { FastifyInstance, RouteOptions } from 'fastify';
+import type { Logger } from 'pino';
+import { inject, onTestFinished } from 'vitest';
+import { type ApiDependencies, buildApp } from '../../../src/api/app.ts';
+import { type Config, loadConfig } from '../../../src/config/config.ts';
+import { insertApiKey } from '../../../src/database/api-keys.ts';
+import type { Database } from '../../../src/database/database.ts';
+import { query } from '../../../src/database/sql.ts';
+import { apiKeyHints, hashApiKey, newApiKey } from '../../../src/domain/api-key-format.ts';
+import { openObjectStore } from '../../../src/storage/object-store.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { createTestDatabase } from '../../support/test-database.ts';
+
+export const APP_SECRET = 'test-app-secret';
+export const PUBLIC_URL = 'https://heliograph.example';
+export const WABA = '900000000000101';
+export const OTHER_WABA = '900000000000202';
+export const NUMBER = '800000000000111';
+export const SECOND_NUMBER = '800000000000112';
+export const OTHER_NUMBER = '800000000000221';
+
+export function testConfig(overrides: Record<string, string> = {}): Config {
+  const { postgresUrl, minioUrl, minioAccessKey, minioSecretKey } = inject('infrastructure');
+  return loadConfig({
+    HELIOGRAPH_MODE: 'development',
+    HELIOGRAPH_DATABASE_URL: postgresUrl,
+    HELIOGRAPH_OBJECT_STORE_URL: minioUrl,
+    HELIOGRAPH_OBJECT_STORE_ACCESS_KEY: minioAccessKey,
+    HELIOGRAPH_OBJECT_STORE_SECRET_KEY: minioSecretKey,
+    HELIOGRAPH_PUBLIC_URL: PUBLIC_URL,
+    HELIOGRAPH_UPSTREAM_APP_SECRETS: `old-app-secret,${APP_SECRET}`,
+    HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: 'verify-me',
+    HELIOGRAPH_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
+    ...overrides,
+  });
+}
+
+export type TestApi = {
+  app: FastifyInstance;
+  database: Database;
+  databaseUrl: string;
+  routes: RouteOptions[];
+};
+
+/** The API on a database of its own with the fixtures' accounts, closed when the test or file ends. */
+export async function startTestApi(
+  overrides: Partial<ApiDependencies> = {},
+  atEnd: (close: () => Promise<void>) => void = onTestFinished,
+): Promise<TestApi> {
+  const { database, url, close } = await createTestDatabase();
+  await seedFixtureAccounts(database);
+  const config = testConfig();
+  const objectStore = openObjectStore(config.objectStore);
+  const app = buildApp({ config, database, objectStore, logger: silentLogger as Logger, ...overrides });
+  const routes: RouteOptions[] = [];
+  app.addHook('onRoute', (route) => {
+    routes.push(route);
+  });
+  await app.ready();
+  atEnd(async () => {
+    await app.close();
+    objectStore.close();
+    await close();
+  });
+  return { app, database, databaseUrl: url, routes };
+}
+
+/** Adds a key to a WABA and returns it. */
+export async function addKey(
+  database: Database,
+  wabaId = WABA,
+  expiresAt: Date | null = null,
+): Promise<{ id: string; key: string; authorization: string }> {
+  const key = newApiKey();
+  const { prefix, last4 } = apiKeyHints(key);
+  const fields = { name: 'test', keyHash: hashApiKey(key), prefix, lastFour: last4, expiresAt };
+  return { id: await insertApiKey(database, wabaId, fields), key, authorization: `Bearer ${key}` };
+}
+
+export function signed(body: Buffer | string, secret = APP_SECRET): Record<string, string> {
+  return { 'x-hub-signature-256': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}` };
+}
+
+/** The answer without what differs from request to request. */
+export function comparable(response: { statusCode: number; body: string; headers: Record<string, unknown> }) {
+  const { 'x-request-id': requestId, date, ...headers } = response.headers;
+  return { status: response.statusCode, body: response.body.replaceAll(String(requestId), 'ID'), headers };
+}
+
+/** Adds a customer with a conversation and returns the conversation's id. */
+export async function addConversation(
+  database: Database,
+  { wabaId = WABA, phoneNumberId = NUMBER, waId = null as string | null, at = new Date() } = {},
+): Promise<string> {
+  const [row] = await query<{ id: string }>(
+    database,
+    `with customer as (
+       insert into contacts (waba_id, wa_id, user_id, profile_name)
+       values (:wabaId, :waId, gen_random_uuid(), 'Asha') returning id)
+     insert into conversations (waba_id, phone_number_id, contact_id, last_message_at)
+     select :wabaId, :phoneNumberId, id, :at from customer returning id`,
+    { wabaId, phoneNumberId, waId, at },
+  );
+  return row?.id ?? '';
+}
+
+/** Adds a message and returns its Message_Id. */
+export async function addMessage(
+  database: Database,
+  conversationId: string,
+  { wabaId = WABA, phoneNumberId = NUMBER, direction = 'inbound', type = 'text', content = '{}' } = {},
+): Promise<string> {
+  const [row] = await query<{ id: string }>(
+    database,
+    `insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, content, sent_at)
+     values (:wabaId, :phoneNumberId, :conversationId, :direction, 'wamid.' || gen_random_uuid(), :type, :content,
+             '2026-11-20T10:00:00Z') returning id`,
+    { wabaId, phoneNumberId, conversationId, direction, type, content },
+  );
+  return row?.id ?? '';
+}

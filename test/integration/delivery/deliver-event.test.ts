@@ -1,0 +1,193 @@
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import { loadConfig } from '../../../src/config/config.ts';
+import { insertBodies } from '../../../src/database/inbox.ts';
+import { query } from '../../../src/database/sql.ts';
+import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+import { fixtureBody } from '../../support/upstream-fixtures.ts';
+import { answer, eventually, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+
+const WABA = '900000000000101';
+
+let store: TestDatabase;
+let worker: RunningWorker;
+let environment: TestWorkflowEnvironment;
+let receiver: WebhookReceiver;
+let endpoint: { id: string; secret: string };
+
+beforeAll(async () => {
+  store = await createTestDatabase(20);
+  await seedFixtureAccounts(store.database);
+  const { temporalAddress } = inject('infrastructure');
+  environment = await TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress });
+  worker = await startWorker(loadConfig(testSettings(store.url)), silentLogger);
+});
+
+afterAll(async () => {
+  await worker?.stop();
+  await environment?.teardown();
+  await store?.close();
+});
+
+beforeEach(async () => {
+  await store.database.raw(
+    'delete from dedup_keys; delete from delivery_queue; delete from webhook_endpoints',
+  );
+  receiver = await startReceiver();
+  endpoint = await addEndpoint(store.database, WABA, `${receiver.url}/hook`);
+});
+
+afterEach(() => receiver.close());
+
+async function lastDelivery() {
+  const [row] = await query<{
+    state: string;
+    attempts: number;
+    workflow_id: string;
+    last_error: string | null;
+  }>(
+    store.database,
+    'select state, attempts, workflow_id, last_error from deliveries order by created_at desc, id desc limit 1',
+  );
+  return row;
+}
+
+describe('a delivery is a workflow that ends with the tenant having the event', () => {
+  test('the webhook carries the stored bytes, all headers, and a signature that standardwebhooks verifies', async () => {
+    await insertBodies(store.database, [fixtureBody('in_text_unicode')]);
+    await eventually('one webhook', () => receiver.received.length === 1);
+    const [webhook] = receiver.received;
+    const headers = Object.fromEntries(
+      Object.entries(webhook?.headers ?? {}).map(([name, value]) => [name, String(value)]),
+    );
+    const verified = new Webhook(endpoint.secret).verify(webhook?.body ?? '', headers) as {
+      eventType: string;
+    };
+    expect(verified.eventType).toBe('message');
+    expect(headers['x-service-signature']).toBe(headers['webhook-signature']);
+    expect(headers['idempotency-key']).toBe(headers['webhook-id']);
+    expect(headers['webhook-id']).toMatch(/^evt_[0-9a-f]{32}$/);
+    expect(headers).toMatchObject({
+      'x-service-event-type': 'message',
+      'x-service-attempt': '1',
+      'x-service-sequence': '1',
+    });
+    expect(() => new Webhook(endpoint.secret).verify(`${webhook?.body} `, headers)).toThrow();
+    const [event] = await query<{ body: Buffer }>(
+      store.database,
+      'select body from events order by created_at desc limit 1',
+    );
+    expect(event?.body.toString()).toBe(webhook?.body);
+    await eventually('recorded', async () => (await lastDelivery())?.state === 'delivered');
+  });
+
+  test('failures are retried with the same id and bytes and a new attempt number until the endpoint accepts', async () => {
+    let calls = 0;
+    receiver.behave((webhook, response) => {
+      calls += 1;
+      return calls < 4
+        ? answer([500, 429, 302][calls - 1] ?? 500)(webhook, response)
+        : answer(204)(webhook, response);
+    });
+    await insertBodies(store.database, [fixtureBody('in_text')]);
+    await eventually('four attempts', () => receiver.received.length === 4);
+    const ids = new Set(receiver.received.map((webhook) => webhook.headers['webhook-id']));
+    const bodies = new Set(receiver.received.map((webhook) => webhook.body));
+    expect([ids.size, bodies.size]).toEqual([1, 1]);
+    expect(receiver.received.map((webhook) => webhook.headers['x-service-attempt'])).toEqual([
+      '1',
+      '2',
+      '3',
+      '4',
+    ]);
+    await eventually('recorded', async () => (await lastDelivery())?.state === 'delivered');
+    const attempts = await query<{ status_code: number }>(
+      store.database,
+      `select status_code from attempts where delivery_id = (select id from deliveries order by created_at desc, id desc limit 1)
+        order by attempt`,
+    );
+    expect(attempts.map((attempt) => attempt.status_code)).toEqual([500, 429, 302, 204]);
+  });
+
+  test('Retry-After is waited for', async () => {
+    let calls = 0;
+    receiver.behave((webhook, response) => {
+      calls += 1;
+      return calls === 1
+        ? answer(503, { 'retry-after': '3' })(webhook, response)
+        : answer(200)(webhook, response);
+    });
+    await insertBodies(store.database, [fixtureBody('in_text')]);
+    await eventually('two attempts', () => receiver.received.length === 2);
+    const [first, second] = receiver.received;
+    expect((second?.arrivedMs ?? 0) - (first?.arrivedMs ?? 0)).toBeGreaterThan(2_900);
+  });
+
+  test('an operator finds the workflow by eventId and reads there what is wrong', async () => {
+    receiver.behave(answer(503, { 'retry-after': '30' }));
+    await insertBodies(store.database, [fixtureBody('in_image_no_url')]);
+    await eventually('first attempt', async () => (await lastDelivery())?.attempts === 1);
+    const row = await lastDelivery();
+    const [webhook] = receiver.received;
+    const { eventId } = JSON.parse(webhook?.body ?? '{}') as { eventId: string };
+    expect(row?.workflow_id).toMatch(/^delivery\//);
+    expect(row?.workflow_id).toContain(`/${eventId}/`);
+    let found: string[] = [];
+    await eventually('visible', async () => {
+      const list = environment.client.workflow.list({
+        query: `HeliographEventId = "${eventId}" and ExecutionStatus = "Running"`,
+      });
+      found = [];
+      for await (const workflow of list) found.push(workflow.workflowId);
+      return found.length > 0;
+    });
+    expect(found).toContain(row?.workflow_id);
+    const handle = environment.client.workflow.getHandle(row?.workflow_id ?? '');
+    await eventually('the pending activity says why', async () => {
+      const { raw } = await handle.describe();
+      return (
+        raw.pendingActivities?.some((a) => /503.*Next at|answered 503/.test(a.lastFailure?.message ?? '')) ??
+        false
+      );
+    });
+    await handle.cancel();
+    await handle.result();
+    await eventually('given up', async () => (await lastDelivery())?.state === 'dropped');
+  });
+
+  test('410 switches the endpoint off and keeps its events; they go out once it is enabled', async () => {
+    receiver.behave(answer(410));
+    await insertBodies(store.database, [fixtureBody('in_text'), fixtureBody('in_text_unicode')]);
+    const mode = async () =>
+      (await query<{ mode: string }>(store.database, 'select mode from webhook_endpoints'))[0]?.mode;
+    await eventually('disabled', async () => (await mode()) === 'disabled');
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const waiting = await query(store.database, 'select 1 from delivery_queue');
+    expect(waiting).toHaveLength(2);
+    receiver.behave(answer(200));
+    const before = receiver.received.length;
+    await store.database.raw(`update webhook_endpoints set mode = 'open', version = version + 1`);
+    await eventually('both delivered', () => receiver.received.length === before + 2);
+  });
+
+  test('a terminated workflow is started again by the sweep and nothing is lost', {
+    timeout: 100_000,
+  }, async () => {
+    receiver.behave(answer(500, { 'retry-after': '2' }));
+    await insertBodies(store.database, [fixtureBody('in_text')]);
+    await eventually('first attempt', async () => (await lastDelivery())?.attempts === 1);
+    const handle = environment.client.workflow.getHandle((await lastDelivery())?.workflow_id ?? '');
+    await handle.terminate('test');
+    receiver.behave(answer(200));
+    // The sweep acts on rows that are overdue by a minute: the row's clock is turned back instead of waiting.
+    await store.database.raw(
+      `update delivery_queue set next_attempt_at = next_attempt_at - interval '90 seconds'`,
+    );
+    await eventually('delivered', async () => (await lastDelivery())?.state === 'delivered');
+  });
+});

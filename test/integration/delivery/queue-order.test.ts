@@ -1,0 +1,193 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Database } from '../../../src/database/database.ts';
+import {
+  handOverDue,
+  leaseDelivery,
+  returnClaimed,
+  returnToDue,
+  scheduleRetry,
+} from '../../../src/database/delivery-claims.ts';
+import {
+  enqueueDeliveries,
+  type QueuedDelivery,
+  releaseEvent,
+  removeClaimed,
+} from '../../../src/database/delivery-queue.ts';
+import { query } from '../../../src/database/sql.ts';
+import { dayOfUuidV7, uuidV7 } from '../../../src/domain/uuid-v7.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testDatabase } from '../../support/test-database.ts';
+
+const LIMITS = { firstAttempts: 50, firstAttemptsPerEndpoint: 5, inFlightPerEndpoint: 20 };
+
+function newRow(endpointId: string, lane: string, released = true): QueuedDelivery {
+  const id = uuidV7(Date.now());
+  const day = dayOfUuidV7(id);
+  return { endpointId, lane, released, deliveryDay: day, deliveryId: id, eventDay: day, eventUuid: id };
+}
+
+async function withEndpoints(count: number) {
+  const { database } = await testDatabase(24);
+  await seedFixtureAccounts(database);
+  const endpoints: string[] = [];
+  for (let n = 0; n < count; n += 1) {
+    endpoints.push((await addEndpoint(database, '900000000000101', `https://e${n}.example`)).id);
+  }
+  return { database, endpoints };
+}
+
+/** Uniform numbers in [0, 1), the same for the same seed (mulberry32). */
+function seededDice(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+type Watch = { inFlight: Map<string, string>; finished: Map<string, string[]>; violations: string[] };
+
+/** Claims and settles until the queue is empty, failing, giving back and dying at random. */
+async function work(database: Database, laneOf: Map<string, string>, watch: Watch, dice: () => number) {
+  for (let idle = 0; idle < 200; ) {
+    const handed = await handOverDue(database, LIMITS);
+    const retrying = await query<{ id: string; day: string }>(
+      database,
+      `select delivery_id as id, delivery_day as day from delivery_queue
+        where state in ('retrying', 'claimed') order by random() limit 5`,
+    );
+    if (handed.length === 0 && retrying.length === 0) idle += 1;
+    for (const { id, day } of retrying) await attempt(database, { id, day }, laneOf, watch, dice);
+    if ((await query(database, 'select 1 from delivery_queue limit 1')).length === 0) return;
+  }
+  throw new Error('the queue did not run empty');
+}
+
+async function attempt(
+  database: Database,
+  { id, day }: { id: string; day: string },
+  laneOf: Map<string, string>,
+  watch: Watch,
+  dice: () => number,
+) {
+  const token = randomUUID();
+  const dies = dice() < 0.15;
+  const lease = { deliveryId: id, deliveryDay: day, token, leaseMs: dies ? 5 : 60_000 };
+  const answer = await leaseDelivery(database, lease);
+  if (answer.kind !== 'claimed' || dies) return;
+  const lane = laneOf.get(id) ?? '';
+  const other = watch.inFlight.get(lane);
+  if (other !== undefined) watch.violations.push(`${id} beside ${other} in ${lane}`);
+  watch.inFlight.set(lane, id);
+  await new Promise((resolve) => setTimeout(resolve, dice() * 3));
+  watch.inFlight.delete(lane);
+  const what = dice();
+  const claim = { deliveryId: id, token, attempts: 1 };
+  if (what < 0.2) await scheduleRetry(database as never, { ...claim, delayMs: dice() * 10 });
+  else if (what < 0.3) await returnClaimed(database, claim);
+  else if (what < 0.35) await returnToDue(database, [id]);
+  else {
+    // Noted before the commit: afterwards another worker may already have finished the next one.
+    const done = watch.finished.get(lane) ?? [];
+    done.push(id);
+    watch.finished.set(lane, done);
+    if (!(await database.transaction((trx) => removeClaimed(trx, id, token))))
+      watch.violations.push(`lost ${id}`);
+  }
+  if (what >= 0.3 && what < 0.35) await returnClaimed(database, claim);
+}
+
+describe('the queue keeps the order of each lane', () => {
+  test('over concurrent writers, four workers, failures, lost leases and late releases; and loses nothing', async () => {
+    const { database, endpoints } = await withEndpoints(2);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(
+          fc.record({
+            endpoint: fc.nat(1),
+            lanes: fc.array(fc.record({ lane: fc.nat(3), held: fc.boolean() }), {
+              minLength: 1,
+              maxLength: 8,
+            }),
+          }),
+          { minLength: 1, maxLength: 12 },
+        ),
+        fc.integer(),
+        async (transactions, seed) => {
+          const dice = seededDice(seed);
+          const watch: Watch = { inFlight: new Map(), finished: new Map(), violations: [] };
+          const laneOf = new Map<string, string>();
+          const written: string[] = [];
+          const write = async ({ endpoint, lanes }: (typeof transactions)[number]) => {
+            const rows = lanes.map(({ lane, held }) =>
+              newRow(endpoints[endpoint] ?? '', `lane ${lane}`, !held),
+            );
+            for (const row of rows) laneOf.set(row.deliveryId, `${row.endpointId} ${row.lane}`);
+            await database.transaction((trx) => enqueueDeliveries(trx, rows));
+            written.push(...rows.map((row) => row.deliveryId));
+            for (const row of rows) {
+              if (row.released) continue;
+              await new Promise((resolve) => setTimeout(resolve, dice() * 5));
+              await database.transaction((trx) => releaseEvent(trx, row.eventUuid));
+            }
+          };
+          const workers = Promise.all(Array.from({ length: 4 }, () => work(database, laneOf, watch, dice)));
+          await Promise.all(transactions.map(write));
+          await workers;
+          await work(database, laneOf, watch, dice);
+          expect(watch.violations).toEqual([]);
+          expect([...watch.finished.values()].flat().sort()).toEqual([...written].sort());
+          for (const { endpoint, lanes } of transactions)
+            expect(lanes.length * (endpoint + 1)).toBeGreaterThan(0);
+        },
+      ),
+      { numRuns: 25, endOnFailure: true },
+    );
+  });
+
+  test('rows that one transaction queues in a lane leave it in their order, also behind rows of another', async () => {
+    const { database, endpoints } = await withEndpoints(1);
+    const [endpoint = ''] = endpoints;
+    const batches = Array.from({ length: 20 }, () =>
+      Array.from({ length: 10 }, (_, n) => newRow(endpoint, `lane ${n % 3}`)),
+    );
+    const laneOf = new Map(batches.flat().map((row) => [row.deliveryId, row.lane]));
+    const watch: Watch = { inFlight: new Map(), finished: new Map(), violations: [] };
+    const workers = Promise.all(Array.from({ length: 4 }, () => work(database, laneOf, watch, () => 0.9)));
+    await Promise.all(batches.map((rows) => database.transaction((trx) => enqueueDeliveries(trx, rows))));
+    await workers;
+    await work(database, laneOf, watch, () => 0.9);
+    for (const rows of batches) {
+      for (const lane of ['lane 0', 'lane 1', 'lane 2']) {
+        const expected = rows.filter((row) => row.lane === lane).map((row) => row.deliveryId);
+        const got = (watch.finished.get(lane) ?? []).filter((id) => expected.includes(id));
+        expect(got).toEqual(expected);
+      }
+    }
+  });
+
+  test('an endpoint that is not open is not handed anything, and everything once it is', async () => {
+    const { database, endpoints } = await withEndpoints(2);
+    const [off = '', on = ''] = endpoints;
+    await database.raw(`update webhook_endpoints set mode = 'paused' where id = ?`, [off]);
+    const rows = [newRow(off, 'a'), newRow(off, 'b'), newRow(on, 'a')];
+    await database.transaction((trx) => enqueueDeliveries(trx, rows));
+    expect((await handOverDue(database, LIMITS)).map((row) => row.endpointId)).toEqual([on]);
+    await database.raw(`update webhook_endpoints set mode = 'open' where id = ?`, [off]);
+    expect(await handOverDue(database, LIMITS)).toHaveLength(2);
+  });
+
+  test('one endpoint never takes more than its share of the first attempts', async () => {
+    const { database, endpoints } = await withEndpoints(2);
+    const [busy = '', calm = ''] = endpoints;
+    const rows = Array.from({ length: 100 }, (_, n) => newRow(busy, `lane ${n}`));
+    await database.transaction((trx) => enqueueDeliveries(trx, [...rows, newRow(calm, 'a')]));
+    const handed = [...(await handOverDue(database, LIMITS)), ...(await handOverDue(database, LIMITS))];
+    expect(handed.filter((row) => row.endpointId === busy)).toHaveLength(5);
+    expect(handed.filter((row) => row.endpointId === calm)).toHaveLength(1);
+  });
+});
