@@ -1,5 +1,4 @@
 import { Client } from '@temporalio/client';
-import { temporal } from '@temporalio/proto';
 import { NativeConnection, Runtime } from '@temporalio/worker';
 import type { Logger } from './logger.ts';
 import { SEARCH_ATTRIBUTE_NAMES } from './search-attributes.ts';
@@ -31,6 +30,9 @@ export async function connectTemporal(
   return { connection, client };
 }
 
+/** temporal.api.enums.v1.IndexedValueType; the package that names it cannot be imported by name from ESM. */
+const INDEXED_VALUE_TYPE_KEYWORD = 2;
+
 /**
  * Registers the search attributes that workflows are started with. Known ones are left as they are.
  * Throws when the namespace does not exist: creating it is the operator's decision.
@@ -43,9 +45,8 @@ export async function registerSearchAttributes(
   const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
   const missing = SEARCH_ATTRIBUTE_NAMES.filter((name) => customAttributes?.[name] === undefined);
   if (missing.length === 0) return;
-  const keyword = temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
   await operatorService.addSearchAttributes({
     namespace,
-    searchAttributes: Object.fromEntries(missing.map((name) => [name, keyword])),
+    searchAttributes: Object.fromEntries(missing.map((name) => [name, INDEXED_VALUE_TYPE_KEYWORD])),
   });
 }

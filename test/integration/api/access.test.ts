@@ -40,7 +40,7 @@ let own: { conversation: string; media: string; text: string; outbound: string }
 let good: string;
 
 beforeAll(async () => {
-  api = await startTestApi({}, (closeApi) => {
+  api = await startTestApi(undefined, (closeApi) => {
     close = closeApi;
   });
   const { database } = api;

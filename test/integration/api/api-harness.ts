@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
 import type { FastifyInstance, RouteOptions } from 'fastify';
-import type { Logger } from 'pino';
 import { inject, onTestFinished } from 'vitest';
 import { type ApiDependencies, buildApp } from '../../../src/api/app.ts';
 import { type Config, loadConfig } from '../../../src/config/config.ts';
@@ -46,14 +45,14 @@ export type TestApi = {
 
 /** The API on a database of its own with the fixtures' accounts, closed when the test or file ends. */
 export async function startTestApi(
-  overrides: Partial<ApiDependencies> = {},
+  overrides: (databaseUrl: string) => Promise<Partial<ApiDependencies>> = async () => ({}),
   atEnd: (close: () => Promise<void>) => void = onTestFinished,
 ): Promise<TestApi> {
   const { database, url, close } = await createTestDatabase();
   await seedFixtureAccounts(database);
   const config = testConfig();
   const objectStore = openObjectStore(config.objectStore);
-  const app = buildApp({ config, database, objectStore, logger: silentLogger as Logger, ...overrides });
+  const app = buildApp({ config, database, objectStore, logger: silentLogger, ...(await overrides(url)) });
   const routes: RouteOptions[] = [];
   app.addHook('onRoute', (route) => {
     routes.push(route);

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { createServer, connect as connectTcp } from 'node:net';
 import { connect } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../../src/database/database.ts';
 import { execute, query } from '../../../src/database/sql.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { signed, startTestApi, type TestApi } from './api-harness.ts';
+import { type PostgresProxy, startPostgresProxy } from './postgres-proxy.ts';
 
 const WEBHOOK = '/upstream/webhook';
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
@@ -17,7 +17,10 @@ async function storedBodies({ database }: TestApi): Promise<string[]> {
 
 /** Rejects an inserted body that holds the word, as a defect in the data would. */
 async function refuseBodiesWith({ database }: TestApi, word: string): Promise<void> {
-  await execute(database, `alter table inbox add constraint no_poison check (position('${word}'::bytea in body) = 0)`);
+  await execute(
+    database,
+    `alter table inbox add constraint no_poison check (position('${word}'::bytea in body) = 0)`,
+  );
 }
 
 describe('the verification handshake', () => {
@@ -36,7 +39,11 @@ describe('the verification handshake', () => {
 
   test('refuses a wrong token or mode with 403, and what is malformed with 400', async () => {
     const { app } = await startTestApi();
-    for (const wrong of [{ 'hub.verify_token': 'verify-me2' }, { 'hub.verify_token': 'x' }, { 'hub.mode': 'other' }]) {
+    for (const wrong of [
+      { 'hub.verify_token': 'verify-me2' },
+      { 'hub.verify_token': 'x' },
+      { 'hub.mode': 'other' },
+    ]) {
       const response = await app.inject(query({ ...good, ...wrong }));
       expect([response.statusCode, response.json().error.code]).toEqual([403, 'verification_failed']);
     }
@@ -64,7 +71,14 @@ describe('a body from the upstream platform', () => {
       Buffer.alloc(0),
       Buffer.from('%7B=x&y'),
     ];
-    const types = ['application/json', undefined, 'text/html; charset', '??/;;', 'application/x-www-form-urlencoded', ''];
+    const types = [
+      'application/json',
+      undefined,
+      'text/html; charset',
+      '??/;;',
+      'application/x-www-form-urlencoded',
+      '',
+    ];
     const expected: string[] = [];
     for (const body of bodies) {
       for (const type of types) {
@@ -101,7 +115,12 @@ describe('a body from the upstream platform', () => {
   test('may be signed with any of the app secrets, so that one can be exchanged', async () => {
     const api = await startTestApi();
     for (const secret of ['old-app-secret', 'test-app-secret']) {
-      const response = await api.app.inject({ method: 'POST', url: WEBHOOK, headers: signed('x', secret), payload: 'x' });
+      const response = await api.app.inject({
+        method: 'POST',
+        url: WEBHOOK,
+        headers: signed('x', secret),
+        payload: 'x',
+      });
       expect(response.statusCode).toBe(200);
     }
   });
@@ -137,7 +156,9 @@ describe('a body from the upstream platform', () => {
     const body = fixtureBody('in_text');
     const socket = connect(Number(address.port), address.hostname);
     const [[name, value] = []] = Object.entries(signed(body));
-    socket.write(`POST ${WEBHOOK} HTTP/1.1\r\nHost: x\r\n${name}: ${value}\r\nContent-Length: ${body.length}\r\n\r\n`);
+    socket.write(
+      `POST ${WEBHOOK} HTTP/1.1\r\nHost: x\r\n${name}: ${value}\r\nContent-Length: ${body.length}\r\n\r\n`,
+    );
     socket.write(body.subarray(0, 100));
     await new Promise((resolve) => setTimeout(resolve, 50));
     socket.destroy();
@@ -203,86 +224,44 @@ describe('acknowledged means kept', () => {
   });
 
   test('with the database away, bodies get 503 with Retry-After, and 200 once it is back', async () => {
-    const back = await proxyToPostgres();
-    const ingressDatabase = openDatabase({ url: back.url, poolMax: 4, applicationName: 'test-proxy' });
-    onTestFinished(() => ingressDatabase.destroy());
-    const api = await startTestApi();
-    const behindProxy = await startTestApi({ ingressDatabase });
-    await back.pointAt(behindProxy.databaseUrl);
-    expect(await post(behindProxy, 'before')).toBe(200);
-    back.cut();
-    const refused = await behindProxy.app.inject({ method: 'POST', url: WEBHOOK, headers: signed('x'), payload: 'x' });
+    const { api, proxy } = await startBehindProxy();
+    expect(await post(api, 'before')).toBe(200);
+    proxy.cut();
+    const refused = await api.app.inject({
+      method: 'POST',
+      url: WEBHOOK,
+      headers: signed('x'),
+      payload: 'x',
+    });
     expect([refused.statusCode, refused.json().error.code]).toEqual([503, 'service_unavailable']);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
-    back.mend();
-    await expect.poll(() => post(behindProxy, 'after'), { timeout: 10_000 }).toBe(200);
-    const stored = await storedBodies(behindProxy);
-    expect(stored).toContain('before');
-    expect(stored).toContain('after');
-    expect(await storedBodies(api)).toEqual([]);
+    proxy.mend();
+    await expect.poll(() => post(api, 'after'), { timeout: 10_000 }).toBe(200);
+    expect(await storedBodies(api)).toEqual(['before', 'after']);
   });
 
-  test('with the database hanging, bodies get 503 within five seconds', async () => {
-    const back = await proxyToPostgres();
-    const ingressDatabase = openDatabase({ url: back.url, poolMax: 4, applicationName: 'test-proxy' });
-    const api = await startTestApi({ ingressDatabase });
-    await back.pointAt(api.databaseUrl);
+  test('with the database hanging, bodies get 503 within five seconds, and 200 once it is back', async () => {
+    const { api, proxy } = await startBehindProxy();
     expect(await post(api, 'before')).toBe(200);
-    back.hang();
+    proxy.hang();
     const startedAt = performance.now();
     expect(await Promise.all([post(api, 'x'), post(api, 'y')])).toEqual([503, 503]);
     expect(performance.now() - startedAt).toBeLessThan(5_000);
-    back.cut();
-    back.mend();
+    proxy.cut();
+    proxy.mend();
     await expect.poll(() => post(api, 'after'), { timeout: 10_000 }).toBe(200);
-    await ingressDatabase.destroy();
   });
 });
 
-/** A TCP proxy before PostgreSQL that can be cut, or made to swallow everything. */
-async function proxyToPostgres() {
-  let target = new URL('postgres://127.0.0.1:1');
-  let state: 'through' | 'cut' | 'hanging' = 'through';
-  const sockets = new Set<import('node:net').Socket>();
-  const server = createServer((client) => {
-    if (state === 'cut') return client.destroy();
-    const upstream = connectTcp(Number(target.port), target.hostname);
-    for (const [from, to] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(from);
-      from.on('data', (chunk) => {
-        if (state === 'through') to.write(chunk);
-      });
-      from.on('error', () => {});
-      from.on('close', () => to.destroy());
-    }
+/** The API whose way to the database goes through a proxy; `api.database` goes straight. */
+async function startBehindProxy() {
+  let proxy: PostgresProxy | undefined;
+  const api = await startTestApi(async (databaseUrl) => {
+    proxy = await startPostgresProxy(databaseUrl);
+    const ingressDatabase = openDatabase({ url: proxy.url, poolMax: 4, applicationName: 'test-proxy' });
+    onTestFinished(() => ingressDatabase.destroy());
+    return { ingressDatabase };
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const { port } = server.address() as { port: number };
-  const settings = { database: '', user: '', password: '' };
-  return {
-    get url() {
-      return `postgres://127.0.0.1:${port}`;
-    },
-    settings,
-    async pointAt(url: string) {
-      target = new URL(url);
-    },
-    cut() {
-      state = 'cut';
-      for (const socket of sockets) socket.destroy();
-    },
-    hang() {
-      state = 'hanging';
-    },
-    mend() {
-      state = 'through';
-    },
-  };
+  if (proxy === undefined) throw new Error('there is no proxy');
+  return { api, proxy };
 }

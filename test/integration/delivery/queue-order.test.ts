@@ -17,6 +17,7 @@ import {
 } from '../../../src/database/delivery-queue.ts';
 import { query } from '../../../src/database/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../../../src/domain/uuid-v7.ts';
+import { seededDice } from '../../support/seeded-dice.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 
@@ -36,17 +37,6 @@ async function withEndpoints(count: number) {
     endpoints.push((await addEndpoint(database, '900000000000101', `https://e${n}.example`)).id);
   }
   return { database, endpoints };
-}
-
-/** Uniform numbers in [0, 1), the same for the same seed (mulberry32). */
-function seededDice(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }
 
 type Watch = { inFlight: Map<string, string>; finished: Map<string, string[]>; violations: string[] };

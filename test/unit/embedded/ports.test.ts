@@ -14,6 +14,7 @@ describe('ports of the embedded stack', () => {
       minioConsole: 9001,
       sandbox: 8090,
       receiver: 8091,
+      workerHealth: 8092,
     });
   });
 
@@ -29,7 +30,7 @@ describe('ports of the embedded stack', () => {
       postgres: 30000,
       receiver: 20008,
     });
-    expect(new Set(Object.values(ports)).size).toBe(9);
+    expect(new Set(Object.values(ports)).size).toBe(10);
   });
 
   test('the variables for a child process give it the same ports', () => {
