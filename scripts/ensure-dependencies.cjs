@@ -41,11 +41,26 @@ function staleReason() {
       return `${location.replace(/^.*node_modules\//, '')} is not the version in package-lock.json`;
     }
   }
-  const extra = Object.keys(installed.packages).find((location) => wanted.packages[location] === undefined);
-  if (extra !== undefined) return `${extra} is not in package-lock.json`;
+  const extra = Object.entries(installed.packages).find(
+    // An optional one belongs to this system, which is not the one the lock file was made on.
+    ([location, entry]) => wanted.packages[location] === undefined && entry.optional !== true,
+  );
+  if (extra !== undefined) return `${extra[0]} is not in package-lock.json`;
   const node = process.platform === 'win32' ? 'node.cmd' : 'node';
   if (!fs.existsSync(path.join(root, 'node_modules', '.bin', node))) return 'its Node.js is missing';
   return undefined;
+}
+
+/**
+ * Whether every optional dependency has an entry. A lock file that was made where the registry does not
+ * offer the packages of other systems has gaps, which `npm ci` refuses and `npm install` fills.
+ */
+function isLockComplete() {
+  const packages = readJson('package-lock.json')?.packages ?? {};
+  const names = new Set(Object.keys(packages).map((location) => location.replace(/^.*node_modules\//, '')));
+  return Object.values(packages).every((entry) =>
+    Object.keys(entry.optionalDependencies ?? {}).every((name) => names.has(name)),
+  );
 }
 
 /** Runs a program quietly, with a line every ten seconds; resolves with its exit code and last output. */
@@ -75,12 +90,20 @@ function run(command, args, what, env) {
 async function installDependencies() {
   const reason = staleReason();
   if (reason === undefined) return true;
-  say(`Installing dependencies (npm ci), since ${reason}.`);
+  const subcommand = isLockComplete() ? ['ci'] : ['install', '--no-save'];
+  say(`Installing dependencies (npm ${subcommand[0]}), since ${reason}.`);
   const npm = process.env.npm_execpath;
   const isScript = npm !== undefined && /npm-cli\.js$/.test(npm);
   const command = isScript ? process.execPath : 'npm';
   // The embedded servers and Node.js itself are development dependencies: NODE_ENV=production must not omit them.
-  const args = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund', '--loglevel=error'];
+  const args = [
+    ...subcommand,
+    '--include=dev',
+    '--include=optional',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+  ];
   const result = await run(command, isScript ? [npm, ...args] : args, 'installing dependencies', process.env);
   const after = result.code === 0 ? staleReason() : undefined;
   if (result.code === 0 && after === undefined) {
@@ -88,8 +111,8 @@ async function installDependencies() {
     return true;
   }
   process.stderr.write(
-    `\nThe dependencies could not be installed: ${after ?? `npm ci ended with code ${result.code}`}\n` +
-      `${result.output.trim()}\n\n` +
+    `\nThe dependencies could not be installed: ${after ?? `npm ${subcommand[0]} ended with code ${result.code}`}\n` +
+      `${result.output.trim().split('\n').slice(0, 30).join('\n')}\n\n` +
       'Check the network, the proxy and the registry that npm is set to (npm config get registry), then try again.\n',
   );
   return false;

@@ -11,6 +11,7 @@ import { healthRoutes } from './health/health-routes.ts';
 import { checkObjectStore } from './health/object-store-check.ts';
 import { createReadiness } from './health/readiness.ts';
 import { upstreamWebhookRoutes } from './ingress/upstream-webhook.ts';
+import { receivedMediaRoutes } from './media/received-media.ts';
 import { pageRoutes } from './pages/page-routes.ts';
 import { addErrorHandling } from './plugins/errors.ts';
 import { addBaseHeaders } from './plugins/security-headers.ts';
@@ -53,6 +54,7 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
   app.register(healthRoutes, { readiness });
   app.register(pageRoutes, { config });
   app.register(upstreamWebhookRoutes, { config, database: ingressDatabase });
+  app.register(receivedMediaRoutes({ database, objectStore }));
   app.register(externalRoutes, { database, cursors, publicUrl });
   return app;
 }

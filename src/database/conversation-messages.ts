@@ -33,23 +33,24 @@ export async function listConversationMessages(
 ): Promise<ConversationMessage[] | null> {
   const behind = afterId === null ? '' : `and m.id ${order === 'asc' ? '>' : '<'} cast(:afterId as bigint)`;
   const direction = order === 'asc' ? 'asc' : 'desc';
-  // One statement, so that a merge under way cannot make the page look empty.
+  // One statement, so that a merge under way cannot make the page look empty. The page is cut before anything is
+  // joined to it, and ordered as its index is: otherwise all of a long conversation is joined and sorted.
   const rows = await query<{ [Name in keyof ConversationMessage]: ConversationMessage[Name] | null }>(
     database,
-    `select page.* from (select coalesce(merged_into, id) as id from conversations
-                          where waba_id = :wabaId and id = :conversationId) as kept
+    `select m.id, m.upstream_id as "upstreamId", m.conversation_id as "conversationId",
+            m.phone_number_id as "phoneNumberId", m.direction, m.type, m.sent_at as "sentAt",
+            m.created_at as "createdAt", m.content, m.context_id as "contextId", m.target_id as "targetId",
+            s.status, s.status_at as "statusAt", ${mediaColumns('d')}
+       from (select coalesce(merged_into, id) as id from conversations
+              where waba_id = :wabaId and id = :conversationId) as kept
        left join lateral (
-         select m.id, m.upstream_id as "upstreamId", m.conversation_id as "conversationId",
-                m.phone_number_id as "phoneNumberId", m.direction, m.type, m.sent_at as "sentAt",
-                m.created_at as "createdAt", m.content, m.context_id as "contextId", m.target_id as "targetId",
-                s.status, s.status_at as "statusAt", ${mediaColumns('d')}
-           from messages m
-           left join message_states s on s.phone_number_id = m.phone_number_id and s.upstream_id = m.upstream_id
-           left join media d on d.message_id = m.id and d.waba_id = m.waba_id
-          where m.waba_id = :wabaId and m.conversation_id = kept.id ${behind}
-          order by m.id ${direction} limit :limit
-       ) as page on true
-      order by page.id ${direction}`,
+         select m.* from messages m
+          where m.conversation_id = kept.id and m.waba_id = :wabaId ${behind}
+          order by m.conversation_id ${direction}, m.id ${direction} limit :limit
+       ) as m on true
+       left join message_states s on s.phone_number_id = m.phone_number_id and s.upstream_id = m.upstream_id
+       left join media d on d.message_id = m.id and d.waba_id = m.waba_id
+      order by m.id ${direction}`,
     { wabaId, conversationId, limit, ...(afterId === null ? {} : { afterId }) },
   );
   if (rows.length === 0) return null;

@@ -21,9 +21,14 @@ export type HandOverLimits = {
 
 /**
  * Hands due deliveries over to workflows, endpoint by endpoint: at most `firstAttemptsPerEndpoint` each.
+ * The turn begins behind `afterEndpointId`, so that endpoints with low ids cannot starve the others.
  * The active endpoints are found by a skip scan of the due index, so a million waiting rows cost nothing.
  */
-export async function handOverDue(database: Database, limits: HandOverLimits): Promise<HandedOver[]> {
+export async function handOverDue(
+  database: Database,
+  limits: HandOverLimits,
+  afterEndpointId = '0',
+): Promise<HandedOver[]> {
   const rows = await query<QueueRow>(
     database,
     `with recursive active (endpoint_id) as (
@@ -37,8 +42,8 @@ export async function handOverDue(database: Database, limits: HandOverLimits): P
          where state in ('claimed', 'retrying') and attempts = 0 limit :firstAttempts) as f
      ), picked as (
        select due.row_id
-         from active
-         join webhook_endpoints e on e.id = active.endpoint_id and e.mode = 'open'
+         from (select w.id from active join webhook_endpoints w on w.id = active.endpoint_id and w.mode = 'open'
+                order by w.id <= :afterEndpointId, w.id) as e
         cross join lateral (
           select count(*) as in_flight, count(*) filter (where attempts = 0) as first_attempts
             from (select attempts from delivery_queue
@@ -56,7 +61,7 @@ export async function handOverDue(database: Database, limits: HandOverLimits): P
      update delivery_queue set state = 'retrying', next_attempt_at = clock_timestamp()
       where ctid = any (array(select row_id from picked)) and state = 'due'
      returning delivery_id, delivery_day, event_day, event_uuid, endpoint_id`,
-    limits,
+    { ...limits, afterEndpointId },
   );
   return rows.map(toHandedOver);
 }

@@ -1,5 +1,5 @@
 import { items, type JsonNode, member, sourceOf, textOf } from './json-text.ts';
-import { MAX_ID_CHARS, rawIdOf, shortTextOf, storableId } from './storable-text.ts';
+import { boundedIdOf, MAX_ID_CHARS, shortTextOf } from './storable-text.ts';
 
 const MAX_CURRENCY_CHARS = 16;
 const MAX_NUMBER_CHARS = 400;
@@ -30,9 +30,8 @@ function numberTextOf(node: JsonNode | null): string | null {
 export function readCartOrder(message: JsonNode): CartOrder | null {
   const order = member(message, 'order');
   if (order?.kind !== 'object') return null;
-  const catalogId = rawIdOf(member(order, 'catalog_id'));
   return {
-    catalogId: catalogId === null || catalogId.length > MAX_ID_CHARS ? null : storableId(catalogId),
+    catalogId: boundedIdOf(member(order, 'catalog_id')),
     cartJson: sourceOf(order),
     items: items(member(order, 'product_items'))
       .filter((item) => item.kind === 'object')

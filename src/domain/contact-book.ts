@@ -1,6 +1,11 @@
 import { items, type JsonNode, member } from './json-text.ts';
 import { rawIdOf } from './storable-text.ts';
 
+// A person has one entry, of some hundred characters, that is repeated in each of the person's events. The limits
+// bound what a hostile body can multiply; an entry beyond them is left out, so that the message itself arrives.
+const MAX_ENTRIES_PER_ID = 16;
+const MAX_PERSON_CHARS = 16_384;
+
 type Contact = {
   readonly node: JsonNode;
   readonly position: number;
@@ -15,10 +20,14 @@ export type ContactBook = {
   readonly byUserId: ReadonlyMap<string, readonly Contact[]>;
 };
 
-/** Reads `value.contacts`; entries that are no objects are passed over. */
+function isUsable(node: JsonNode): boolean {
+  return node.kind === 'object' && !node.tooDeep && node.end - node.start <= MAX_PERSON_CHARS;
+}
+
+/** Reads `value.contacts`; entries that are no objects, nested too deep or oversized are passed over. */
 export function readContactBook(value: JsonNode): ContactBook {
   const all = items(member(value, 'contacts'))
-    .filter((node) => node.kind === 'object')
+    .filter(isUsable)
     .map((node, position) => ({
       node,
       position,
@@ -38,8 +47,8 @@ function groupById(contacts: readonly Contact[], idOfContact: (contact: Contact)
     const id = idOfContact(contact);
     if (id === null) continue;
     const group = groups.get(id);
-    if (group) group.push(contact);
-    else groups.set(id, [contact]);
+    if (!group) groups.set(id, [contact]);
+    else if (group.length < MAX_ENTRIES_PER_ID) group.push(contact);
   }
   return groups;
 }
@@ -55,5 +64,12 @@ export function contactsOfPerson(book: ContactBook, waId: string | null, userId:
   const matches = new Set<Contact>();
   for (const contact of (waId !== null && book.byWaId.get(waId)) || []) matches.add(contact);
   for (const contact of (userId !== null && book.byUserId.get(userId)) || []) matches.add(contact);
-  return [...matches].sort((left, right) => left.position - right.position).map((contact) => contact.node);
+  let roomChars = MAX_PERSON_CHARS;
+  return [...matches]
+    .sort((left, right) => left.position - right.position)
+    .map((contact) => contact.node)
+    .filter((node) => {
+      roomChars -= node.end - node.start;
+      return roomChars >= 0;
+    });
 }

@@ -1,9 +1,9 @@
 import { type ContactBook, readContactBook } from './contact-book.ts';
 import { type JsonNode, member, sourceOf } from './json-text.ts';
-import { MAX_ID_CHARS, rawIdOf, shortTextOf, storableText } from './storable-text.ts';
+import { boundedIdOf, shortTextOf } from './storable-text.ts';
 
-// Metadata and contacts are repeated in each event of a body; real ones have some hundred characters.
-const MAX_CONTEXT_CHARS = 16_384;
+// Metadata is repeated in each event of a value; real ones have a hundred characters.
+const MAX_METADATA_CHARS = 16_384;
 
 /** Why a part of an upstream body becomes no event. */
 export type SetAsideReason =
@@ -16,7 +16,7 @@ export type SetAsideReason =
   | 'missing_status'
   | 'no_items'
   | 'too_deep'
-  | 'oversized_context'
+  | 'oversized_metadata'
   | 'unreadable_item';
 
 /** An item cannot become an event; it never leaves the domain, the item is set aside. */
@@ -55,28 +55,28 @@ export type ItemBase = {
   eventData: string;
 };
 
-function boundedIdOf(node: JsonNode | null): string | null {
-  const id = rawIdOf(node);
-  return id === null || id.length > MAX_ID_CHARS ? null : storableText(id, MAX_ID_CHARS);
+/** Whose value it is, as far as it says so. */
+export type OwnerIds = { readonly wabaId: string | null; readonly phoneNumberId: string | null };
+
+/** The WABA an entry belongs to; null when it does not say. */
+export function wabaIdOf(entry: JsonNode): string | null {
+  return boundedIdOf(member(entry, 'id'));
 }
 
-/** The ids that say whose value it is, as far as they are there: for counting what is set aside. */
-export function ownerIdsOf(entry: JsonNode, value: JsonNode | null) {
-  return {
-    wabaId: boundedIdOf(member(entry, 'id')),
-    phoneNumberId: boundedIdOf(member(member(value, 'metadata'), 'phone_number_id')),
-  };
+/** The phone number a value belongs to; null when it does not say. */
+export function phoneNumberIdOf(value: JsonNode | null): string | null {
+  return boundedIdOf(member(member(value, 'metadata'), 'phone_number_id'));
 }
 
 /** The shared part of a value's items, or the reason why none of them can become an event. */
-export function readItemContext(entry: JsonNode, value: JsonNode): ItemContext | SetAsideReason {
-  const { wabaId, phoneNumberId } = ownerIdsOf(entry, value);
+export function readItemContext(owner: OwnerIds, value: JsonNode): ItemContext | SetAsideReason {
+  const { wabaId, phoneNumberId } = owner;
   const metadata = member(value, 'metadata');
   if (metadata === null || phoneNumberId === null) return 'missing_metadata';
   if (wabaId === null) return 'missing_waba_id';
   if (metadata.tooDeep) return 'too_deep';
   const metadataJson = sourceOf(metadata);
-  if (metadataJson.length > MAX_CONTEXT_CHARS) return 'oversized_context';
+  if (metadataJson.length > MAX_METADATA_CHARS) return 'oversized_metadata';
   return {
     wabaId,
     phoneNumberId,
@@ -84,15 +84,4 @@ export function readItemContext(entry: JsonNode, value: JsonNode): ItemContext |
     metadataJson,
     contacts: readContactBook(value),
   };
-}
-
-/** JSON array of contacts entries as they are written. Throws ItemRefused. */
-export function contactsJsonOf(contacts: readonly JsonNode[]): string {
-  let lengthChars = 0;
-  for (const contact of contacts) {
-    if (contact.tooDeep) throw new ItemRefused('too_deep');
-    lengthChars += contact.end - contact.start;
-    if (lengthChars > MAX_CONTEXT_CHARS) throw new ItemRefused('oversized_context');
-  }
-  return `[${contacts.map(sourceOf).join(',')}]`;
 }

@@ -1,8 +1,8 @@
 import { type CartOrder, readCartOrder } from './cart-order.ts';
 import { contactsOfPerson } from './contact-book.ts';
-import { contactsJsonOf, type ItemBase, type ItemContext, ItemRefused } from './item-context.ts';
+import { type ItemBase, type ItemContext, ItemRefused } from './item-context.ts';
 import { sourceWithEdits } from './json-splice.ts';
-import { type JsonNode, member, stringOf } from './json-text.ts';
+import { type JsonNode, member, sourceOf, stringOf } from './json-text.ts';
 import { type MediaReference, mediaUrlRemovals, readMediaReference } from './media-reference.ts';
 import { readSender, type Sender } from './sender.ts';
 import { idOf, rawIdOf, storableId, storableText } from './storable-text.ts';
@@ -89,7 +89,7 @@ export function readMessageItem(message: JsonNode, context: ItemContext, path: s
     rawIdOf(member(message, 'from')),
     rawIdOf(member(message, 'from_user_id')),
   );
-  const contactsJson = contactsJsonOf(contacts);
+  const contactsJson = `[${contacts.map(sourceOf).join(',')}]`;
   const rawJson = sourceWithEdits(message, mediaUrlRemovals(message));
   const { metadataJson } = context;
   const order = type === 'order' ? readCartOrder(message) : null;

@@ -1,5 +1,5 @@
 import { type JsonNode, member } from './json-text.ts';
-import { idOf, shortTextOf, storableId, storableText } from './storable-text.ts';
+import { boundedIdOf, idOf, shortTextOf, storableId, storableText } from './storable-text.ts';
 
 const MAX_NAME_CHARS = 256;
 
@@ -30,13 +30,14 @@ export function readSender(message: JsonNode, contacts: readonly JsonNode[]): Se
     shortTextOf(member(member(contact, 'profile'), 'username'), MAX_NAME_CHARS),
   );
   return {
-    waId: idOf(member(message, 'from')) ?? firstOf(contacts, (contact) => idOf(member(contact, 'wa_id'))),
+    waId:
+      idOf(member(message, 'from')) ?? firstOf(contacts, (contact) => boundedIdOf(member(contact, 'wa_id'))),
     userId:
       idOf(member(message, 'from_user_id')) ??
-      firstOf(contacts, (contact) => idOf(member(contact, 'user_id'))),
+      firstOf(contacts, (contact) => boundedIdOf(member(contact, 'user_id'))),
     parentUserId:
       idOf(member(message, 'from_parent_user_id')) ??
-      firstOf(contacts, (contact) => idOf(member(contact, 'parent_user_id'))),
+      firstOf(contacts, (contact) => boundedIdOf(member(contact, 'parent_user_id'))),
     name: firstOf(contacts, (contact) =>
       shortTextOf(member(member(contact, 'profile'), 'name'), MAX_NAME_CHARS),
     ),
@@ -54,8 +55,13 @@ export function readRecipient(
   contacts: readonly JsonNode[],
 ): { waId: string | null; userId: string | null } {
   return {
-    waId: waId === null ? firstOf(contacts, (contact) => idOf(member(contact, 'wa_id'))) : storableId(waId),
+    waId:
+      waId === null
+        ? firstOf(contacts, (contact) => boundedIdOf(member(contact, 'wa_id')))
+        : storableId(waId),
     userId:
-      userId === null ? firstOf(contacts, (contact) => idOf(member(contact, 'user_id'))) : storableId(userId),
+      userId === null
+        ? firstOf(contacts, (contact) => boundedIdOf(member(contact, 'user_id')))
+        : storableId(userId),
   };
 }

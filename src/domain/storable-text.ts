@@ -36,6 +36,12 @@ export function idOf(node: JsonNode | null): string | null {
   return id === null ? null : storableId(id);
 }
 
+/** An id as storable text; null also when it is oversized, for ids that may be missing. */
+export function boundedIdOf(node: JsonNode | null): string | null {
+  const id = rawIdOf(node);
+  return id === null || id.length > MAX_ID_CHARS ? null : storableId(id);
+}
+
 /** An id as storable text. Throws OversizedIdError. */
 export function storableId(id: string): string {
   if (id.length > MAX_ID_CHARS) throw new OversizedIdError(id.length);

@@ -1,9 +1,11 @@
 import {
   type ItemContext,
   ItemRefused,
-  ownerIdsOf,
+  type OwnerIds,
+  phoneNumberIdOf,
   readItemContext,
   type SetAsideReason,
+  wabaIdOf,
 } from './item-context.ts';
 import { JsonSyntaxError } from './json-scanner.ts';
 import { items, type JsonNode, member, parseJson, stringOf } from './json-text.ts';
@@ -41,14 +43,14 @@ export class UnreadableBody extends Error {
 }
 
 /** A change while it is being split. */
-type Change = { entry: JsonNode; value: JsonNode | null; field: string | null; path: string };
+type Change = { owner: OwnerIds; value: JsonNode | null; field: string | null; path: string };
 
 function isPresent(node: JsonNode | null): node is JsonNode {
   return node !== null && node.kind !== 'null';
 }
 
 function setAside(split: SplitBody, change: Change, path: string, reason: SetAsideReason): void {
-  split.setAside.push({ path, reason, field: change.field, ...ownerIdsOf(change.entry, change.value) });
+  split.setAside.push({ path, reason, field: change.field, ...change.owner });
 }
 
 function readItem(
@@ -93,7 +95,7 @@ function splitList(
 
 function splitMessagesChange(split: SplitBody, change: Change, value: JsonNode): void {
   const before = split.items.length + split.setAside.length;
-  const context = readItemContext(change.entry, value);
+  const context = readItemContext(change.owner, value);
   splitList(split, change, 'messages', context);
   splitList(split, change, 'statuses', context);
   if (isPresent(member(value, 'message_echoes'))) {
@@ -108,11 +110,12 @@ function splitMessagesChange(split: SplitBody, change: Change, value: JsonNode):
   }
 }
 
-function splitChange(split: SplitBody, entry: JsonNode, node: JsonNode, path: string): void {
+function splitChange(split: SplitBody, wabaId: string | null, node: JsonNode, path: string): void {
   const field = stringOf(member(node, 'field'));
   const value = member(node, 'value');
   const storableField = field === null ? null : storableText(field, MAX_FIELD_CHARS);
-  const change: Change = { entry, value, field: storableField, path };
+  const owner = { wabaId, phoneNumberId: phoneNumberIdOf(value) };
+  const change: Change = { owner, value, field: storableField, path };
   if (node.kind !== 'object') setAside(split, change, path, 'unreadable_item');
   else if (field === 'smb_message_echoes') setAside(split, change, path, 'message_echo');
   else if (field !== 'messages') setAside(split, change, path, 'unknown_field');
@@ -144,13 +147,14 @@ export function splitUpstreamBody(body: Uint8Array): SplitBody {
   const split: SplitBody = { items: [], setAside: [] };
   items(entries).forEach((entry, entryPosition) => {
     const path = `entry[${entryPosition}]`;
+    const wabaId = wabaIdOf(entry);
     const changes = member(entry, 'changes');
     if (changes?.kind !== 'array') {
-      setAside(split, { entry, value: null, field: null, path }, path, 'unreadable_item');
+      split.setAside.push({ path, reason: 'unreadable_item', field: null, wabaId, phoneNumberId: null });
       return;
     }
     items(changes).forEach((change, position) => {
-      splitChange(split, entry, change, `${path}.changes[${position}]`);
+      splitChange(split, wabaId, change, `${path}.changes[${position}]`);
     });
   });
   return split;

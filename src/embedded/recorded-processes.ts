@@ -16,6 +16,8 @@ interface RecordedProcess {
   readonly command: string;
 }
 
+const KILL_WAIT_MS = 5_000;
+
 /** Writes down which processes run now. */
 export function recordProcesses(
   file: string,
@@ -35,14 +37,16 @@ export function recordProcesses(
  */
 export async function stopRecordedProcesses(file: string, graceMs: number): Promise<string[]> {
   const leftovers = readRecords(file).filter(isOurs);
+  // From here on the identity decides: a process that is ending has no command line any more.
+  const alive = () => leftovers.filter(({ identity }) => isSameProcessAlive(identity));
   for (const { identity } of leftovers) send(identity.pid, 'SIGTERM');
   const deadline = Date.now() + graceMs;
-  while (leftovers.some(isOurs) && Date.now() < deadline) await delay(50);
-  for (const { identity } of leftovers.filter(isOurs)) {
+  while (alive().length > 0 && Date.now() < deadline) await delay(50);
+  for (const { identity } of alive()) {
     send(-identity.pid, 'SIGKILL');
     send(identity.pid, 'SIGKILL');
   }
-  while (leftovers.some(isOurs) && Date.now() < deadline + 5_000) await delay(20);
+  while (alive().length > 0 && Date.now() < deadline + KILL_WAIT_MS) await delay(20);
   return leftovers.map((leftover) => leftover.name);
 }
 

@@ -1,3 +1,27 @@
-export function makeMediaActivities(..._args: unknown[]): object {
-  return {};
+import { makeEnrichOrderActivities } from '../activities/enrich-order/activities.ts';
+import { makeStoreInboundMediaActivities } from '../activities/store-inbound-media/activities.ts';
+import type { Config } from '../config/config.ts';
+import type { Database } from '../database/database.ts';
+import type { SecretBox } from '../domain/secret-box.ts';
+import { openObjectStore } from '../storage/object-store.ts';
+import { openGraphClient } from '../upstream/graph-client.ts';
+import type { Logger } from './logger.ts';
+
+/** The activities of the media queue: inbound files and order look-ups. `close` ends their connections. */
+export function openMediaActivities(
+  config: Config,
+  tools: { database: Database; secretBox: SecretBox; logger: Logger },
+) {
+  const graph = openGraphClient(config);
+  const objectStore = openObjectStore(config.objectStore);
+  const shared = { ...tools, graph, publicUrl: config.api.publicUrl };
+  const activities = {
+    ...makeStoreInboundMediaActivities({ ...shared, objectStore, maxBytes: config.media.maxBytes }),
+    ...makeEnrichOrderActivities(shared),
+  };
+  const close = async () => {
+    await graph.close();
+    objectStore.close();
+  };
+  return { activities, close };
 }

@@ -16,7 +16,7 @@ import { startHousekeeping } from './housekeeping.ts';
 import { startIntake } from './intake/intake-loop.ts';
 import type { Logger } from './logger.ts';
 import type { Loop } from './loop.ts';
-import { makeMediaActivities } from './media-activities.ts';
+import { openMediaActivities } from './media-activities.ts';
 import { connectTemporal, registerSearchAttributes } from './temporal-connection.ts';
 import { runTemporalWorkers } from './temporal-workers.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
@@ -60,11 +60,11 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
     worker: `${hostname()}:${process.pid}`,
     onSettled: () => loops.heliograph_deliveries?.wake(),
   });
-  const media = makeMediaActivities(config, { database, secretBox, logger });
+  const media = openMediaActivities(config, { database, secretBox, logger });
   const workflowBundle = await loadWorkflowBundle(logger);
   const workers = await runTemporalWorkers(
     connection,
-    workerOptions(config.temporal.namespace, queues, workflowBundle, deliver, media),
+    workerOptions(config.temporal.namespace, queues, workflowBundle, deliver, media.activities),
     logger,
   );
   const tools = { database, client, logger, leaseMs: leaseMsFor(config.webhooks.timeoutMs) };
@@ -79,7 +79,7 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
       await listener.close();
       await Promise.all(Object.values(loops).map((loop) => loop.stop()));
       await workers.stop();
-      await sender.close();
+      await Promise.all([sender.close(), media.close()]);
       await connection.close();
       await database.destroy();
       await health.close();

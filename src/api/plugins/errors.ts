@@ -26,12 +26,20 @@ function logError(error: ApiError, request: FastifyRequest): void {
   else request.log.error(line, 'request failed');
 }
 
-/** One handler for every error, and 404 or 405 before a body is read. */
+/** One handler for every error; what is no request for any route is refused before a body is read. */
 export function addErrorHandling(app: FastifyInstance, publicUrl: string): void {
   app.setErrorHandler(makeErrorSender(publicUrl));
   app.addHook('onRequest', (request, _reply, done) => {
-    done(request.is404 ? noSuchRoute(app, request) : undefined);
+    const isHostMissing = request.raw.httpVersion === '1.1' && request.headers.host === undefined;
+    if (isHostMissing) done(hostMissing());
+    else done(request.is404 ? noSuchRoute(app, request) : undefined);
   });
+}
+
+/** Required by HTTP/1.1; whoever leaves it out may disagree about more, so the connection ends (RFC 9112 §3.2). */
+function hostMissing(): ApiError {
+  const message = 'The Host header is missing.';
+  return new ApiError('invalid_request', { message, headers: { connection: 'close' } });
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];

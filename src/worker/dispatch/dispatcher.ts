@@ -28,16 +28,29 @@ const POLL_MS = 250;
 
 /** Hands due deliveries over to workflows, as many as the limits allow. */
 export function startDispatcher(tools: DispatcherTools): Loop {
+  let lastEndpointId = '0';
   return startLoop({
     name: 'dispatcher',
     pollMs: POLL_MS,
     logger: tools.logger,
     turn: async () => {
-      const deliveries = await handOverDue(tools.database, LIMITS);
+      const deliveries = await handOverDue(tools.database, LIMITS, lastEndpointId);
+      lastEndpointId = lastInTurn(deliveries, lastEndpointId);
       if (deliveries.length > 0) await startAll(tools, deliveries);
       return deliveries.length > 0;
     },
   });
+}
+
+/** The endpoint that the turn ended with: those above where it began come first, then it starts from below. */
+function lastInTurn(deliveries: readonly HandedOver[], after: string): string {
+  const turn = (id: bigint) => (id <= BigInt(after) ? 1 : 0);
+  let last: bigint | null = null;
+  for (const { endpointId } of deliveries) {
+    const id = BigInt(endpointId);
+    if (last === null || turn(id) > turn(last) || (turn(id) === turn(last) && id > last)) last = id;
+  }
+  return last?.toString() ?? '0';
 }
 
 const OVERDUE_MS = 60_000;

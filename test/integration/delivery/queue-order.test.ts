@@ -92,7 +92,9 @@ async function attempt(
 }
 
 describe('the queue keeps the order of each lane', () => {
-  test('over concurrent writers, four workers, failures, lost leases and late releases; and loses nothing', async () => {
+  test('over concurrent writers, four workers, failures, lost leases and late releases; and loses nothing', {
+    timeout: 150_000,
+  }, async () => {
     const { database, endpoints } = await withEndpoints(2);
     await fc.assert(
       fc.asyncProperty(
@@ -179,5 +181,22 @@ describe('the queue keeps the order of each lane', () => {
     const handed = [...(await handOverDue(database, LIMITS)), ...(await handOverDue(database, LIMITS))];
     expect(handed.filter((row) => row.endpointId === busy)).toHaveLength(5);
     expect(handed.filter((row) => row.endpointId === calm)).toHaveLength(1);
+  });
+
+  test('endpoints are served in turn: one with a low id cannot starve one with a high id', async () => {
+    const { database, endpoints } = await withEndpoints(3);
+    const rows = endpoints.flatMap((id) => Array.from({ length: 6 }, (_, n) => newRow(id, `lane ${n}`)));
+    await database.transaction((trx) => enqueueDeliveries(trx, rows));
+    const one = { ...LIMITS, firstAttempts: 2, firstAttemptsPerEndpoint: 2 };
+    const served: string[] = [];
+    for (let turn = 0; turn < 4; turn += 1) {
+      const handed = await handOverDue(database, one, served.at(-1) ?? '0');
+      served.push(...new Set(handed.map((row) => row.endpointId)));
+      await database.raw('delete from delivery_queue where delivery_id = any (?)', [
+        handed.map((r) => r.deliveryId),
+      ]);
+    }
+    const [a, b, c] = endpoints;
+    expect(served).toEqual([a, b, c, a]);
   });
 });

@@ -33,7 +33,7 @@ beforeAll(async () => {
   dataDir = join(root, 'data');
   const ports = await findFreePorts(Object.keys(VARIABLES).length);
   const settings = Object.values(VARIABLES).map((variable, index) => [variable, String(ports[index])]);
-  env = { ...process.env, ...Object.fromEntries(settings) };
+  env = { ...process.env, ...Object.fromEntries(settings), HELIOGRAPH_TEST_RUN: root };
 });
 
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -68,11 +68,21 @@ function description(): EmbeddedDescription {
   return JSON.parse(readFileSync(join(dataDir, 'embedded.json'), 'utf8'));
 }
 
+/** Every process that was started from here: our own inherit the mark, the servers name their directory. */
 function processesHere(): string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-    .map((name) => commandLineOf(Number(name)))
-    .filter((line) => line.includes(root) || line.includes(`${APPLICATION} `));
+    .map(Number)
+    .filter((pid) => commandLineOf(pid).includes(root) || environmentOf(pid).includes(root))
+    .map(commandLineOf);
+}
+
+function environmentOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 async function countStarts(): Promise<number> {
@@ -157,6 +167,21 @@ describe('npm start, with stand-ins for our own processes', () => {
     expect(await countStarts()).toBe(4);
     next.child.kill('SIGTERM');
     expect(await next.exitCode).toBe(0);
+  });
+
+  test('the end of the shell in which npm runs it stops everything', async () => {
+    // Not exec'ed: the shell stays between, as it does below npm, and dies of SIGTERM.
+    const program = `"${process.execPath}" "${APPLICATION}" start "${dataDir}"; true`;
+    const shell = spawn('sh', ['-c', program], { env: { ...env, npm_lifecycle_event: 'start' } });
+    let output = '';
+    shell.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+    });
+    await vi.waitFor(() => expect(output).toContain('Heliograph is ready'), 30_000);
+    shell.kill('SIGTERM');
+    await vi.waitFor(() => expect(processesHere()).toEqual([]), 20_000);
+    expect(output).toContain('stopping everything');
+    expect(output).not.toContain('stopped unexpectedly');
   });
 
   test('an interrupted start stops what had been started', async () => {

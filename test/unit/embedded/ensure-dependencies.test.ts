@@ -64,6 +64,20 @@ describe('dependencies before a start', () => {
     expect((await ensure()).output).toBe('');
   });
 
+  test('a lock file with gaps for other systems is installed as it stands, and not changed', async () => {
+    const { root, ensure, calls } = project();
+    const a = { ...LOCK.packages['node_modules/a'], optionalDependencies: { 'a-darwin': '1.0.0' } };
+    writeFileSync(
+      join(root, 'package-lock.json'),
+      JSON.stringify({ packages: { '': {}, 'node_modules/a': a } }),
+    );
+    const filled = { 'node_modules/a': a, 'node_modules/a-darwin': { version: '1.0.0', optional: true } };
+    writeFileSync(join(root, 'installs.json'), JSON.stringify({ packages: filled }));
+    expect(await ensure()).toMatchObject({ code: 0 });
+    expect(calls()).toEqual([expect.stringMatching(/^install --no-save --include=dev /)]);
+    expect(await ensure()).toEqual({ code: 0, output: '' });
+  });
+
   test('an installation whose Node.js is missing is done again', async () => {
     const { root, ensure, calls } = project();
     writeFileSync(

@@ -1,0 +1,72 @@
+import { type ApiKeyDetails, findApiKeyForOperator, listApiKeys } from '../database/api-key-admin.ts';
+import { insertApiKey, revokeApiKey } from '../database/api-keys.ts';
+import type { Database } from '../database/database.ts';
+import { apiKeyHints, hashApiKey, newApiKey } from '../domain/api-key-format.ts';
+import { AccountError } from './account-error.ts';
+import { checkName, checkRowId } from './account-input.ts';
+import { knownWaba } from './known-accounts.ts';
+
+type KeyTools = { database: Database };
+
+/** `apiKey` is shown this once: only its hash is stored. */
+export type CreatedKey = {
+  id: string;
+  apiKey: string;
+  prefix: string;
+  wabaId: string;
+  name: string;
+  expiresAt: Date | null;
+};
+
+/**
+ * Makes an API key for a WABA. An expiry in the past makes a key that is refused as expired, which scripts test with.
+ * Throws AccountError: `invalid_value`, `unknown_waba`.
+ */
+export async function createKey(
+  { database }: KeyTools,
+  wabaId: string,
+  key: { name: string; expiresAt: Date | null },
+): Promise<CreatedKey> {
+  const name = checkName('The name of the key', key.name);
+  await knownWaba(database, wabaId);
+  const apiKey = newApiKey();
+  const { prefix, last4 } = apiKeyHints(apiKey);
+  const { expiresAt } = key;
+  const row = { name, keyHash: hashApiKey(apiKey), prefix, lastFour: last4, expiresAt };
+  return { id: await insertApiKey(database, wabaId, row), apiKey, prefix, wabaId, name, expiresAt };
+}
+
+/** The keys of a WABA. Throws AccountError: `invalid_value`, `unknown_waba`. */
+export async function listKeys({ database }: KeyTools, wabaId: string): Promise<ApiKeyDetails[]> {
+  await knownWaba(database, wabaId);
+  return await listApiKeys(database, wabaId);
+}
+
+/**
+ * Revokes a key for good, from the next request on; a second time changes nothing and tells when it was.
+ * Throws AccountError `unknown_key`, also for a key of another WABA.
+ */
+export async function revokeKey(
+  { database }: KeyTools,
+  wabaId: string,
+  keyId: string,
+): Promise<{ id: string; revokedAt: Date }> {
+  const revoked = await revokeApiKey(database, wabaId, checkRowId('The id of the key', keyId));
+  const revokedAt = revoked ? (await findApiKeyForOperator(database, keyId))?.revokedAt : null;
+  if (!revokedAt) throw unknownKey(keyId);
+  return { id: keyId, revokedAt };
+}
+
+/** As `revokeKey`, for operators, who address keys of every WABA. */
+export async function revokeKeyAsOperator(
+  tools: KeyTools,
+  keyId: string,
+): Promise<{ id: string; revokedAt: Date }> {
+  const key = await findApiKeyForOperator(tools.database, checkRowId('The id of the key', keyId));
+  if (key === null) throw unknownKey(keyId);
+  return await revokeKey(tools, key.wabaId, keyId);
+}
+
+function unknownKey(keyId: string): AccountError {
+  return new AccountError('unknown_key', `There is no API key ${keyId}.`);
+}

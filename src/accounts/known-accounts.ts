@@ -1,0 +1,19 @@
+import { findTenant } from '../database/account-list.ts';
+import { findWaba, type WabaAccount } from '../database/accounts.ts';
+import type { Database } from '../database/database.ts';
+import { AccountError } from './account-error.ts';
+import { checkRowId, checkUpstreamId } from './account-input.ts';
+
+/** The WABA with this id. Throws AccountError `invalid_value` or `unknown_waba`. */
+export async function knownWaba(database: Database, wabaId: string): Promise<WabaAccount> {
+  const waba = await findWaba(database, checkUpstreamId('The WABA id', wabaId));
+  if (waba === null) throw new AccountError('unknown_waba', `There is no WABA ${wabaId}.`);
+  return waba;
+}
+
+/** The tenant with this userId. Throws AccountError `invalid_value` or `unknown_tenant`. */
+export async function knownTenant(database: Database, userId: string): Promise<{ businessName: string }> {
+  const tenant = await findTenant(database, checkRowId('The userId of the tenant', userId));
+  if (tenant === null) throw new AccountError('unknown_tenant', `There is no tenant with userId ${userId}.`);
+  return tenant;
+}

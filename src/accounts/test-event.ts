@@ -1,0 +1,94 @@
+import type { Database } from '../database/database.ts';
+import { recordWorkflow } from '../database/deliveries.ts';
+import type { DeliveryLabel } from '../database/delivery-claims.ts';
+import {
+  findTestEventProgress,
+  insertTestEvent,
+  type StoredTestEvent,
+  type TestEventProgress,
+} from '../database/test-events.ts';
+import { listEndpoints } from '../database/webhook-endpoints.ts';
+import { publicDeliveryId, publicEventId } from '../domain/public-ids.ts';
+import { AccountError } from './account-error.ts';
+import { checkRowId } from './account-input.ts';
+import { knownWaba } from './known-accounts.ts';
+
+export type TestEventTools = {
+  database: Database;
+  /** Starts the workflow of a delivery and returns its id; rejects when Temporal does not take it. */
+  startDelivery: (label: DeliveryLabel) => Promise<string>;
+  /** Longest wait for the outcome, in ms. */
+  waitMs: number;
+};
+
+export type TestEventResult = TestEventProgress & {
+  eventId: string;
+  /** The `webhook-id` and the `X-Service-Delivery-Id` that the receiver sees. */
+  webhookId: string;
+  deliveryId: string;
+  endpointId: string;
+  workflowId: string | null;
+  /** Why the workflow could not be started now; the worker starts it when it can. */
+  startError: unknown;
+};
+
+const POLL_MS = 100;
+
+/**
+ * Sends the `test` event to one endpoint and waits for what comes of it. It goes out whatever the endpoint's filters
+ * and mode, once, without retries. When Temporal is away it stays queued: state `pending` with a startError.
+ * Throws AccountError: `invalid_value`, `unknown_waba`, `unknown_endpoint`.
+ */
+export async function sendTestEvent(
+  tools: TestEventTools,
+  wabaId: string,
+  endpointId: string,
+): Promise<TestEventResult> {
+  const { database } = tools;
+  const { tenantId, businessName } = await knownWaba(database, wabaId);
+  checkRowId('The id of the endpoint', endpointId);
+  const endpoint = (await listEndpoints(database, wabaId)).find(({ id }) => id === endpointId);
+  if (endpoint === undefined) {
+    throw new AccountError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`);
+  }
+  const tenant = { id: tenantId, businessName };
+  const stored = await insertTestEvent(database, wabaId, { endpoint, tenant });
+  const start = await startWorkflow(tools, stored);
+  const progress = await settled(tools, stored, start.workflowId === null ? 0 : tools.waitMs);
+  return {
+    eventId: stored.eventId,
+    webhookId: publicEventId(stored.eventUuid),
+    deliveryId: publicDeliveryId(stored.deliveryId),
+    endpointId,
+    ...progress,
+    ...start,
+  };
+}
+
+async function startWorkflow(
+  tools: TestEventTools,
+  stored: StoredTestEvent,
+): Promise<{ workflowId: string | null; startError: unknown }> {
+  try {
+    const workflowId = await tools.startDelivery(stored);
+    await recordWorkflow(tools.database, [{ ...stored, workflowId }]);
+    return { workflowId, startError: null };
+  } catch (error) {
+    return { workflowId: null, startError: error };
+  }
+}
+
+/** The outcome once there is one, or how far it is after `waitMs`. */
+async function settled(
+  { database }: TestEventTools,
+  stored: StoredTestEvent,
+  waitMs: number,
+): Promise<TestEventProgress> {
+  const deadlineMs = performance.now() + waitMs;
+  for (;;) {
+    const progress = await findTestEventProgress(database, stored.wabaId, stored);
+    if (progress === null) throw new Error('the delivery of the test event is gone');
+    if (progress.state !== 'pending' || performance.now() >= deadlineMs) return progress;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}

@@ -1,0 +1,117 @@
+import {
+  findNumberOwners,
+  findWaba,
+  listPhoneNumbers,
+  type PhoneNumber,
+  savePhoneNumber,
+  saveWaba,
+} from '../database/accounts.ts';
+import type { Transaction } from '../database/database.ts';
+import { AccountError } from './account-error.ts';
+import { checkAccessToken, checkDescription, checkUpstreamId } from './account-input.ts';
+import type { AccountTools } from './account-tools.ts';
+import { knownTenant, knownWaba } from './known-accounts.ts';
+
+/** Members that are left out keep the value they have. */
+export type GivenPhoneNumber = { phoneNumberId: string } & Partial<Omit<PhoneNumber, 'phoneNumberId'>>;
+
+export type SavedWaba = {
+  wabaId: string;
+  userId: string;
+  businessName: string;
+  hasAccessToken: boolean;
+  phoneNumbers: PhoneNumber[];
+};
+
+/**
+ * Adds a WABA with its numbers and its upstream access token to a tenant, or brings it up to date; what is not given
+ * stays. All or nothing. Throws AccountError: `invalid_value`, `unknown_tenant`, `waba_taken`, `phone_number_taken`.
+ */
+export async function addWaba(
+  tools: AccountTools,
+  userId: string,
+  waba: { wabaId: string; phoneNumbers: readonly GivenPhoneNumber[]; accessToken: string | null },
+): Promise<SavedWaba> {
+  const { database } = tools;
+  const { businessName } = await knownTenant(database, userId);
+  const wabaId = checkUpstreamId('The WABA id', waba.wabaId);
+  const numbers = waba.phoneNumbers.map(checkPhoneNumber);
+  const accessTokenSealed = waba.accessToken === null ? null : sealToken(tools, wabaId, waba.accessToken);
+  return await database.transaction(async (trx) => {
+    if (!(await saveWaba(trx, userId, { wabaId, accessTokenSealed }))) {
+      throw new AccountError('waba_taken', `WABA ${wabaId} belongs to another tenant and stays with it.`);
+    }
+    await saveNumbers(trx, wabaId, numbers);
+    const saved = await findWaba(trx, wabaId);
+    const hasAccessToken = (saved?.accessTokenSealed ?? null) !== null;
+    const phoneNumbers = await listPhoneNumbers(trx, wabaId);
+    return { wabaId, userId, businessName, hasAccessToken, phoneNumbers };
+  });
+}
+
+/** Gives a WABA a new upstream access token. Throws AccountError: `invalid_value`, `unknown_waba`. */
+export async function setAccessToken(
+  tools: AccountTools,
+  wabaId: string,
+  accessToken: string,
+): Promise<void> {
+  const { tenantId } = await knownWaba(tools.database, wabaId);
+  const accessTokenSealed = sealToken(tools, wabaId, accessToken);
+  await saveWaba(tools.database, tenantId, { wabaId, accessTokenSealed });
+}
+
+/** What a WABA's sealed access token is bound to: a copy of it in another row does not open. */
+function accessTokenPlace(wabaId: string): string {
+  return `wabas|access_token|${wabaId}`;
+}
+
+function sealToken({ secretBox }: AccountTools, wabaId: string, accessToken: string): string {
+  return secretBox.seal(checkAccessToken(accessToken), accessTokenPlace(wabaId));
+}
+
+/** The upstream access token of a WABA; null when it has none. Throws AccountError, and SecretBoxError. */
+export async function openAccessToken(tools: AccountTools, wabaId: string): Promise<string | null> {
+  const { accessTokenSealed } = await knownWaba(tools.database, wabaId);
+  return accessTokenSealed === null
+    ? null
+    : tools.secretBox.open(accessTokenSealed, accessTokenPlace(wabaId));
+}
+
+function checkPhoneNumber(number: GivenPhoneNumber): GivenPhoneNumber {
+  checkUpstreamId('A phone number id', number.phoneNumberId);
+  for (const text of [number.displayPhoneNumber, number.verifiedName, number.qualityRating]) {
+    checkDescription(`The description of phone number ${number.phoneNumberId}`, text ?? '');
+  }
+  return number;
+}
+
+async function saveNumbers(
+  trx: Transaction,
+  wabaId: string,
+  numbers: readonly GivenPhoneNumber[],
+): Promise<void> {
+  const owners = await findNumberOwners(
+    trx,
+    numbers.map((number) => number.phoneNumberId),
+  );
+  const known = new Map(
+    (await listPhoneNumbers(trx, wabaId)).map((number) => [number.phoneNumberId, number]),
+  );
+  for (const number of numbers) {
+    const { phoneNumberId } = number;
+    const {
+      displayPhoneNumber = '',
+      verifiedName = '',
+      qualityRating = null,
+    } = { ...known.get(phoneNumberId), ...number };
+    const saved = await savePhoneNumber(trx, wabaId, {
+      phoneNumberId,
+      displayPhoneNumber: displayPhoneNumber.trim(),
+      verifiedName: verifiedName.trim(),
+      qualityRating,
+    });
+    if (saved) continue;
+    const owner = owners.get(phoneNumberId)?.wabaId ?? 'another';
+    throw new AccountError('phone_number_taken', `Phone number ${phoneNumberId} belongs to WABA ${owner}.`);
+  }
+}

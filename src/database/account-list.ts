@@ -1,0 +1,45 @@
+import type { Database } from './database.ts';
+import { query } from './sql.ts';
+
+export type TenantSummary = { userId: string; businessName: string; wabaIds: string[]; createdAt: Date };
+
+/** All tenants, for operators. */
+export async function listTenants(database: Database): Promise<TenantSummary[]> {
+  return await query<TenantSummary>(
+    database,
+    `select t.id as "userId", t.business_name as "businessName", t.created_at as "createdAt",
+            array(select waba_id from wabas where tenant_id = t.id order by waba_id) as "wabaIds"
+       from tenants t order by t.id`,
+  );
+}
+
+/** The tenant with this id; null when there is none such. */
+export async function findTenant(
+  database: Database,
+  tenantId: string,
+): Promise<{ businessName: string } | null> {
+  const [row] = await query<{ businessName: string }>(
+    database,
+    'select business_name as "businessName" from tenants where id = ?',
+    [tenantId],
+  );
+  return row ?? null;
+}
+
+export type WabaSummary = {
+  wabaId: string;
+  userId: string;
+  businessName: string;
+  hasAccessToken: boolean;
+  createdAt: Date;
+};
+
+/** All WABAs with their tenants, for operators. */
+export async function listWabas(database: Database): Promise<WabaSummary[]> {
+  return await query<WabaSummary>(
+    database,
+    `select w.waba_id as "wabaId", w.tenant_id as "userId", t.business_name as "businessName",
+            w.access_token_sealed is not null as "hasAccessToken", w.created_at as "createdAt"
+       from wabas w join tenants t on t.id = w.tenant_id order by w.tenant_id, w.waba_id`,
+  );
+}

@@ -1,0 +1,143 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import http from 'node:http';
+import https from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { query } from '../../../src/database/sql.ts';
+import { ensureCertificate } from '../../../src/embedded/certificate.ts';
+import { createTestDatabase } from '../../support/test-database.ts';
+import { APP_SECRET, signed } from './api-harness.ts';
+
+const MAIN = new URL('../../../src/main.ts', import.meta.url).pathname;
+
+/** Runs `heliograph api` as operators do; resolves when both ports listen. */
+async function startProcess(mode: 'production' | 'development') {
+  const { database, url, close } = await createTestDatabase();
+  onTestFinished(close);
+  const directory = mkdtempSync(join(tmpdir(), 'heliograph-api-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const certificate = await ensureCertificate(directory);
+  const { minioUrl, minioAccessKey, minioSecretKey } = inject('infrastructure');
+  const child = spawn(process.execPath, [MAIN, 'api'], {
+    env: {
+      PATH: process.env.PATH,
+      HELIOGRAPH_MODE: mode,
+      HELIOGRAPH_DATABASE_URL: url,
+      HELIOGRAPH_OBJECT_STORE_URL: minioUrl,
+      HELIOGRAPH_OBJECT_STORE_ACCESS_KEY: minioAccessKey,
+      HELIOGRAPH_OBJECT_STORE_SECRET_KEY: minioSecretKey,
+      HELIOGRAPH_API_PORT: '0',
+      HELIOGRAPH_HTTPS_PORT: '0',
+      HELIOGRAPH_TLS_CERT_FILE: certificate.certPath,
+      HELIOGRAPH_TLS_KEY_FILE: certificate.keyPath,
+      HELIOGRAPH_PUBLIC_URL: 'https://127.0.0.1',
+      HELIOGRAPH_UPSTREAM_APP_SECRETS: APP_SECRET,
+      HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: 'verify-me',
+      HELIOGRAPH_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const lines: string[] = [];
+  const urls = await listeningUrls(child, lines);
+  return { child, lines, database, ca: readFileSync(certificate.caPath), ...urls };
+}
+
+async function listeningUrls(
+  child: ChildProcess,
+  lines: string[],
+): Promise<{ plain: string; secure: string }> {
+  const urls: string[] = [];
+  return await new Promise((resolve, reject) => {
+    createInterface({ input: child.stdout ?? process.stdin }).on('line', (line) => {
+      lines.push(line);
+      const url = /api listens at (https?:\/\/[^"\s]+)/.exec(line)?.[1];
+      if (url !== undefined) urls.push(url);
+      const [plain, secure] = urls;
+      if (plain !== undefined && secure !== undefined) resolve({ plain, secure });
+    });
+    child.once('exit', (code) => reject(new Error(`api ended with ${code}: ${lines.join('\n')}`)));
+  });
+}
+
+type Answer = { status: number; headers: http.IncomingHttpHeaders; body: string };
+
+async function send(url: string, options: https.RequestOptions = {}, body?: Buffer): Promise<Answer> {
+  return await new Promise((resolve, reject) => {
+    const request = (url.startsWith('https:') ? https : http).request(
+      url,
+      { agent: false, ...options },
+      (response) => {
+        let text = '';
+        response.on('data', (chunk) => {
+          text += chunk;
+        });
+        response.on('end', () =>
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text }),
+        );
+      },
+    );
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+test('both ports serve everything, https with HSTS, and a stop ends the process cleanly', async () => {
+  const { child, lines, plain, secure, ca, database } = await startProcess('development');
+  expect(plain).toMatch(/^http:/);
+  expect((await send(`${plain}/readyz`)).status).toBe(200);
+  const answer = await send(`${secure}/api/external/test`, { ca });
+  expect([answer.status, answer.body]).toEqual([200, '{"status":"ok"}']);
+  expect(answer.headers['strict-transport-security']).toMatch(/^max-age=\d+$/);
+  for (const [url, tls] of [
+    [plain, {}],
+    [secure, { ca }],
+  ] as const) {
+    const stored = await send(
+      `${url}/upstream/webhook`,
+      { method: 'POST', headers: signed('x'), ...tls },
+      Buffer.from('x'),
+    );
+    expect(stored.status).toBe(200);
+  }
+  expect(await query(database, 'select id from inbox')).toHaveLength(2);
+  child.kill('SIGINT');
+  child.kill('SIGTERM');
+  const [code] = await once(child, 'exit');
+  expect(code).toBe(0);
+  expect(lines.every((line) => line.startsWith('{'))).toBe(true);
+  expect(lines.join('\n')).not.toMatch(new RegExp(`${APP_SECRET}|verify-me|AQEBAQEB`));
+});
+
+test('a stop says not ready first, lets requests under way finish, and ends with what was acknowledged kept', async () => {
+  const { child, plain, database } = await startProcess('production');
+  const body = Buffer.alloc(100_000, 'x');
+  const slow = new Promise<Answer>((resolve, reject) => {
+    const options = {
+      method: 'POST',
+      agent: false,
+      headers: { ...signed(body), 'content-length': body.length },
+    };
+    const request = http.request(`${plain}/upstream/webhook`, options, (response) => {
+      response.resume();
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: '' }),
+      );
+    });
+    request.on('error', reject);
+    request.write(body.subarray(0, 50_000));
+    setTimeout(() => request.end(body.subarray(50_000)), 4_000);
+  });
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  child.kill('SIGTERM');
+  await expect.poll(async () => (await send(`${plain}/readyz`)).status).toBe(503);
+  expect((await send(`${plain}/healthz`)).status).toBe(200);
+  expect((await slow).status).toBe(200);
+  const [code] = await once(child, 'exit');
+  expect(code).toBe(0);
+  expect(await query(database, 'select id from inbox')).toHaveLength(1);
+});
