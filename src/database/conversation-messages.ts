@@ -31,10 +31,10 @@ export async function listConversationMessages(
   conversationId: string,
   { order, afterId, limit }: MessagePage,
 ): Promise<ConversationMessage[] | null> {
-  const behind = afterId === null ? '' : `and m.id ${order === 'asc' ? '>' : '<'} cast(:afterId as bigint)`;
+  const behind = afterId === null ? '' : `and p.id ${order === 'asc' ? '>' : '<'} cast(:afterId as bigint)`;
   const direction = order === 'asc' ? 'asc' : 'desc';
-  // One statement, so that a merge under way cannot make the page look empty. The page is cut before anything is
-  // joined to it, and ordered as its index is: otherwise all of a long conversation is joined and sorted.
+  // One statement, so that a merge under way cannot make the page look empty. The page is cut on ids alone, which
+  // the index holds in order: anything more there, and PostgreSQL reads and sorts all of a long conversation.
   const rows = await query<{ [Name in keyof ConversationMessage]: ConversationMessage[Name] | null }>(
     database,
     `select m.id, m.upstream_id as "upstreamId", m.conversation_id as "conversationId",
@@ -44,10 +44,10 @@ export async function listConversationMessages(
        from (select coalesce(merged_into, id) as id from conversations
               where waba_id = :wabaId and id = :conversationId) as kept
        left join lateral (
-         select m.* from messages m
-          where m.conversation_id = kept.id and m.waba_id = :wabaId ${behind}
-          order by m.conversation_id ${direction}, m.id ${direction} limit :limit
-       ) as m on true
+         select p.id from messages p where p.conversation_id = kept.id ${behind}
+          order by p.id ${direction} limit :limit
+       ) as page on true
+       left join messages m on m.id = page.id and m.waba_id = :wabaId
        left join message_states s on s.phone_number_id = m.phone_number_id and s.upstream_id = m.upstream_id
        left join media d on d.message_id = m.id and d.waba_id = m.waba_id
       order by m.id ${direction}`,

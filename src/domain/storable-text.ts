@@ -4,7 +4,7 @@ import { type JsonNode, textOf } from './json-text.ts';
 export const MAX_ID_CHARS = 512;
 
 /** An id of upstream is longer than MAX_ID_CHARS: cutting it would make it another id. */
-export class OversizedIdError extends Error {
+class OversizedIdError extends Error {
   constructor(lengthChars: number) {
     super(`An id has ${lengthChars} characters, more than ${MAX_ID_CHARS}`);
     this.name = 'OversizedIdError';

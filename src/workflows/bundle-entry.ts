@@ -1,2 +1,4 @@
-// biome-ignore lint/performance/noBarrelFile: x
+// biome-ignore lint/performance/noBarrelFile: the workflow bundler needs one module that exports every workflow.
 export { deliverEvent } from './deliver-event.ts';
+export { enrichOrder } from './enrich-order.ts';
+export { storeInboundMedia } from './store-inbound-media.ts';

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { Client } from '@temporalio/client';
 import { bundleWorkflowCode, Worker } from '@temporalio/worker';
-import { inject } from 'vitest';
 import { makeEnrichOrderActivities } from '../../../src/activities/enrich-order/activities.ts';
 import { makeStoreInboundMediaActivities } from '../../../src/activities/store-inbound-media/activities.ts';
 import { type Config, loadConfig } from '../../../src/config/config.ts';
@@ -14,7 +13,11 @@ import type { LoggedRequest } from '../../../src/sandbox/request-log.ts';
 import { startUpstreamServer } from '../../../src/sandbox/upstream-server.ts';
 import { type ObjectStore, openObjectStore } from '../../../src/storage/object-store.ts';
 import { openGraphClient } from '../../../src/upstream/graph-client.ts';
-import { registerSearchAttributes } from '../../../src/worker/temporal-connection.ts';
+import {
+  connectTemporal,
+  installTemporalRuntime,
+  registerSearchAttributes,
+} from '../../../src/worker/temporal-connection.ts';
 import { startWorkflowStarter } from '../../../src/worker/workflow-starter.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
@@ -28,7 +31,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 export type MediaStack = {
   config: Config;
   database: Database;
-  environment: TestWorkflowEnvironment;
+  client: Client;
   taskQueue: string;
   objectStore: ObjectStore;
   /** Lets the store be away (null) or back. */
@@ -70,11 +73,16 @@ export async function startMediaStack(): Promise<MediaStack> {
     remove: (...parameters) => current.remove(...parameters),
   };
   const graph = openGraphClient(config);
-  const stopWorker = await startMediaWorker(config, store.database, {
+  const worker = await startMediaWorker(config, store.database, {
     ...{ database: store.database, graph, objectStore, secretBox: testSecretBox, logger: silentLogger },
     ...{ maxBytes: MAX_BYTES, publicUrl: config.api.publicUrl },
   });
-  const control = async (method: string, path: string, body?: BodyInit, type = 'application/json') => {
+  const control = async (
+    method: string,
+    path: string,
+    body?: string | Uint8Array<ArrayBuffer>,
+    type = 'application/json',
+  ) => {
     const headers = { 'content-type': type };
     const answer = await fetch(`${sandbox.url}${path}`, {
       method,
@@ -88,8 +96,8 @@ export async function startMediaStack(): Promise<MediaStack> {
   return {
     config,
     database: store.database,
-    environment: stopWorker.environment,
-    taskQueue: stopWorker.taskQueue,
+    client: worker.client,
+    taskQueue: worker.taskQueue,
     objectStore: real,
     useStore: (next) => {
       current = next ?? away;
@@ -106,7 +114,7 @@ export async function startMediaStack(): Promise<MediaStack> {
     upload: (bytes, mimeType) => control('POST', '/sandbox/media', new Uint8Array(bytes), mimeType),
     setAccessToken,
     stop: async () => {
-      await stopWorker.stop();
+      await worker.stop();
       await graph.close();
       real.close();
       away.close();
@@ -120,9 +128,8 @@ type Tools = Parameters<typeof makeStoreInboundMediaActivities>[0] &
   Parameters<typeof makeEnrichOrderActivities>[0];
 
 async function startMediaWorker(config: Config, database: Database, tools: Tools) {
-  const { temporalAddress } = inject('infrastructure');
-  const environment = await TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress });
-  const { nativeConnection: connection, client } = environment;
+  installTemporalRuntime(silentLogger);
+  const { connection, client } = await connectTemporal(config.temporal);
   await registerSearchAttributes(connection, config.temporal.namespace);
   const workflowBundle = await bundleWorkflowCode({
     workflowsPath: fileURLToPath(new URL('./media-workflows.ts', import.meta.url)),
@@ -141,9 +148,9 @@ async function startMediaWorker(config: Config, database: Database, tools: Tools
     await starter.stop();
     worker.shutdown();
     await running;
-    await environment.teardown();
+    await connection.close();
   };
-  return { environment, taskQueue, stop };
+  return { client, taskQueue, stop };
 }
 
 async function setToken(database: Database, token: string | null): Promise<void> {

@@ -71,7 +71,7 @@ async function finished(upstreamId: string, timeoutMs = 20_000): Promise<MediaRo
 }
 
 async function resultOf(messageId: string): Promise<MediaResult> {
-  return (await stack.environment.client.workflow.getHandle(`media/${messageId}`).result()) as MediaResult;
+  return (await stack.client.workflow.getHandle(`media/${messageId}`).result()) as MediaResult;
 }
 
 async function expectFailed(upstreamId: string, code: string): Promise<MediaRow> {
@@ -226,7 +226,7 @@ async function pendingFailure(upstreamId: string, expected: RegExp): Promise<voi
   await eventually(
     `a pending failure ${expected}`,
     async () => {
-      const handle = stack.environment.client.workflow.getHandle(`media/${id}`);
+      const handle = stack.client.workflow.getHandle(`media/${id}`);
       const { raw } = await handle.describe().catch(() => ({ raw: null }));
       const message = raw?.pendingActivities?.[0]?.lastFailure?.message ?? '';
       expect(message).not.toContain('EAAG');
@@ -275,7 +275,7 @@ describe('answers that are final', () => {
     await stack.addFault({ match: 'media_lookup', kind: 'status', status: 503, id });
     const upstreamId = await receive({ id, sha256 });
     await pendingFailure(upstreamId, /Service temporarily unavailable/);
-    await stack.environment.client.workflow.getHandle(`media/${(await mediaOf(upstreamId)).id}`).cancel();
+    await stack.client.workflow.getHandle(`media/${(await mediaOf(upstreamId)).id}`).cancel();
     await expectFailed(upstreamId, 'media_cancelled');
   });
 });
@@ -287,7 +287,7 @@ describe('running twice', () => {
     const before = await finished(upstreamId);
     await resultOf(before.id);
     await stack.clearUpstream();
-    const again = await stack.environment.client.workflow.execute('storeInboundMedia', {
+    const again = await stack.client.workflow.execute('storeInboundMedia', {
       workflowId: `media/${before.id}`,
       taskQueue: stack.taskQueue,
       args: [{ wabaId: WABA, messageId: before.id }],
@@ -302,7 +302,7 @@ describe('running twice', () => {
     await stack.setAccessToken(null);
     const upstreamId = await receive({ id: '600000000000001' });
     const { id: messageId } = await mediaOf(upstreamId);
-    const result = await stack.environment.client.workflow.execute('storeInboundMedia', {
+    const result = await stack.client.workflow.execute('storeInboundMedia', {
       workflowId: `foreign/${messageId}`,
       taskQueue: stack.taskQueue,
       args: [{ wabaId: '900000000000202', messageId }],

@@ -1,0 +1,23 @@
+# One image for every process of the service: api (the default), worker, migrate, admin.
+# The Node.js version is the one that the tests run on (devDependencies.node in package.json).
+FROM node:24.21.0-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# No package needs its install script here: what is native comes ready-made.
+RUN npm ci --omit=dev --ignore-scripts
+COPY src ./src
+COPY bin ./bin
+# Workflow code is bundled now, because the image is read-only when it runs; native code of other systems goes.
+RUN node src/main.ts bundle-workflows \
+  && find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 ! -name '*-linux-gnu' -exec rm -r {} +
+
+FROM node:24.21.0-slim
+ENV NODE_ENV=production
+WORKDIR /app
+COPY --from=build /app ./
+# An existing account without privileges; it owns nothing in /app.
+USER node
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.HELIOGRAPH_API_PORT || 8080) + '/readyz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "src/main.ts", "api"]

@@ -1,0 +1,17 @@
+#!/bin/bash
+# Runs once, when the database volume is empty: a role without privileges for each user of the server.
+set -euo pipefail
+
+create() {
+  local role=$1 password=$2
+  shift 2
+  psql --set ON_ERROR_STOP=1 --username "$POSTGRES_USER" --set role="$role" --set password="$password" <<< \
+    "create role :\"role\" login password :'password';"
+  for database in "$@"; do
+    psql --set ON_ERROR_STOP=1 --username "$POSTGRES_USER" --set role="$role" --set name="$database" <<< \
+      "create database :\"name\" owner :\"role\"; revoke connect on database :\"name\" from public;"
+  done
+}
+
+create heliograph "$DATABASE_PASSWORD" heliograph
+create temporal "$TEMPORAL_DATABASE_PASSWORD" temporal temporal_visibility

@@ -1,0 +1,35 @@
+import { Command, type CommanderError } from 'commander';
+import { endpointCommand } from './endpoint-commands.ts';
+import { findCommand } from './find-command.ts';
+import { inboxCommand } from './inbox-commands.ts';
+import { keyCommand } from './key-commands.ts';
+import { tenantCommand } from './tenant-commands.ts';
+import { wabaCommand } from './waba-commands.ts';
+
+const WRONG_USAGE = 2;
+
+/** The `admin` command: what an operator does that has no page yet. */
+export function buildAdminCommand(): Command {
+  const command = new Command('admin')
+    .description('operate an installation: tenants, WABAs, API keys, webhook endpoints, events')
+    .addHelpText('after', '\nExample:\n  npm run -s admin -- tenant create --name "Fixture Store" --json');
+  const parts = [
+    tenantCommand(),
+    wabaCommand(),
+    keyCommand(),
+    endpointCommand(),
+    findCommand(),
+    inboxCommand(),
+  ];
+  for (const part of parts) command.addCommand(part);
+  settleUsageErrors(command);
+  return command;
+}
+
+/** Wrong usage ends with exit code 2, so that scripts can tell it from a refusal (1). */
+function settleUsageErrors(command: Command): void {
+  command
+    .showHelpAfterError('(add --help for how to use it)')
+    .exitOverride((error: CommanderError) => process.exit(error.exitCode === 0 ? 0 : WRONG_USAGE));
+  for (const part of command.commands) settleUsageErrors(part);
+}

@@ -1,0 +1,71 @@
+import { Command } from 'commander';
+import { endpointForOperator } from '../../accounts/endpoints.ts';
+import { sendTestEvent, type TestEventResult } from '../../accounts/test-event.ts';
+import type { Config } from '../../config/config.ts';
+import { type AdminOutcome, adminAction } from './admin-action.ts';
+import { alignedFields } from './aligned-text.ts';
+import { workflowUrl } from './workflow-url.ts';
+
+/** Beside the time limit of the attempt itself. */
+const SPARE_MS = 5_000;
+
+/** `admin endpoint test <id>` */
+export function endpointTestCommand(): Command {
+  const command = new Command('test')
+    .description(
+      'send the test event to an endpoint, whatever its mode and filters, and wait for its answer; ' +
+        'the exit code is 0 when the event was stored, the outcome is in "state"',
+    )
+    .argument('<id>', 'the id of the endpoint');
+  return adminAction(command, 'endpoint test 3 --json', async ({ tools, args }) => {
+    const { config, database } = tools;
+    const endpoint = await endpointForOperator(tools, args[0] ?? '');
+    // Loading the Temporal client takes half a second, which no other command needs.
+    const { startDeliveryOnce } = await import('./delivery-starter.ts');
+    const result = await sendTestEvent(
+      {
+        database,
+        waitMs: config.webhooks.timeoutMs + SPARE_MS,
+        startDelivery: (label) => startDeliveryOnce(config, label),
+      },
+      endpoint.wabaId,
+      endpoint.id,
+    );
+    return describeResult(config, endpoint.url, result);
+  });
+}
+
+function describeResult(
+  { temporal }: Config,
+  endpointUrl: string,
+  { startError, ...result }: TestEventResult,
+): AdminOutcome {
+  const url = workflowUrl(temporal, result.workflowId);
+  const notes =
+    startError !== null
+      ? [
+          `Temporal at ${temporal.address} did not take the workflow (${firstLine(startError)}); ` +
+            `the event is queued and the worker sends it when Temporal answers: admin find ${result.eventId}`,
+        ]
+      : result.state === 'pending'
+        ? [`there is no outcome yet; is a worker running? Look again with: admin find ${result.eventId}`]
+        : [];
+  return {
+    json: { ...result, workflowUrl: url },
+    notes,
+    text: alignedFields([
+      ['state', result.state],
+      ['URL', endpointUrl],
+      ['status', result.statusCode],
+      ['error', result.error],
+      ['duration', result.durationMs === null ? null : `${result.durationMs.toFixed(1)} ms`],
+      ['eventId', result.eventId],
+      ['deliveryId', result.deliveryId],
+      ['workflow', url],
+    ]),
+  };
+}
+
+function firstLine(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
+}

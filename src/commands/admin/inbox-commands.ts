@@ -1,0 +1,65 @@
+import { Command } from 'commander';
+import { countInbox, retryInbox } from '../../database/inbox.ts';
+import { listSetAsideReasons, oldestWaitingBodyAt } from '../../database/inbox-status.ts';
+import { adminAction } from './admin-action.ts';
+import { alignedFields, alignedTable } from './aligned-text.ts';
+
+const REASON_DAYS = 8;
+
+/** `admin inbox …` */
+export function inboxCommand(): Command {
+  return new Command('inbox')
+    .description('bodies that came from the upstream platform')
+    .addCommand(statusCommand())
+    .addCommand(retryCommand());
+}
+
+function statusCommand(): Command {
+  const command = new Command('status').description(
+    `what waits, failed or was set aside, and why in the last ${REASON_DAYS} days`,
+  );
+  return adminAction(command, 'inbox status', async ({ tools }) => {
+    const [counts, oldestWaitingAt, reasons] = await Promise.all([
+      countInbox(tools.database),
+      oldestWaitingBodyAt(tools.database),
+      listSetAsideReasons(tools.database, REASON_DAYS),
+    ]);
+    const { new: waiting = 0, set_aside: setAside = 0, failed = 0 } = counts;
+    return {
+      json: { waiting, oldestWaitingAt, setAside, failed, reasons },
+      text: [
+        alignedFields([
+          [
+            'waiting',
+            oldestWaitingAt === null ? waiting : `${waiting}, since ${oldestWaitingAt.toISOString()}`,
+          ],
+          ['set aside', setAside],
+          ['failed', failed],
+        ]),
+        '',
+        alignedTable(
+          ['COUNT', 'REASON', 'FIELD', 'WABA', 'LAST DAY'],
+          reasons.map((reason) => [reason.count, reason.reason, reason.field, reason.wabaId, reason.lastDay]),
+          `nothing was set aside in the last ${REASON_DAYS} days`,
+        ),
+      ].join('\n'),
+    };
+  });
+}
+
+function retryCommand(): Command {
+  const command = new Command('retry')
+    .description(
+      'take in once more what failed or was set aside, after an upgrade or when a number was added; ' +
+        'what made events before makes them no second time',
+    )
+    .option('--failed-only', 'only bodies that failed');
+  return adminAction<{ failedOnly?: boolean }>(command, 'inbox retry', async ({ tools, options }) => {
+    const retried = await retryInbox(
+      tools.database,
+      options.failedOnly ? ['failed'] : ['failed', 'set_aside'],
+    );
+    const what = retried === 1 ? 'body is' : 'bodies are';
+    return { json: { retried }, text: `${retried} ${what} taken in once more.` };
+  });
+}
