@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import { type Logger, pino } from 'pino';
+import type { Logger } from 'pino';
+import { openLogger } from '../commands/logger.ts';
 import type { Config } from '../config/config.ts';
 import { redactedSettings } from '../config/read-settings.ts';
 import { type Database, openDatabase } from '../database/database.ts';
@@ -20,8 +21,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Runs the API process until it is told to stop (SIGTERM, SIGINT); resolves when everything is closed. */
 export async function startApi(config: Config, env: Environment): Promise<void> {
-  const logger = pino({ level: config.logLevel, base: { process: 'api' } });
+  const logger = openLogger(config, 'api');
   logger.info({ settings: redactedSettings(env) }, 'api starts');
+  process.on('unhandledRejection', (error) => logger.error({ err: error }, 'unhandled rejection'));
   const stop = stopSignal();
   const { url, poolMax } = config.database;
   const database = openDatabase({ url, poolMax, applicationName: 'heliograph-api' });

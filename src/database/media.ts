@@ -72,6 +72,15 @@ export async function takePendingMedia(
   return row ?? null;
 }
 
+/** Whether this message of the WABA carries media, in whatever state. */
+export async function hasMedia(database: Database, wabaId: string, messageId: string): Promise<boolean> {
+  const rows = await query(database, 'select 1 from media where message_id = ? and waba_id = ?', [
+    messageId,
+    wabaId,
+  ]);
+  return rows.length > 0;
+}
+
 /** The message that stored media belongs to: what the head of its event says. */
 export type MediaOwner = {
   tenantId: string;

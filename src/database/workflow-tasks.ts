@@ -6,6 +6,8 @@ export type WorkflowTask = {
   workflowId: string;
   workflowType: 'storeInboundMedia' | 'enrichOrder';
   wabaId: string;
+  /** The eventId of what the workflow publishes, by which operators find it. */
+  eventId: string;
   /** Ids only: what the workflow works on is in the database. */
   argument: Record<string, string>;
 };
@@ -15,12 +17,13 @@ export async function insertWorkflowTasks(trx: Transaction, tasks: readonly Work
   if (tasks.length === 0) return;
   await execute(
     trx,
-    `insert into workflow_tasks (workflow_id, workflow_type, waba_id, argument)
-     select * from unnest(?::text[], ?::text[], ?::text[], ?::jsonb[]) on conflict do nothing`,
+    `insert into workflow_tasks (workflow_id, workflow_type, waba_id, event_id, argument)
+     select * from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::jsonb[]) on conflict do nothing`,
     [
       tasks.map((task) => task.workflowId),
       tasks.map((task) => task.workflowType),
       tasks.map((task) => task.wabaId),
+      tasks.map((task) => task.eventId),
       tasks.map((task) => JSON.stringify(task.argument)),
     ],
   );
@@ -41,7 +44,8 @@ export async function takeDueTasks(database: Database, limit: number): Promise<W
             next_start_at = now() + ? * power(2, least(starts, 6)) * interval '1 millisecond'
       where workflow_id in (select workflow_id from workflow_tasks where next_start_at <= now()
                              order by next_start_at limit ? for update skip locked)
-     returning workflow_id as "workflowId", workflow_type as "workflowType", waba_id as "wabaId", argument`,
+     returning workflow_id as "workflowId", workflow_type as "workflowType", waba_id as "wabaId",
+               event_id as "eventId", argument`,
     [RESTART_AFTER_MS, limit],
   );
 }

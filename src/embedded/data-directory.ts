@@ -4,7 +4,7 @@ import { acquireLock, type ExclusiveLock, LockHeldError } from './exclusive-lock
 import { stopRecordedProcesses } from './recorded-processes.ts';
 
 /** The data directory cannot be used, or another run uses it. */
-export class DataDirectoryError extends Error {
+class DataDirectoryError extends Error {
   override readonly name = 'DataDirectoryError';
 }
 

@@ -33,7 +33,7 @@ export type InfrastructurePorts = Pick<
 >;
 
 /** A port setting is wrong, or a port is taken. The message names port, part and variable. */
-export class PortError extends Error {
+class PortError extends Error {
   override readonly name = 'PortError';
 }
 

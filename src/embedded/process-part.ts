@@ -81,9 +81,11 @@ export function describeExit(exit: PartExit): string {
 }
 
 function commandLine({ launcher = [], command, args, stopSignal }: PartDefinition): string[] {
-  const guard = hasParentDeathSignal() ? ['setpriv', '--pdeathsig', stopSignal.slice(3)] : [];
+  const guard = hasParentDeathSignal() ? [SETPRIV, '--pdeathsig', stopSignal.slice(3)] : [];
   return [...launcher, ...guard, command, ...args];
 }
+
+const SETPRIV = 'setpriv';
 
 let parentDeathSignal: boolean | undefined;
 
@@ -91,7 +93,7 @@ let parentDeathSignal: boolean | undefined;
 function hasParentDeathSignal(): boolean {
   parentDeathSignal ??=
     process.platform === 'linux' &&
-    spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true'], { stdio: 'ignore' }).status === 0;
+    spawnSync(SETPRIV, ['--pdeathsig', 'TERM', 'true'], { stdio: 'ignore' }).status === 0;
   return parentDeathSignal;
 }
 

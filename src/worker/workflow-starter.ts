@@ -40,7 +40,7 @@ async function startTask(tools: WorkflowStarterTools, task: WorkflowTask): Promi
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
     requestEagerStart: true,
     args: [task.argument],
-    typedSearchAttributes: searchAttributes({ wabaId: task.wabaId }),
+    typedSearchAttributes: searchAttributes({ wabaId: task.wabaId, eventId: task.eventId }),
     staticSummary: SUMMARIES[task.workflowType],
   });
 }

@@ -43,7 +43,8 @@ export function makeEnrichOrderActivities(tools: EnrichOrderTools) {
 
 async function enrich(tools: EnrichOrderTools, input: EnrichOrderInput): Promise<string> {
   const order = await findOrder(tools.database, input.wabaId, input.orderId);
-  if (order === null || order.service !== null) return await endedBefore(tools, input, order);
+  if (order === null) return 'There is no such order.';
+  if (order.service !== null) return await endedBefore(tools, input);
   const cart = JSON.parse(order.cartJson) as StoredCart;
   const retailerIds = cart.items.flatMap(({ retailerId }) => (retailerId === null ? [] : [retailerId]));
   const unique = [...new Set(retailerIds)];
@@ -71,13 +72,9 @@ async function release(
   });
 }
 
-async function endedBefore(
-  { database }: EnrichOrderTools,
-  { orderId }: EnrichOrderInput,
-  order: StoredOrder | null,
-): Promise<string> {
+async function endedBefore({ database }: EnrichOrderTools, { orderId }: EnrichOrderInput): Promise<string> {
   await database.transaction((trx) => finishTask(trx, orderTaskId(orderId)));
-  return order === null ? 'There is no such order.' : 'Released before.';
+  return 'Released before.';
 }
 
 function orderTaskId(orderId: string): string {

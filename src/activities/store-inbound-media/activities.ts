@@ -4,7 +4,6 @@ import type { Logger } from 'pino';
 import type { Database } from '../../database/database.ts';
 import { isTransientError } from '../../database/error-class.ts';
 import { type PendingMedia, takePendingMedia } from '../../database/media.ts';
-import { finishTask } from '../../database/workflow-tasks.ts';
 import type { SecretBox } from '../../domain/secret-box.ts';
 import { GraphError, isObjectGone } from '../../upstream/graph-error.ts';
 import type { MediaResult, StoreInboundMediaInput } from '../../workflows/store-inbound-media.ts';
@@ -12,7 +11,7 @@ import { openAccessToken } from './access-token.ts';
 import { type ActivityRun, retryLater, startRun, throwIfEnded } from './activity-run.ts';
 import { type FetchedMedia, type FetchTools, fetchMedia } from './fetch-media.ts';
 import { type FetchTally, judgeFailure } from './media-verdict.ts';
-import { mediaTaskId, publishFailure, publishStored } from './publish-media.ts';
+import { finishMediaTask, publishFailure, publishStored } from './publish-media.ts';
 
 export type StoreInboundMediaActivities = ReturnType<typeof makeStoreInboundMediaActivities>;
 
@@ -82,9 +81,9 @@ async function store(
 
 async function endedBefore(
   { database }: StoreInboundMediaTools,
-  { messageId }: StoreInboundMediaInput,
+  input: StoreInboundMediaInput,
 ): Promise<MediaResult> {
-  await database.transaction((trx) => finishTask(trx, mediaTaskId(messageId)));
+  await database.transaction((trx) => finishMediaTask(trx, input));
   return { outcome: 'finished', summary: 'It was stored or had failed before.' };
 }
 

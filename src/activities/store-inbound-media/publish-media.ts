@@ -1,6 +1,6 @@
-import type { Database } from '../../database/database.ts';
+import type { Database, Transaction } from '../../database/database.ts';
 import { publishEvents } from '../../database/event-publisher.ts';
-import { markMediaFailed, markMediaStored, type PendingMedia } from '../../database/media.ts';
+import { hasMedia, markMediaFailed, markMediaStored, type PendingMedia } from '../../database/media.ts';
 import { finishTask } from '../../database/workflow-tasks.ts';
 import { mediaReadyData, mediaReadyEventId } from '../../domain/envelope.ts';
 import type { ObjectStore } from '../../storage/object-store.ts';
@@ -11,9 +11,12 @@ import { MEDIA_ERROR_MESSAGES, type MediaErrorCode } from './media-error.ts';
 /** What the public address of stored media starts with; the object key follows. */
 const MEDIA_ROOT = '/received_media/';
 
-/** The task that stands in the database until the workflow is done. */
-export function mediaTaskId(messageId: string): string {
-  return `media/${messageId}`;
+/** Ends the task that stands in the database until the workflow is done; only its own WABA can. */
+export async function finishMediaTask(
+  trx: Transaction,
+  { wabaId, messageId }: StoreInboundMediaInput,
+): Promise<void> {
+  if (await hasMedia(trx, wabaId, messageId)) await finishTask(trx, `media/${messageId}`);
 }
 
 /**
@@ -22,12 +25,13 @@ export function mediaTaskId(messageId: string): string {
  */
 export async function publishStored(
   { database, publicUrl }: { database: Database; publicUrl: string },
-  { wabaId, messageId }: StoreInboundMediaInput,
+  input: StoreInboundMediaInput,
   media: PendingMedia,
   fetched: FetchedMedia,
 ): Promise<boolean> {
+  const { wabaId, messageId } = input;
   return await database.transaction(async (trx) => {
-    await finishTask(trx, mediaTaskId(messageId));
+    await finishMediaTask(trx, input);
     const stored = { ...fetched, objectKey: media.objectKey };
     const owner = await markMediaStored(trx, wabaId, messageId, stored);
     if (owner === null) return false;
@@ -59,11 +63,12 @@ export async function publishStored(
 /** Ends media as failed for good, and its task, and removes what an attempt may have left in the store. */
 export async function publishFailure(
   { database, objectStore }: { database: Database; objectStore: ObjectStore },
-  { wabaId, messageId }: StoreInboundMediaInput,
+  input: StoreInboundMediaInput,
   code: MediaErrorCode,
 ): Promise<void> {
+  const { wabaId, messageId } = input;
   const objectKey = await database.transaction(async (trx) => {
-    await finishTask(trx, mediaTaskId(messageId));
+    await finishMediaTask(trx, input);
     return await markMediaFailed(trx, wabaId, messageId, { code, message: MEDIA_ERROR_MESSAGES[code] });
   });
   // Best effort: nothing refers to the object any more.

@@ -10,7 +10,6 @@ import {
 } from '../../accounts/wabas.ts';
 import { listWabas } from '../../database/account-list.ts';
 import { listPhoneNumbers } from '../../database/accounts.ts';
-import { openGraphClient } from '../../upstream/graph-client.ts';
 import { type AccessTokenOptions, givenAccessToken, withAccessToken } from './access-token-option.ts';
 import { type AdminOutcome, type AdminTools, adminAction } from './admin-action.ts';
 import { alignedFields, alignedTable } from './aligned-text.ts';
@@ -66,6 +65,7 @@ async function numbersFromUpstream(
       `WABA ${wabaId} has no access token to ask the upstream platform with; add --access-token-stdin.`,
     );
   }
+  const { openGraphClient } = await import('../../upstream/graph-client.ts');
   const graph = openGraphClient(tools.config);
   try {
     return await graph.listPhoneNumbers(wabaId, token);

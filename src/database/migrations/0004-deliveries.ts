@@ -109,6 +109,7 @@ export async function up(knex: Knex): Promise<void> {
       workflow_id text primary key,
       workflow_type text not null,
       waba_id text not null,
+      event_id text not null,
       argument jsonb not null,
       starts integer not null default 0,
       next_start_at timestamptz not null default now(),

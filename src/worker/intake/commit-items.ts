@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import { findNumberOwners } from '../../database/accounts.ts';
 import type { Transaction } from '../../database/database.ts';
 import { claimDedupKeys } from '../../database/dedup-keys.ts';
-import { type NewEvent, publishEvents } from '../../database/event-publisher.ts';
+import { type NewEvent, type PublishedEvent, publishEvents } from '../../database/event-publisher.ts';
 import { insertMedia } from '../../database/media.ts';
 import { recordStatuses } from '../../database/message-statuses.ts';
 import { insertInboundMessages, messageKey } from '../../database/messages.ts';
 import { insertOrders } from '../../database/orders.ts';
 import { insertWorkflowTasks } from '../../database/workflow-tasks.ts';
+import { mediaReadyEventId } from '../../domain/envelope.ts';
 import type { MessageItem } from '../../domain/message-item.ts';
 import type { StatusItem } from '../../domain/status-item.ts';
 import type { UpstreamItem } from '../../domain/upstream-items.ts';
@@ -131,15 +132,18 @@ async function saveMedia(
 ): Promise<void> {
   const rows = messages.flatMap(({ item, wabaId }) => {
     const messageId = idOf(item);
-    return item.media === null || messageId === null ? [] : [{ wabaId, messageId, ...item.media }];
+    return item.media === null || messageId === null
+      ? []
+      : [{ wabaId, messageId, eventId: mediaReadyEventId(item.eventId), ...item.media }];
   });
   await insertMedia(trx, rows);
   await insertWorkflowTasks(
     trx,
-    rows.map(({ wabaId, messageId }) => ({
+    rows.map(({ wabaId, messageId, eventId }) => ({
       workflowId: `media/${messageId}`,
       workflowType: 'storeInboundMedia' as const,
       wabaId,
+      eventId,
       argument: { wabaId, messageId },
     })),
   );
@@ -170,7 +174,7 @@ async function saveOrders(
   trx: Transaction,
   orders: readonly {
     orderOf: Owned<MessageItem>;
-    event: { day: string; uuid: string; messageId: string | null };
+    event: PublishedEvent;
   }[],
 ): Promise<void> {
   const rows = orders.map(({ orderOf: { item, wabaId }, event }) => ({
@@ -185,10 +189,11 @@ async function saveOrders(
   const orderIds = await insertOrders(trx, rows);
   await insertWorkflowTasks(
     trx,
-    orderIds.map(({ orderId, wabaId }) => ({
+    orderIds.map(({ orderId, wabaId }, index) => ({
       workflowId: `order/${orderId}`,
       workflowType: 'enrichOrder' as const,
       wabaId,
+      eventId: orders[index]?.event.eventId ?? '',
       argument: { wabaId, orderId },
     })),
   );

@@ -1,0 +1,42 @@
+import { existsSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { repositoryFile } from './compose-file.ts';
+
+const DOCKERFILE = repositoryFile('Dockerfile');
+
+/** What COPY instructions take from the repository, not from another stage. */
+function copiedPaths(dockerfile: string): string[] {
+  return [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, sources = '']) =>
+    sources.split(' '),
+  );
+}
+
+describe('Dockerfile', () => {
+  test('copies paths that exist and that .dockerignore lets through', () => {
+    const allowed = repositoryFile('.dockerignore')
+      .split('\n')
+      .filter((line) => line.startsWith('!'))
+      .map((line) => line.slice(1));
+    const paths = copiedPaths(DOCKERFILE);
+    expect(paths.length).toBeGreaterThan(3);
+    for (const path of paths) {
+      expect(existsSync(new URL(`../../../${path}`, import.meta.url)), path).toBe(true);
+      expect(allowed).toContain(path);
+    }
+  });
+
+  test('runs the Node.js version that the tests run on, in both stages', () => {
+    const bases = [...DOCKERFILE.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image);
+    const image = `node:${packageJson.devDependencies.node}-slim`;
+    expect(bases).toEqual([image, image]);
+  });
+
+  test('does not run as root', () => {
+    expect(DOCKERFILE).toMatch(/^USER node$/m);
+  });
+
+  test('runs the API unless told otherwise', () => {
+    expect(DOCKERFILE).toMatch(/^CMD \["node", "src\/main\.ts", "api"\]$/m);
+  });
+});

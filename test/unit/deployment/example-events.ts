@@ -1,0 +1,91 @@
+import {
+  mediaReadyData,
+  mediaReadyEventId,
+  serializeEvent,
+  TEST_PHONE_NUMBER_ID,
+  testEventData,
+} from '../../../src/domain/envelope.ts';
+import type { EventType } from '../../../src/domain/event-type.ts';
+import { orderEventData, orderService } from '../../../src/domain/order-service.ts';
+import { splitUpstreamBody, type UpstreamItem } from '../../../src/domain/upstream-items.ts';
+import { repositoryFile } from './compose-file.ts';
+
+const PUBLIC_URL = 'https://gateway.example';
+const OCCURRED_AT = new Date('2026-11-21T09:30:00.123Z');
+
+/** The events that docs/webhooks.md shows: what the service makes of upstream fixtures, as JSON text. */
+export function exampleEvents(): Record<EventType, string> {
+  const image = firstItem('in_image_caption_url');
+  return {
+    message: eventOf(firstItem('in_text')),
+    'media.ready': eventOf(image, {
+      eventType: 'media.ready',
+      eventId: mediaReadyEventId(image.eventId),
+      dataJson: mediaReadyData(readyMediaOf(image)),
+    }),
+    status: eventOf(firstItem('st_delivered')),
+    payment: eventOf(firstItem('pay_captured_upi')),
+    order: orderEvent(firstItem('in_order')),
+    test: eventOf(firstItem('in_text'), {
+      eventType: 'test',
+      phoneNumberId: TEST_PHONE_NUMBER_ID,
+      eventId: 'test_1',
+      dataJson: testEventData('Fixture Store'),
+    }),
+  };
+}
+
+function firstItem(fixture: string): UpstreamItem {
+  const [item] = splitUpstreamBody(
+    Buffer.from(repositoryFile(`test/fixtures/upstream/${fixture}.json`)),
+  ).items;
+  if (item === undefined) throw new Error(`${fixture} has no item`);
+  return item;
+}
+
+function eventOf(item: UpstreamItem, other: Partial<Parameters<typeof serializeEvent>[0]> = {}): string {
+  return serializeEvent({
+    eventType: item.kind,
+    userId: 1,
+    wabaId: item.wabaId,
+    phoneNumberId: item.phoneNumberId,
+    eventId: item.eventId,
+    occurredAt: OCCURRED_AT,
+    dataJson: item.eventData,
+    ...other,
+  });
+}
+
+function readyMediaOf(item: UpstreamItem) {
+  const media = item.kind === 'message' ? item.media : null;
+  if (item.kind !== 'message' || media === null) throw new Error('not a media message');
+  return {
+    metaMessageId: item.upstreamId,
+    serviceMessageId: '1042',
+    mediaType: media.mediaType,
+    mimeType: media.mimeType ?? '',
+    mediaPath: '/received_media/pP0mK1v3rQ9sZ2xYb7Lw4tNc6uHd8eFa',
+    publicBaseUrl: PUBLIC_URL,
+    caption: media.caption,
+  };
+}
+
+function orderEvent(item: UpstreamItem): string {
+  if (item.kind !== 'message' || item.order === null || item.orderEventParts === null) {
+    throw new Error('not an order message');
+  }
+  const [first] = item.order.items;
+  const service = orderService({
+    orderId: 17,
+    items: item.order.items,
+    products: new Map([
+      [first?.retailerId ?? '', { name: 'Red mug', imageUrl: 'https://images.example/red-mug.jpg' }],
+    ]),
+    placeholderImageUrl: `${PUBLIC_URL}/assets/product-placeholder.png`,
+  });
+  return eventOf(item, {
+    eventType: 'order',
+    eventId: item.orderEventParts.eventId,
+    dataJson: orderEventData(item.orderEventParts, service),
+  });
+}

@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest';
+import { EVENT_TYPES } from '../../../src/domain/event-type.ts';
+import { DEFAULT_RETRY_SCHEDULE_MS } from '../../../src/domain/retry-schedule.ts';
+import { webhookHeaders } from '../../../src/domain/webhook-headers.ts';
+import { repositoryFile } from './compose-file.ts';
+import { exampleEvents } from './example-events.ts';
+
+const DOCUMENT = repositoryFile('docs/webhooks.md');
+
+/** The JSON below `<!-- example: type -->`. */
+function documentedExample(type: string): string {
+  const block = new RegExp(`<!-- example: ${type} -->\\n\`\`\`json\\n([\\s\\S]*?)\\n\`\`\``).exec(DOCUMENT);
+  if (block?.[1] === undefined) throw new Error(`docs/webhooks.md shows no example of ${type}`);
+  return block[1];
+}
+
+describe('docs/webhooks.md', () => {
+  test.each(EVENT_TYPES)('the example of %s is what the service makes of an upstream body', (type) => {
+    const expected = JSON.stringify(JSON.parse(exampleEvents()[type]), null, 2);
+    expect(documentedExample(type)).toBe(expected);
+  });
+
+  test('names every header of a webhook', () => {
+    const headers = webhookHeaders({
+      webhookId: 'evt_1',
+      timestampSeconds: 1,
+      signature: 'v1,x',
+      eventType: 'message',
+      eventId: 'x',
+      deliveryId: 'dlv_1',
+      attempt: 1,
+      sequence: 1,
+      replay: false,
+    });
+    for (const name of Object.keys(headers))
+      expect(DOCUMENT.toLowerCase()).toContain(`\`${name.toLowerCase()}\``);
+  });
+
+  test('tells the waits between attempts as they are', () => {
+    const waits = DEFAULT_RETRY_SCHEDULE_MS.map((waitMs) => {
+      const seconds = waitMs / 1000;
+      if (seconds < 60) return `${seconds} s`;
+      return seconds < 3600 ? `${seconds / 60} min` : `${seconds / 3600} h`;
+    });
+    expect(DOCUMENT).toContain(waits.join(', '));
+    expect(repositoryFile('README.md')).toContain(waits.join(', '));
+  });
+});
