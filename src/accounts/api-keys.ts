@@ -46,7 +46,7 @@ export async function listKeys({ database }: KeyTools, wabaId: string): Promise<
  * Revokes a key for good, from the next request on; a second time changes nothing and tells when it was.
  * Throws AccountError `unknown_key`, also for a key of another WABA.
  */
-export async function revokeKey(
+async function revokeKey(
   { database }: KeyTools,
   wabaId: string,
   keyId: string,

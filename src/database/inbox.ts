@@ -31,7 +31,7 @@ export async function takeNewBodies(
   );
 }
 
-export type SetAsideNote = { path: string; reason: string };
+type SetAsideNote = { path: string; reason: string };
 
 export type InboxOutcome = {
   day: string;

@@ -7,8 +7,8 @@ import { checkedMediaUrl, type MediaHostRules } from './media-host.ts';
 export type MediaDownload = {
   body: AsyncIterable<Uint8Array>;
   contentType: string | null;
-  /** What the answer claims; nothing is known of a chunked one. */
-  lengthBytes: number | null;
+  /** Ends the download when the body is not going to be read to its end; harmless after that. */
+  discard(): void;
 };
 
 /**
@@ -32,16 +32,16 @@ export async function downloadMedia(
     throw asGraphError(error);
   });
   const { statusCode, headers, body } = response;
+  // An error of a body that nobody reads must not end the process.
+  body.on('error', () => undefined);
   if (statusCode !== 200) {
-    // Nothing in it is worth waiting for.
-    body.on('error', () => undefined).destroy();
+    body.destroy();
     throw refusal(statusCode, firstOf(headers['retry-after']));
   }
-  const length = Number(firstOf(headers['content-length']) ?? Number.NaN);
   return {
     body: chunksOf(body, signal),
     contentType: firstOf(headers['content-type']) ?? null,
-    lengthBytes: Number.isSafeInteger(length) ? length : null,
+    discard: () => body.destroy(),
   };
 }
 

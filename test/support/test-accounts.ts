@@ -9,7 +9,7 @@ import { endpointSecretPlace } from '../../src/webhooks/endpoint-secret.ts';
 export const testSecretBox: SecretBox = makeSecretBox([{ id: 'test', key: Buffer.alloc(32, 7) }]);
 
 /** The tenants, WABAs and numbers that the upstream fixtures speak of. */
-export const FIXTURE_ACCOUNTS = [
+const FIXTURE_ACCOUNTS = [
   {
     wabaId: '900000000000101',
     phoneNumberIds: ['800000000000111', '800000000000112'],

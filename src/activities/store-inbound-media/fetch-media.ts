@@ -83,6 +83,8 @@ async function transfer(
   try {
     await objectStore.put(media.objectKey, checked.source, { contentType: OBJECT_TYPE });
   } catch (error) {
+    // The store may have failed before it read anything.
+    download.discard();
     if (error instanceof WrongBytes) run.onWrongBytes();
     throw error;
   }

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { findWaba, listPhoneNumbers } from '../../database/accounts.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
+import { NoQuery } from './no-query.ts';
 
 const AccountIdentity = Type.Object({
   userId: Type.Integer(),
@@ -23,18 +24,22 @@ export function accountIdentity(app: ExternalApp, { database }: ExternalContext)
     ['/me', 'getAccountIdentity'],
     ['/api/external/me', 'getAccountIdentityUnderPrefix'],
   ] as const) {
-    app.get(url, { schema: { operationId, response: { 200: AccountIdentity } } }, async (request) => {
-      const { wabaId, tenantId } = accountOf(request);
-      const [waba, numbers] = await Promise.all([
-        findWaba(database, wabaId),
-        listPhoneNumbers(database, wabaId),
-      ]);
-      if (waba === null) throw new Error('the WABA of an API key is missing');
-      const phoneNumbers = numbers.map(({ qualityRating, ...number }) => ({
-        ...number,
-        ...(qualityRating !== null && { qualityRating }),
-      }));
-      return { userId: Number(tenantId), wabaId, businessName: waba.businessName, phoneNumbers };
-    });
+    app.get(
+      url,
+      { schema: { operationId, querystring: NoQuery, response: { 200: AccountIdentity } } },
+      async (request) => {
+        const { wabaId, tenantId } = accountOf(request);
+        const [waba, numbers] = await Promise.all([
+          findWaba(database, wabaId),
+          listPhoneNumbers(database, wabaId),
+        ]);
+        if (waba === null) throw new Error('the WABA of an API key is missing');
+        const phoneNumbers = numbers.map(({ qualityRating, ...number }) => ({
+          ...number,
+          ...(qualityRating !== null && { qualityRating }),
+        }));
+        return { userId: Number(tenantId), wabaId, businessName: waba.businessName, phoneNumbers };
+      },
+    );
   }
 }

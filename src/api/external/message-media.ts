@@ -4,6 +4,7 @@ import { notFound } from '../errors/api-error.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
 import { MediaError, mediaAddress, mediaDescription, mediaErrorOf } from './media-members.ts';
+import { NoQuery } from './no-query.ts';
 import { nullable } from './nullable.ts';
 import { objectId } from './object-id.ts';
 
@@ -27,7 +28,7 @@ export function messageMedia(app: ExternalApp, { database, publicUrl }: External
   const schema = {
     operationId: 'getMessageMedia',
     params: Type.Object({ id: Type.String() }),
-    querystring: Type.Object({}, { additionalProperties: false }),
+    querystring: NoQuery,
     response: { 200: StoredMedia },
   };
   app.get('/api/external/messages/:id/media', { schema }, async (request) => {

@@ -38,6 +38,10 @@ function databaseFailure(error: unknown, databaseUrl: string | null): AdminFailu
     const message = `The database at ${host} refuses the login: check HELIOGRAPH_DATABASE_URL (user, password, database name).`;
     return { code: 'database_login', message, exitCode: 1 };
   }
+  if (sqlState === '57014' || sqlState === '55P03') {
+    const message = `The database at ${host} is too busy for this now: nothing was changed, try again later.`;
+    return { code: 'database_busy', message, exitCode: 1 };
+  }
   if (!isTransientError(error)) return null;
   const message =
     `The database at ${host} does not answer: start it (npm start runs everything) ` +

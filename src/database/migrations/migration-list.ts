@@ -6,10 +6,10 @@ import * as deliveries from './0004-deliveries.ts';
 
 /** All migrations in order. Append only: what has been released is never edited (docs/decisions/0003). */
 const MIGRATIONS: Record<string, Knex.Migration> = {
-  '0001-accounts': accounts,
-  '0002-inbox': inbox,
-  '0003-conversations': conversations,
-  '0004-deliveries': deliveries,
+  '0001-accounts': { up: accounts.up, down: accounts.down },
+  '0002-inbox': { up: inbox.up, down: inbox.down },
+  '0003-conversations': { up: conversations.up, down: conversations.down },
+  '0004-deliveries': { up: deliveries.up, down: deliveries.down },
 };
 
 /** Explicit list instead of a directory scan: a bundled or type-stripped file name never changes a migration's name. */

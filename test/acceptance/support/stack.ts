@@ -50,22 +50,8 @@ export async function fetchSecurely(url: string, init: { headers?: Record<string
 
 /** Runs an admin command as scripts do and returns the JSON it prints. */
 export async function admin(...args: string[]): Promise<Record<string, unknown>> {
-  const { stdout } = await run(process.execPath, ['src/main.ts', 'admin', ...args, '--json'], {
-    cwd: PROJECT,
-    env: { ...process.env, ...adminEnvironment() },
-  });
+  const dataDir = inject('stack').dataDir;
+  const command = ['src/main.ts', 'admin', ...args, '--json', '--data-dir', dataDir];
+  const { stdout } = await run(process.execPath, command, { cwd: PROJECT });
   return JSON.parse(stdout) as Record<string, unknown>;
 }
-
-/** Where the admin commands find the stack. */
-export function adminEnvironment(): Record<string, string> {
-  return { HELIOGRAPH_EMBEDDED_DATA_DIR: inject('stack').dataDir };
-}
-
-export type Received = {
-  headers: Record<string, string>;
-  body: string;
-  receivedAt: string;
-  verified: boolean;
-  status: number | null;
-};

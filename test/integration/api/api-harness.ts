@@ -20,7 +20,7 @@ export const NUMBER = '800000000000111';
 export const SECOND_NUMBER = '800000000000112';
 export const OTHER_NUMBER = '800000000000221';
 
-export function testConfig(overrides: Record<string, string> = {}): Config {
+function testConfig(overrides: Record<string, string> = {}): Config {
   const { postgresUrl, minioUrl, minioAccessKey, minioSecretKey } = inject('infrastructure');
   return loadConfig({
     HELIOGRAPH_MODE: 'development',

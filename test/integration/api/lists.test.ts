@@ -58,6 +58,10 @@ describe('GET /me', () => {
       ],
     });
     expect((await get('/api/external/me')).body).toBe(response.body);
+    expect((await get('/me?verbose=1')).json().error).toMatchObject({
+      code: 'invalid_parameter',
+      param: 'verbose',
+    });
   });
 });
 

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { fileURLToPath } from 'node:url';
 import type { Client } from '@temporalio/client';
-import { bundleWorkflowCode, Worker } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
 import { makeEnrichOrderActivities } from '../../../src/activities/enrich-order/activities.ts';
 import { makeStoreInboundMediaActivities } from '../../../src/activities/store-inbound-media/activities.ts';
 import { type Config, loadConfig } from '../../../src/config/config.ts';
@@ -18,6 +17,7 @@ import {
   installTemporalRuntime,
   registerSearchAttributes,
 } from '../../../src/worker/temporal-connection.ts';
+import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
 import { startWorkflowStarter } from '../../../src/worker/workflow-starter.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
@@ -131,10 +131,7 @@ async function startMediaWorker(config: Config, database: Database, tools: Tools
   installTemporalRuntime(silentLogger);
   const { connection, client } = await connectTemporal(config.temporal);
   await registerSearchAttributes(connection, config.temporal.namespace);
-  const workflowBundle = await bundleWorkflowCode({
-    workflowsPath: fileURLToPath(new URL('./media-workflows.ts', import.meta.url)),
-    logger: { trace() {}, debug() {}, info() {}, log() {}, warn() {}, error() {} },
-  });
+  const workflowBundle = await loadWorkflowBundle(silentLogger);
   const taskQueue = `${config.temporal.taskQueuePrefix}-media`;
   const worker = await Worker.create({
     connection,

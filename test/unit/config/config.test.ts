@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest';
+import { loadConfig } from '../../../src/config/config.ts';
+import { InvalidSettingsError, redactedSettings } from '../../../src/config/read-settings.ts';
+import { SETTINGS } from '../../../src/config/settings.ts';
+
+const REQUIRED = {
+  HELIOGRAPH_DATABASE_URL: 'postgres://u:secret-password@db.example/heliograph',
+  HELIOGRAPH_OBJECT_STORE_ACCESS_KEY: 'access',
+  HELIOGRAPH_OBJECT_STORE_SECRET_KEY: 'secret-key',
+  HELIOGRAPH_PUBLIC_URL: 'https://gateway.example/',
+  HELIOGRAPH_UPSTREAM_APP_SECRETS: 'secret-one, secret-two',
+  HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: 'secret-token',
+  HELIOGRAPH_ENCRYPTION_KEYS: `a:${Buffer.alloc(32).toString('base64')}`,
+};
+
+function problemsOf(env: Record<string, string>): readonly string[] {
+  try {
+    loadConfig({ ...REQUIRED, ...env });
+    return [];
+  } catch (error) {
+    return error instanceof InvalidSettingsError ? error.problems : [String(error)];
+  }
+}
+
+describe('settings', () => {
+  test('defaults are usable with only what is required, and the object cannot be changed', () => {
+    const config = loadConfig(REQUIRED);
+    expect(config.mode).toBe('production');
+    expect(config.api.publicUrl).toBe('https://gateway.example');
+    expect(config.upstream.appSecrets).toEqual(['secret-one', 'secret-two']);
+    expect(config.webhooks.retryScheduleMs).toHaveLength(10);
+    expect(() => Object.assign(config.webhooks, { allowHttp: true })).toThrow(TypeError);
+  });
+
+  test('everything that is missing is named at once', () => {
+    let message = '';
+    try {
+      loadConfig({});
+    } catch (error) {
+      message = String(error);
+    }
+    for (const name of Object.keys(REQUIRED)) expect(message).toContain(name);
+  });
+
+  test.each([
+    ['HELIOGRAPH_DATABASE_POOL_MAX', '1.5'],
+    ['HELIOGRAPH_DATABASE_POOL_MAX', '1'],
+    ['HELIOGRAPH_API_PORT', '70000'],
+    ['HELIOGRAPH_MODE', 'prod'],
+    ['HELIOGRAPH_WEBHOOK_ALLOW_HTTP', 'yes'],
+    ['HELIOGRAPH_WEBHOOK_ALLOW_HTTP', 'true'],
+    ['HELIOGRAPH_PUBLIC_URL', 'http://gateway.example'],
+    ['HELIOGRAPH_TEMPORAL_UI_URL', 'not a url'],
+    ['HELIOGRAPH_HTTPS_PORT', '8443'],
+    ['HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS', '5,x'],
+    ['HELIOGRAPH_WEBHOK_TIMEOUT_MS', '1000'],
+  ])('%s=%s is refused by name', (name, value) => {
+    expect(problemsOf({ [name]: value }).join('\n')).toContain(name);
+  });
+
+  test('neither errors nor the settings shown at start hold a secret', () => {
+    const shown = JSON.stringify(redactedSettings(REQUIRED)) + problemsOf({ HELIOGRAPH_MODE: 'x' }).join();
+    for (const secret of ['secret-password', 'secret-key', 'secret-one', 'secret-token']) {
+      expect(shown).not.toContain(secret);
+    }
+  });
+
+  test('every setting says what it is for', () => {
+    for (const { about } of Object.values(SETTINGS)) expect(about.length).toBeGreaterThan(5);
+  });
+});
