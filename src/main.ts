@@ -15,7 +15,7 @@ program
   .option('--data-dir <path>', 'where state is kept', '.data')
   .action(async (options: { fresh: boolean; dataDir: string }) => {
     const { runEmbedded } = await import('./commands/start.ts');
-    process.exitCode = await runEmbedded(options);
+    process.exit(await runEmbedded(options));
   });
 
 program

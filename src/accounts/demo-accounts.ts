@@ -3,7 +3,7 @@ import { findApiKey } from '../database/api-keys.ts';
 import { findEndpointSecret, setEndpointUrl } from '../database/endpoint-changes.ts';
 import { listEndpoints } from '../database/webhook-endpoints.ts';
 import { hashApiKey } from '../domain/api-key-format.ts';
-import { endpointSecretPlace } from '../webhooks/endpoint-secret.ts';
+import { endpointSecretPlace } from '../domain/secret-places.ts';
 import type { AccountTools } from './account-tools.ts';
 import { createKey } from './api-keys.ts';
 import { storeEndpoint } from './endpoints.ts';

@@ -8,8 +8,8 @@ import {
   setEndpointMode,
 } from '../database/webhook-endpoints.ts';
 import { EVENT_TYPES, type EventType } from '../domain/event-type.ts';
+import { endpointSecretPlace } from '../domain/secret-places.ts';
 import { newWebhookSecret } from '../domain/webhook-signature.ts';
-import { endpointSecretPlace } from '../webhooks/endpoint-secret.ts';
 import { checkEndpointUrl, type EndpointUrlRules } from '../webhooks/endpoint-url.ts';
 import type { ResolveHost } from '../webhooks/resolve-host.ts';
 import { AccountError, invalidValue } from './account-error.ts';

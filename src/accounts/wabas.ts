@@ -7,6 +7,7 @@ import {
   saveWaba,
 } from '../database/accounts.ts';
 import type { Transaction } from '../database/database.ts';
+import { accessTokenPlace } from '../domain/secret-places.ts';
 import { AccountError } from './account-error.ts';
 import { checkAccessToken, checkDescription, checkUpstreamId } from './account-input.ts';
 import type { AccountTools } from './account-tools.ts';
@@ -58,11 +59,6 @@ export async function setAccessToken(
   const { tenantId } = await knownWaba(tools.database, wabaId);
   const accessTokenSealed = sealToken(tools, wabaId, accessToken);
   await saveWaba(tools.database, tenantId, { wabaId, accessTokenSealed });
-}
-
-/** What a WABA's sealed access token is bound to: a copy of it in another row does not open. */
-function accessTokenPlace(wabaId: string): string {
-  return `wabas|access_token|${wabaId}`;
 }
 
 function sealToken({ secretBox }: AccountTools, wabaId: string, accessToken: string): string {

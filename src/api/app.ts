@@ -42,10 +42,9 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
   addErrorHandling(app, publicUrl);
 
   const readiness = createReadiness({
-    checks: {
-      database: () => query(database, 'select 1'),
-      objectStore: () => checkObjectStore(objectStore),
-    },
+    checks: { database: () => query(database, 'select 1') },
+    // Without it media waits; taking the ingress out of service would help nobody.
+    optionalChecks: { objectStore: () => checkObjectStore(objectStore) },
     isDraining: deps.isDraining ?? (() => false),
     now: deps.now ?? Date.now,
   });

@@ -15,6 +15,9 @@ const LOCK_TIMEOUT_MS = 10_000;
 /** A frozen process must not hold locks for ever: the server ends its transaction after this time. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000;
 
+/** Every failure reaches the caller as an error; knex's own copy would break the JSON lines of the log. */
+const SILENT = { warn() {}, error() {}, debug() {}, deprecate() {} };
+
 /** Opens a pool of up to `poolMax` connections; `applicationName` shows in pg_stat_activity. */
 export function openDatabase(options: { url: string; poolMax: number; applicationName: string }): Database {
   return knex({
@@ -31,6 +34,7 @@ export function openDatabase(options: { url: string; poolMax: number; applicatio
     pool: { min: 0, max: options.poolMax, acquireTimeoutMillis: 8_000, idleTimeoutMillis: 60_000 },
     acquireConnectionTimeout: 8_000,
     asyncStackTraces: false,
+    log: SILENT,
   });
 }
 

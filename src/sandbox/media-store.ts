@@ -11,7 +11,7 @@ export type StoredMedia = {
 };
 
 /** What is put into the store. */
-export type NewMedia = { bytes: Buffer; mimeType: string; filename?: string };
+type NewMedia = { bytes: Buffer; mimeType: string; filename?: string };
 
 /** The media of one server. */
 export type MediaStore = {

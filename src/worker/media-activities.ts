@@ -7,7 +7,7 @@ import { openObjectStore } from '../storage/object-store.ts';
 import { openGraphClient } from '../upstream/graph-client.ts';
 import type { Logger } from './logger.ts';
 
-/** The activities of the media queue: inbound files and order look-ups. `close` ends their connections. */
+/** The activities for inbound files and for order look-ups. `close` ends their connections. */
 export function openMediaActivities(
   config: Config,
   tools: { database: Database; secretBox: SecretBox; logger: Logger },
@@ -15,13 +15,12 @@ export function openMediaActivities(
   const graph = openGraphClient(config);
   const objectStore = openObjectStore(config.objectStore);
   const shared = { ...tools, graph, publicUrl: config.api.publicUrl };
-  const activities = {
-    ...makeStoreInboundMediaActivities({ ...shared, objectStore, maxBytes: config.media.maxBytes }),
-    ...makeEnrichOrderActivities(shared),
-  };
+  const { maxBytes } = config.media;
+  const activities = makeStoreInboundMediaActivities({ ...shared, objectStore, maxBytes });
+  const orderActivities = makeEnrichOrderActivities(shared);
   const close = async () => {
     await graph.close();
     objectStore.close();
   };
-  return { activities, close };
+  return { activities, orderActivities, close };
 }

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { Client } from '@temporalio/client';
-import type { NativeConnection, WorkerOptions } from '@temporalio/worker';
+import type { NativeConnection } from '@temporalio/worker';
 import { makeDeliverEventActivities } from '../activities/deliver-event/activities.ts';
 import type { Config } from '../config/config.ts';
 import { openDatabase } from '../database/database.ts';
@@ -19,6 +19,7 @@ import type { Loop } from './loop.ts';
 import { openMediaActivities } from './media-activities.ts';
 import { connectTemporal, registerSearchAttributes } from './temporal-connection.ts';
 import { runTemporalWorkers } from './temporal-workers.ts';
+import { workerOptions } from './worker-options.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
 import { startWorkflowStarter } from './workflow-starter.ts';
 
@@ -64,7 +65,7 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
   const workflowBundle = await loadWorkflowBundle(logger);
   const workers = await runTemporalWorkers(
     connection,
-    workerOptions(config.temporal.namespace, queues, workflowBundle, deliver, media.activities),
+    workerOptions({ namespace: config.temporal.namespace, queues, workflowBundle, deliver, media }),
     logger,
   );
   const tools = { database, client, logger, leaseMs: leaseMsFor(config.webhooks.timeoutMs) };
@@ -108,34 +109,4 @@ async function connectWhenUp(
       await new Promise((resolve) => setTimeout(resolve, CONNECT_RETRY_MS));
     }
   }
-}
-
-function workerOptions(
-  namespace: string,
-  queues: ReturnType<typeof taskQueues>,
-  workflowBundle: { codePath: string } | { code: string },
-  deliver: object,
-  media: object,
-): WorkerOptions[] {
-  const workflows = {
-    namespace,
-    workflowBundle,
-    maxConcurrentWorkflowTaskExecutions: 40,
-    maxCachedWorkflows: 300,
-  };
-  return [
-    {
-      ...workflows,
-      taskQueue: queues.deliveries,
-      activities: deliver,
-      maxConcurrentActivityTaskExecutions: 200,
-    },
-    {
-      namespace,
-      taskQueue: queues.deliveryRetries,
-      activities: deliver,
-      maxConcurrentActivityTaskExecutions: 200,
-    },
-    { ...workflows, taskQueue: queues.media, activities: media, maxConcurrentActivityTaskExecutions: 20 },
-  ];
 }

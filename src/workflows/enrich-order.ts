@@ -1,15 +1,19 @@
-import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
+import { proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { EnrichOrderActivities } from '../activities/enrich-order/activities.ts';
+import { orderQueueOf } from './task-queues.ts';
 
 /** Ids only: the cart is in the database. */
 export type EnrichOrderInput = { wabaId: string; orderId: string };
 
-const { enrichAndReleaseOrder } = proxyActivities<EnrichOrderActivities>({
-  startToCloseTimeout: '1 minute',
-  // Failures bring their own waits; these are for a worker that died.
-  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
-  summary: 'look up products, release the event',
-});
+function activities(): EnrichOrderActivities {
+  return proxyActivities<EnrichOrderActivities>({
+    taskQueue: orderQueueOf(workflowInfo().taskQueue),
+    startToCloseTimeout: '1 minute',
+    // Failures bring their own waits; these are for a worker that died.
+    retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+    summary: 'look up products, release the event',
+  });
+}
 
 /**
  * Fills `data.service` of one order and releases its `order` event, whose place intake reserved.
@@ -23,7 +27,7 @@ export async function enrichOrder(input: EnrichOrderInput): Promise<string> {
     `**Looking up the products of order ${input.orderId}** of WABA ${input.wabaId}.\n\n` +
       'Its `order` event and later orders of the catalog wait for this.',
   );
-  const summary = await enrichAndReleaseOrder(input);
+  const summary = await activities().enrichAndReleaseOrder(input);
   setCurrentDetails(`**Order ${input.orderId}.** ${summary}`);
   return summary;
 }

@@ -1,10 +1,16 @@
 /** Task queues of one installation; `prefix` is the setting HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX. */
 export function taskQueues(prefix: string) {
   const deliveries = `${prefix}-deliveries`;
-  return { deliveries, deliveryRetries: retryQueueOf(deliveries), media: `${prefix}-media` };
+  const media = `${prefix}-media`;
+  return { deliveries, deliveryRetries: retryQueueOf(deliveries), media, orders: orderQueueOf(media) };
 }
 
 /** The queue of retries that belongs to a queue of first attempts. */
 export function retryQueueOf(deliveries: string): string {
   return `${deliveries}-retries`;
+}
+
+/** Catalog look-ups have a queue of their own beside media, so that slow downloads cannot hold back a cart. */
+export function orderQueueOf(media: string): string {
+  return `${media}-orders`;
 }

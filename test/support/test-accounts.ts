@@ -3,8 +3,8 @@ import type { Database } from '../../src/database/database.ts';
 import { insertEndpoint, nextEndpointId } from '../../src/database/webhook-endpoints.ts';
 import type { EventType } from '../../src/domain/event-type.ts';
 import { makeSecretBox, type SecretBox } from '../../src/domain/secret-box.ts';
+import { endpointSecretPlace } from '../../src/domain/secret-places.ts';
 import { newWebhookSecret } from '../../src/domain/webhook-signature.ts';
-import { endpointSecretPlace } from '../../src/webhooks/endpoint-secret.ts';
 
 export const testSecretBox: SecretBox = makeSecretBox([{ id: 'test', key: Buffer.alloc(32, 7) }]);
 

@@ -1,6 +1,7 @@
 import { findWaba } from '../../database/accounts.ts';
 import type { Database } from '../../database/database.ts';
 import { type SecretBox, SecretBoxError } from '../../domain/secret-box.ts';
+import { accessTokenPlace } from '../../domain/secret-places.ts';
 import { AccessTokenProblem } from './media-error.ts';
 
 /** The upstream access token of a WABA. Throws AccessTokenProblem, with what an operator has to do. */
@@ -15,7 +16,7 @@ export async function openAccessToken(
     );
   }
   try {
-    return tools.secretBox.open(sealed, `wabas|access_token|${wabaId}`);
+    return tools.secretBox.open(sealed, accessTokenPlace(wabaId));
   } catch (error) {
     if (!(error instanceof SecretBoxError)) throw error;
     throw new AccessTokenProblem(

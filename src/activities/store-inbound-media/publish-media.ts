@@ -3,13 +3,11 @@ import { publishEvents } from '../../database/event-publisher.ts';
 import { hasMedia, markMediaFailed, markMediaStored, type PendingMedia } from '../../database/media.ts';
 import { finishTask } from '../../database/workflow-tasks.ts';
 import { mediaReadyData, mediaReadyEventId } from '../../domain/envelope.ts';
+import { MEDIA_ROOT } from '../../domain/media-path.ts';
 import type { ObjectStore } from '../../storage/object-store.ts';
 import type { StoreInboundMediaInput } from '../../workflows/store-inbound-media.ts';
 import type { FetchedMedia } from './fetch-media.ts';
 import { MEDIA_ERROR_MESSAGES, type MediaErrorCode } from './media-error.ts';
-
-/** What the public address of stored media starts with; the object key follows. */
-const MEDIA_ROOT = '/received_media/';
 
 /** Ends the task that stands in the database until the workflow is done; only its own WABA can. */
 export async function finishMediaTask(

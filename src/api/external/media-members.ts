@@ -1,7 +1,6 @@
 import { type Static, Type } from 'typebox';
 import type { MessageMedia } from '../../database/message-media.ts';
-
-const MEDIA_ROOT = '/received_media/';
+import { MEDIA_ROOT } from '../../domain/media-path.ts';
 
 export const MediaError = Type.Object({ code: Type.String(), message: Type.String() });
 

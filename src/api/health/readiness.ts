@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+type Checks = Readonly<Record<string, () => Promise<unknown>>>;
+
 type CheckResult = 'ok' | 'failed';
 
 export type Readiness = {
@@ -13,11 +15,14 @@ const CHECK_TIMEOUT_MS = 2_000;
 const KEEP_FOR_MS = 1_000;
 
 /**
- * Tells whether requests can be served: every check passes within two seconds and the process is not about to stop.
+ * Tells whether requests can be served: every required check passes within two seconds and the process is not about to stop.
  * `isDraining` is asked each time, the checks at most once a second.
  */
 export function createReadiness(options: {
-  checks: Readonly<Record<string, () => Promise<unknown>>>;
+  /** Each must pass. */
+  checks: Checks;
+  /** Shown, but no reason to be out of service. */
+  optionalChecks: Checks;
   isDraining: () => boolean;
   now: () => number;
 }): () => Promise<Readiness> {
@@ -25,10 +30,10 @@ export function createReadiness(options: {
   return async () => {
     if (options.isDraining()) return { status: 'draining', checks: {} };
     if (latest === null || options.now() - latest.at >= KEEP_FOR_MS) {
-      latest = { at: options.now(), results: runChecks(options.checks) };
+      latest = { at: options.now(), results: runChecks({ ...options.checks, ...options.optionalChecks }) };
     }
     const checks = await latest.results;
-    const isReady = Object.values(checks).every((result) => result === 'ok');
+    const isReady = Object.keys(options.checks).every((name) => checks[name] === 'ok');
     return { status: isReady ? 'ready' : 'unavailable', checks };
   };
 }

@@ -51,7 +51,7 @@ async function perform(
   try {
     config = adminSettings(process.env, options.dataDir);
     const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
-    database = openAdminDatabase(config.database.url);
+    database = openDatabase({ url: config.database.url, poolMax: 2, applicationName: 'heliograph-admin' });
     report(await run({ config, database, secretBox }), options);
   } catch (error) {
     reportFailure(error, config?.database.url ?? null, options);
@@ -59,15 +59,6 @@ async function perform(
     await database?.destroy();
   }
 }
-
-/** The driver reports connections that fail on stdout too, where nothing but the result belongs. */
-function openAdminDatabase(url: string): Database {
-  const database = openDatabase({ url, poolMax: 2, applicationName: 'heliograph-admin' });
-  Object.assign(database.client.logger, { warn: ignore, error: ignore });
-  return database;
-}
-
-function ignore(): void {}
 
 function report({ json, text, notes = [], found = true }: AdminOutcome, options: CommonOptions): void {
   for (const note of notes) process.stderr.write(`note: ${note}\n`);

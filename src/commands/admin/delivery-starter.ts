@@ -18,21 +18,9 @@ export async function startDeliveryOnce(
     connectTimeout: CONNECT_TIMEOUT_MS,
   });
   try {
-    const client = new Client({
-      connection,
-      namespace: temporal.namespace,
-      // Only a process that runs workers can start eagerly.
-      interceptors: {
-        workflow: [
-          {
-            startWithDetails: (input, next) =>
-              next({ ...input, options: { ...input.options, requestEagerStart: false } }),
-          },
-        ],
-      },
-    });
+    const client = new Client({ connection, namespace: temporal.namespace });
     const taskQueue = taskQueues(temporal.taskQueuePrefix).deliveries;
-    const tools = { client, taskQueue, leaseMs: leaseMsFor(webhooks.timeoutMs) };
+    const tools = { client, taskQueue, leaseMs: leaseMsFor(webhooks.timeoutMs), eager: false };
     await connection.withDeadline(Date.now() + START_TIMEOUT_MS, () => startDelivery(tools, label));
     return deliveryWorkflowId(label);
   } finally {

@@ -1,4 +1,3 @@
-import type { Client } from '@temporalio/client';
 import type { Database } from '../../database/database.ts';
 import { recordWorkflow } from '../../database/deliveries.ts';
 import {
@@ -11,15 +10,9 @@ import {
 } from '../../database/delivery-claims.ts';
 import type { Logger } from '../logger.ts';
 import { type Loop, startLoop } from '../loop.ts';
-import { deliveryWorkflowId, startDelivery } from './start-delivery.ts';
+import { type DeliveryStarter, deliveryWorkflowId, startDelivery } from './start-delivery.ts';
 
-export type DispatcherTools = {
-  database: Database;
-  client: Client;
-  taskQueue: string;
-  leaseMs: number;
-  logger: Logger;
-};
+export type DispatcherTools = Omit<DeliveryStarter, 'eager'> & { database: Database; logger: Logger };
 
 const LIMITS: HandOverLimits = { firstAttempts: 100, firstAttemptsPerEndpoint: 10, inFlightPerEndpoint: 100 };
 
@@ -76,7 +69,9 @@ export function startSweeper(tools: DispatcherTools): Loop {
 /** Starts the workflows; deliveries whose start fails go back to the queue and the failure is reported. */
 async function startAll(tools: DispatcherTools, deliveries: readonly HandedOver[]): Promise<void> {
   const labels = await labelDeliveries(tools.database, deliveries);
-  const starts = await Promise.allSettled(labels.map((label) => startDelivery(tools, label)));
+  const starts = await Promise.allSettled(
+    labels.map((label) => startDelivery({ ...tools, eager: true }, label)),
+  );
   const failed = labels.filter((_, index) => starts[index]?.status === 'rejected');
   if (failed.length > 0)
     await returnToDue(

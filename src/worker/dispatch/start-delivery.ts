@@ -18,9 +18,17 @@ export function deliveryWorkflowId(label: DeliveryLabel): string {
   return `delivery/${label.endpointId}/${eventId}/${publicDeliveryId(label.deliveryId)}`;
 }
 
+export type DeliveryStarter = {
+  client: Client;
+  taskQueue: string;
+  leaseMs: number;
+  /** Hands the first task to a worker of this process; only a process that runs workers may ask for it. */
+  eager: boolean;
+};
+
 /** Starts the workflow of a delivery. One that runs already is as good as started. */
 export async function startDelivery(
-  { client, taskQueue, leaseMs }: { client: Client; taskQueue: string; leaseMs: number },
+  { client, taskQueue, leaseMs, eager }: DeliveryStarter,
   label: DeliveryLabel,
 ): Promise<void> {
   const { deliveryId, deliveryDay } = label;
@@ -28,7 +36,7 @@ export async function startDelivery(
     taskQueue,
     workflowId: deliveryWorkflowId(label),
     workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
-    requestEagerStart: true,
+    requestEagerStart: eager,
     args: [{ deliveryId, deliveryDay, leaseMs }],
     typedSearchAttributes: searchAttributes(label),
     staticSummary: `${label.eventType} → ${hostOf(label.endpointUrl)}`,

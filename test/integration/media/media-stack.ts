@@ -19,6 +19,7 @@ import {
 } from '../../../src/worker/temporal-connection.ts';
 import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
 import { startWorkflowStarter } from '../../../src/worker/workflow-starter.ts';
+import { taskQueues } from '../../../src/workflows/task-queues.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
@@ -132,19 +133,18 @@ async function startMediaWorker(config: Config, database: Database, tools: Tools
   const { connection, client } = await connectTemporal(config.temporal);
   await registerSearchAttributes(connection, config.temporal.namespace);
   const workflowBundle = await loadWorkflowBundle(silentLogger);
-  const taskQueue = `${config.temporal.taskQueuePrefix}-media`;
-  const worker = await Worker.create({
-    connection,
-    workflowBundle,
-    taskQueue,
-    activities: { ...makeStoreInboundMediaActivities(tools), ...makeEnrichOrderActivities(tools) },
-  });
-  const running = worker.run();
+  const { media: taskQueue, orders } = taskQueues(config.temporal.taskQueuePrefix);
+  const activities = makeStoreInboundMediaActivities(tools);
+  const workers = await Promise.all([
+    Worker.create({ connection, workflowBundle, taskQueue, activities }),
+    Worker.create({ connection, taskQueue: orders, activities: makeEnrichOrderActivities(tools) }),
+  ]);
+  const running = workers.map((worker) => worker.run());
   const starter = startWorkflowStarter({ database, client, taskQueue, logger: silentLogger });
   const stop = async () => {
     await starter.stop();
-    worker.shutdown();
-    await running;
+    for (const worker of workers) worker.shutdown();
+    await Promise.all(running);
     await connection.close();
   };
   return { client, taskQueue, stop };

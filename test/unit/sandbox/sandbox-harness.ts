@@ -4,12 +4,12 @@ import { onTestFinished } from 'vitest';
 import { startUpstreamServer, type UpstreamServerConfig } from '../../../src/sandbox/upstream-server.ts';
 
 export const APP_SECRET = 'test-app-secret';
-export const VERIFY_TOKEN = 'test-verify-token';
+const VERIFY_TOKEN = 'test-verify-token';
 
 export type RecordedWebhook = { at: number; headers: Record<string, string | undefined>; bytes: Buffer };
 
 /** A plain HTTP server in the place of the ingress: keeps exact bytes, answers as told. */
-export async function startIngress(): Promise<{
+async function startIngress(): Promise<{
   url: string;
   webhooks: RecordedWebhook[];
   statuses: number[];
