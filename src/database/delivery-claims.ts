@@ -76,15 +76,20 @@ export async function returnToDue(database: Database, deliveryIds: readonly stri
   );
 }
 
-/** Deliveries whose workflow is overdue by `overdueMs` or lost; a restart of its workflow is harmless. At most `limit`. */
+/**
+ * Deliveries whose workflow is overdue by `overdueMs` or lost, and those handed over `firstOverdueMs` ago without a
+ * first attempt: their workflow may never have been started. A restart is harmless. At most `limit`.
+ */
 export async function findOverdue(
   database: Database,
-  options: { overdueMs: number; limit: number },
+  options: { overdueMs: number; firstOverdueMs: number; limit: number },
 ): Promise<HandedOver[]> {
   const rows = await query<QueueRow>(
     database,
     `select delivery_id, delivery_day, event_day, event_uuid, endpoint_id from delivery_queue
-      where (state = 'retrying' and next_attempt_at < now() - :overdueMs * interval '1 millisecond')
+      where (state = 'retrying' and next_attempt_at < now() - :firstOverdueMs * interval '1 millisecond'
+               and next_attempt_at < now()
+               - case attempts when 0 then cast(:firstOverdueMs as float8) else :overdueMs end * interval '1 millisecond')
          or (state = 'claimed' and lease_until < now() - :overdueMs * interval '1 millisecond')
       order by next_attempt_at limit :limit`,
     options,

@@ -16,6 +16,9 @@ export type DeliverEventInput = {
   leaseMs: number;
 };
 
+/** An attempt that got lost with its worker, or on the way to it, is noticed after this time. */
+const HEARTBEAT_TIMEOUT = '10 seconds';
+
 /** After the lease somebody else may take over, so a worker that is silent for longer is taken for dead. */
 const RECORDING_MS = 5_000;
 
@@ -51,6 +54,7 @@ async function deliver(input: DeliverEventInput): Promise<string> {
 async function firstAttempt(input: DeliverEventInput): Promise<{ settled: boolean; summary: string }> {
   const { attemptDelivery } = proxyActivities<DeliverEventActivities>({
     startToCloseTimeout: input.leaseMs + RECORDING_MS,
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: { maximumAttempts: 1 },
     summary: 'first attempt',
   });
@@ -67,6 +71,7 @@ function lasting(input: DeliverEventInput): DeliverEventActivities {
   return proxyActivities<DeliverEventActivities>({
     taskQueue: retryQueueOf(workflowInfo().taskQueue),
     startToCloseTimeout: input.leaseMs + RECORDING_MS,
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
     summary: 'retries',
   });

@@ -1,13 +1,22 @@
-import { describe, expect, test } from 'vitest';
-import { received } from './support/received.ts';
-import { description } from './support/stack.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { admin, description } from './support/stack.ts';
+import { startTenantServer, type TenantServer } from './support/tenant-server.ts';
 import { postUpstream, statusBody, textBody } from './support/upstream.ts';
 
 const LADDER = ['sent', 'delivered', 'read'];
 
 type Kept = { ids: Set<string>; statuses: Map<string, string[]> };
 
-/** Sends messages and status ladders until told to stop; notes what was answered 200, and sends the rest again. */
+let tenant: TenantServer;
+
+beforeAll(async () => {
+  tenant = await startTenantServer();
+  await admin('endpoint', 'add', '--waba', '900000000000101', '--url', `${tenant.url}/hook`);
+});
+
+afterAll(() => tenant.goAway());
+
+/** Sends messages and status ladders until told to stop; notes what was answered 200. */
 async function sendWhile(name: string, running: () => boolean): Promise<Kept> {
   const kept: Kept = { ids: new Set(), statuses: new Map() };
   for (let n = 0; running(); n += 1) {
@@ -18,77 +27,97 @@ async function sendWhile(name: string, running: () => boolean): Promise<Kept> {
     if (status !== undefined && (await postUpstream(statusBody(statusId, status))) === 200) {
       kept.statuses.set(statusId, [...(kept.statuses.get(statusId) ?? []), status]);
     }
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    await pause(60);
   }
   return kept;
+}
+
+function missingFrom(kept: Kept): string[] {
+  const events = tenant.accepted().map((one) => JSON.parse(one.body));
+  const ids = new Set(events.map((event) => event.eventId));
+  const seen = new Set(events.map((event) => `${event.eventId} ${event.data.status?.status}`));
+  const statuses = [...kept.statuses].flatMap(([id, list]) => list.map((status) => `${id} ${status}`));
+  return [...[...kept.ids].filter((id) => !ids.has(id)), ...statuses.filter((status) => !seen.has(status))];
 }
 
 /** Waits until everything that was kept has arrived; fails with what is missing. */
 async function everythingArrives(kept: Kept, timeoutMs: number): Promise<void> {
   const deadline = performance.now() + timeoutMs;
-  for (;;) {
-    const events = (await received()).map((one) => JSON.parse(one.body));
-    const ids = new Set(events.map((event) => event.eventId));
-    const seen = new Set(events.map((event) => `${event.eventId} ${event.data.status?.status}`));
-    const missing = [
-      ...[...kept.ids].filter((id) => !ids.has(id)),
-      ...[...kept.statuses].flatMap(([id, list]) =>
-        list.map((status) => `${id} ${status}`).filter((status) => !seen.has(status)),
-      ),
-    ];
-    if (missing.length === 0) return;
+  for (let missing = missingFrom(kept); missing.length > 0; missing = missingFrom(kept)) {
     if (performance.now() > deadline) throw new Error(`never arrived: ${missing.join(', ')}`);
-    await new Promise((resolve) => setTimeout(resolve, 250));
+    await pause(250);
   }
 }
 
-async function orderIsKept(kept: Kept): Promise<void> {
-  const all = await received();
+function orderIsKept(kept: Kept): void {
+  const all = tenant.received();
   for (const [id, sent] of kept.statuses) {
     const arrived = all.filter((one) => JSON.parse(one.body).eventId === id);
     const sequences = arrived.map((one) => Number(one.headers['x-service-sequence']));
     expect(sequences, id).toEqual([...sequences].sort((a, b) => a - b));
     const statuses = [...new Set(arrived.map((one) => JSON.parse(one.body).data.status.status))];
-    expect(statuses, id).toEqual(sent);
+    expect(
+      statuses.filter((status) => sent.includes(status)),
+      id,
+    ).toEqual(sent);
   }
   const bodies = new Map<string, string>();
-  for (const { webhookId, body } of all) {
-    expect(bodies.get(webhookId) ?? body).toBe(body);
-    bodies.set(webhookId, body);
+  for (const { headers, body } of all) {
+    const id = String(headers['webhook-id']);
+    expect(bodies.get(id) ?? body).toBe(body);
+    bodies.set(id, body);
   }
 }
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const OUTAGE_MS = 4_000;
 
-/** A part frozen for a while, then let go; and a part killed, which the supervisor starts again. */
-const OUTAGES = {
-  frozen: async (part: string) => {
+/** The supervisor starts a killed part again by itself. */
+const OUTAGES: Record<string, (part: string) => Promise<void>> = {
+  frozen: async (part) => {
     const pid = description().pids[part] ?? 0;
     process.kill(pid, 'SIGSTOP');
-    await pause(4_000);
+    await pause(OUTAGE_MS);
     process.kill(pid, 'SIGCONT');
   },
-  killed: async (part: string) => {
+  killed: async (part) => {
     process.kill(description().pids[part] ?? 0, 'SIGKILL');
-    await pause(4_000);
+    await pause(OUTAGE_MS);
+  },
+  'that answers nothing': async () => {
+    tenant.hang(true);
+    await pause(OUTAGE_MS);
+    tenant.hang(false);
+  },
+  'that refuses connections': async () => {
+    await tenant.goAway();
+    await pause(OUTAGE_MS);
+    await tenant.comeBack();
   },
 };
 
+const CASES = [
+  ...['minio', 'temporal', 'postgres', 'worker', 'api'].flatMap((part) => [
+    [part, 'frozen'] as const,
+    [part, 'killed'] as const,
+  ]),
+  ['a tenant server', 'that answers nothing'] as const,
+  ['a tenant server', 'that refuses connections'] as const,
+];
+
 describe('while a part is away', () => {
-  for (const part of ['minio', 'receiver', 'temporal', 'postgres', 'worker', 'api']) {
-    for (const outage of ['frozen', 'killed'] as const) {
-      test(`${part} ${outage}: what was answered 200 is delivered afterwards, in order`, async () => {
-        let sending = true;
-        const sender = sendWhile(`${part}-${outage}`, () => sending);
-        await pause(500);
-        await OUTAGES[outage](part);
-        await pause(1_000);
-        sending = false;
-        const kept = await sender;
-        expect(kept.ids.size).toBeGreaterThan(3);
-        await everythingArrives(kept, 90_000);
-        await orderIsKept(kept);
-      });
-    }
-  }
+  test.each(CASES)('%s %s: what was answered 200 arrives afterwards, in order', async (part, outage) => {
+    let sending = true;
+    const sender = sendWhile(`${part}-${outage}`.replaceAll(' ', '-'), () => sending);
+    await pause(500);
+    await OUTAGES[outage]?.(part);
+    await pause(1_000);
+    sending = false;
+    const kept = await sender;
+    expect(kept.ids.size).toBeGreaterThan(3);
+    const since = performance.now();
+    await everythingArrives(kept, 90_000);
+    process.stdout.write(`${part} ${outage}: all there after ${Math.round(performance.now() - since)} ms\n`);
+    orderIsKept(kept);
+  });
 });

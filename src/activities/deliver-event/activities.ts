@@ -13,16 +13,21 @@ export type DeliverEventTools = AttemptTools & {
   onSettled: () => void;
 };
 
+/** Most attempts are over before the first one. */
+const HEARTBEAT_MS = 3_000;
+
 /** The activities of `deliverEvent`. */
 export function makeDeliverEventActivities(tools: DeliverEventTools) {
   const attempt = async (input: DeliverEventInput): Promise<AttemptOutcome> => {
-    const { workflowExecution } = Context.current().info;
-    const outcome = await attemptDelivery(tools, {
-      ...input,
-      workflowId: workflowExecution?.workflowId ?? null,
-    });
-    tools.onSettled();
-    return outcome;
+    const context = Context.current();
+    const workflowId = context.info.workflowExecution?.workflowId ?? null;
+    const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+    try {
+      return await attemptDelivery(tools, { ...input, workflowId });
+    } finally {
+      clearInterval(heartbeat);
+      tools.onSettled();
+    }
   };
   return {
     /** One attempt. `settled`: nothing is left to do for this workflow. */

@@ -46,6 +46,8 @@ function lastInTurn(deliveries: readonly HandedOver[], after: string): string {
   return last?.toString() ?? '0';
 }
 
+/** A first attempt follows its hand-over at once, unless the process ended in between. */
+const FIRST_OVERDUE_MS = 10_000;
 const OVERDUE_MS = 60_000;
 const SWEEP_POLL_MS = 5_000;
 
@@ -59,7 +61,8 @@ export function startSweeper(tools: DispatcherTools): Loop {
     pollMs: SWEEP_POLL_MS,
     logger: tools.logger,
     turn: async () => {
-      const overdue = await findOverdue(tools.database, { overdueMs: OVERDUE_MS, limit: SWEEP_LIMIT });
+      const limits = { overdueMs: OVERDUE_MS, firstOverdueMs: FIRST_OVERDUE_MS, limit: SWEEP_LIMIT };
+      const overdue = await findOverdue(tools.database, limits);
       if (overdue.length > 0) await startAll(tools, overdue);
       return false;
     },
