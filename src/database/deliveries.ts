@@ -33,7 +33,7 @@ export type DeliveryMaterial = {
   eventType: string;
   eventId: string;
   sequence: string;
-  body: Buffer | null;
+  body: Buffer;
   endpointUrl: string;
   endpointMode: string;
   endpointVersion: number;
@@ -41,7 +41,7 @@ export type DeliveryMaterial = {
   previousSecretSealed: string | null;
 };
 
-/** Reads the material of one delivery; null when event or endpoint is gone. */
+/** Reads the material of one released delivery; null when event or endpoint is gone. */
 export async function deliveryMaterial(
   database: Database,
   ids: { eventDay: string; eventUuid: string; endpointId: string },
@@ -53,7 +53,7 @@ export async function deliveryMaterial(
             e.secret_sealed as "secretSealed",
             case when e.previous_secret_expires_at > now() then e.previous_secret_sealed end as "previousSecretSealed"
        from events ev join webhook_endpoints e on e.id = :endpointId and e.waba_id = ev.waba_id
-      where ev.day = :eventDay and ev.id = :eventUuid`,
+      where ev.day = :eventDay and ev.id = :eventUuid and ev.body is not null`,
     ids,
   );
   return row ?? null;

@@ -63,21 +63,26 @@ export async function attemptDelivery(tools: AttemptTools, ref: DeliveryRef): Pr
   }
   const claim = { ...answer.delivery, token };
   const material = await deliveryMaterial(tools.database, claim);
-  const body = material?.body ?? null;
+  if (material === null) return await dropOrphan(tools.database, claim);
   const timeoutMs = deadlineMs - performance.now();
   const inTime = timeoutMs >= tools.timeoutMs * LEAST_SHARE_TO_SEND;
   const obstacle = obstacleTo(material, inTime);
-  if (obstacle !== null || material === null || body === null) {
+  if (obstacle !== null) {
     await returnClaimed(tools.database, claim);
-    return obstacle ?? { state: 'off', reason: 'the event has no body yet' };
+    return obstacle;
   }
-  const sent = await send(tools, claim, material, body, timeoutMs);
+  const sent = await send(tools, claim, material, timeoutMs);
   return await settle(tools, ref, claim, material, sent);
 }
 
+/** Ends a delivery whose event or endpoint no longer exists: nothing could ever be sent. */
+async function dropOrphan(database: Database, claim: Claim): Promise<AttemptOutcome> {
+  await database.transaction((trx) => removeClaimed(trx, claim.deliveryId, claim.token));
+  return { state: 'finished' };
+}
+
 /** Why a claimed delivery cannot be sent now; null when it can. */
-function obstacleTo(material: DeliveryMaterial | null, inTime: boolean): UnattemptedOutcome | null {
-  if (material === null) return { state: 'off', reason: 'the event or its endpoint is gone' };
+function obstacleTo(material: DeliveryMaterial, inTime: boolean): UnattemptedOutcome | null {
   if (material.endpointMode !== 'open' && material.eventType !== 'test') {
     return { state: 'off', reason: `the endpoint is ${material.endpointMode}` };
   }
@@ -95,9 +100,9 @@ async function send(
   tools: AttemptTools,
   claim: Claim,
   material: DeliveryMaterial,
-  body: Buffer,
   timeoutMs: number,
 ): Promise<SentRequest> {
+  const { body } = material;
   const startedAt = new Date();
   const timestampSeconds = Math.floor(startedAt.getTime() / 1000);
   const webhookId = publicEventId(claim.eventUuid);

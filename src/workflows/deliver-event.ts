@@ -1,11 +1,16 @@
 import {
+  ApplicationFailure,
   CancellationScope,
   isCancellation,
   proxyActivities,
   setCurrentDetails,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { DeliverEventActivities } from '../activities/deliver-event/activities.ts';
+import type {
+  DeliverEventActivities,
+  DeliveryEnd,
+  FirstAttempt,
+} from '../activities/deliver-event/activities.ts';
 import { retryQueueOf } from './task-queues.ts';
 
 /** Ids only: the event's bytes stay in the database. */
@@ -43,15 +48,22 @@ export async function deliverEvent(input: DeliverEventInput): Promise<string> {
 
 async function deliver(input: DeliverEventInput): Promise<string> {
   const first = await firstAttempt(input);
-  if (first.settled) return first.summary;
+  if (first.settled) return resultOf(first);
   setCurrentDetails(
     `**First attempt did not succeed.** ${first.summary}\n\nThe pending activity shows the last answer.`,
   );
-  return await lasting(input).retryDelivery(input);
+  return resultOf(await lasting(input).retryDelivery(input));
+}
+
+/** A delivery that failed for good is a failed workflow, so that operators find it by its status. */
+function resultOf({ failed, summary }: DeliveryEnd): string {
+  if (failed)
+    throw ApplicationFailure.create({ message: summary, type: 'DeliveryFailed', nonRetryable: true });
+  return summary;
 }
 
 /** First attempts have a queue of their own, which retries never fill. */
-async function firstAttempt(input: DeliverEventInput): Promise<{ settled: boolean; summary: string }> {
+async function firstAttempt(input: DeliverEventInput): Promise<FirstAttempt> {
   const { attemptDelivery } = proxyActivities<DeliverEventActivities>({
     startToCloseTimeout: input.leaseMs + RECORDING_MS,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
@@ -62,7 +74,7 @@ async function firstAttempt(input: DeliverEventInput): Promise<{ settled: boolea
     return await attemptDelivery(input);
   } catch (error) {
     if (isCancellation(error)) throw error;
-    return { settled: false, summary: 'It was cut off before its outcome was recorded.' };
+    return { settled: false, failed: false, summary: 'It was cut off before its outcome was recorded.' };
   }
 }
 

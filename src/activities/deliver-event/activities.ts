@@ -13,6 +13,10 @@ export type DeliverEventTools = AttemptTools & {
   onSettled: () => void;
 };
 
+/** How a delivery ended: in one line, and whether for good without success. */
+export type DeliveryEnd = { failed: boolean; summary: string };
+export type FirstAttempt = DeliveryEnd & { settled: boolean };
+
 /** Most attempts are over before the first one. */
 const HEARTBEAT_MS = 3_000;
 
@@ -31,16 +35,16 @@ export function makeDeliverEventActivities(tools: DeliverEventTools) {
   };
   return {
     /** One attempt. `settled`: nothing is left to do for this workflow. */
-    async attemptDelivery(input: DeliverEventInput): Promise<{ settled: boolean; summary: string }> {
+    async attemptDelivery(input: DeliverEventInput): Promise<FirstAttempt> {
       const outcome = await attempt(input);
-      return { settled: delayOf(outcome) === null, summary: summaryOf(outcome) };
+      return { settled: delayOf(outcome) === null, ...endOf(outcome) };
     },
 
     /** Attempts until the delivery is settled; each failure carries the wait until the next attempt. */
-    async retryDelivery(input: DeliverEventInput): Promise<string> {
+    async retryDelivery(input: DeliverEventInput): Promise<DeliveryEnd> {
       const outcome = await attempt(input);
       const delayMs = delayOf(outcome);
-      if (delayMs === null) return summaryOf(outcome);
+      if (delayMs === null) return endOf(outcome);
       throw notYet(summaryOf(outcome), delayMs);
     },
 
@@ -80,6 +84,10 @@ function notYet(message: string, delayMs: number): ApplicationFailure {
 /** How long to wait for the next attempt, in ms; null when there is none to wait for. */
 function delayOf(outcome: AttemptOutcome): number | null {
   return outcome.state === 'retrying' || outcome.state === 'waiting' ? outcome.delayMs : null;
+}
+
+function endOf(outcome: AttemptOutcome): DeliveryEnd {
+  return { failed: outcome.state === 'failed', summary: summaryOf(outcome) };
 }
 
 /** One line for operators. */
