@@ -5,6 +5,9 @@ import { SEARCH_ATTRIBUTE_NAMES } from './search-attributes.ts';
 
 export type TemporalSettings = { address: string; namespace: string };
 
+/** Two of our queues are for activities only. */
+const EXPECTED_WARNING = /^No workflows registered/;
+
 /** Sends the SDK's own log lines to `logger` and leaves signals to us. Once per process, before any connection. */
 export function installTemporalRuntime(logger: Logger): void {
   const forward = (message: string, meta?: Record<string, unknown>) => logger.debug(meta ?? {}, message);
@@ -15,7 +18,10 @@ export function installTemporalRuntime(logger: Logger): void {
       trace: forward,
       debug: forward,
       info: forward,
-      warn: (message, meta) => logger.warn(meta ?? {}, message),
+      warn: (message, meta) => {
+        if (EXPECTED_WARNING.test(message)) forward(message, meta);
+        else logger.warn(meta ?? {}, message);
+      },
       error: (message, meta) => logger.warn(meta ?? {}, message),
     },
   });
