@@ -10,7 +10,11 @@ export type AttemptVerdict =
 /** Any 2xx is success and 410 ends the endpoint; everything else may be a passing fault, also 401 and 404. */
 export function judgeAttempt(result: SendResult): AttemptVerdict {
   if (result.outcome === 'error') {
-    return { kind: 'retry', reason: `${result.errorClass}: ${result.message}`, retryAfterMs: null };
+    return {
+      kind: 'retry',
+      reason: `${result.errorClass}: ${result.message.replace(/\.$/, '')}`,
+      retryAfterMs: null,
+    };
   }
   const { statusCode, retryAfterMs } = result;
   if (statusCode >= 200 && statusCode <= 299) return { kind: 'delivered', statusCode };

@@ -73,12 +73,15 @@ export function makeDeliverEventActivities(tools: DeliverEventTools) {
 
 /** A receiver's refusal is no fault of ours: BENIGN keeps it out of error metrics and logs. */
 function notYet(message: string, delayMs: number): ApplicationFailure {
-  return ApplicationFailure.create({
+  const failure = ApplicationFailure.create({
     message,
     type: 'NotYetDelivered',
     nextRetryDelay: delayMs,
     category: ApplicationFailureCategory.BENIGN,
   });
+  // Where in our code it was thrown tells an operator nothing about the receiver.
+  failure.stack = '';
+  return failure;
 }
 
 /** How long to wait for the next attempt, in ms; null when there is none to wait for. */
