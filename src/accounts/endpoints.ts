@@ -9,7 +9,7 @@ import {
 } from '../database/webhook-endpoints.ts';
 import { EVENT_TYPES, type EventType } from '../domain/event-type.ts';
 import { endpointSecretPlace } from '../domain/secret-places.ts';
-import { newWebhookSecret } from '../domain/webhook-signature.ts';
+import { newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
 import { checkEndpointUrl, type EndpointUrlRules } from '../webhooks/endpoint-url.ts';
 import type { ResolveHost } from '../webhooks/resolve-host.ts';
 import { AccountError, invalidValue } from './account-error.ts';

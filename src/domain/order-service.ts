@@ -1,4 +1,3 @@
-import type { CartItem } from './cart-order.ts';
 import {
   addDecimals,
   type Decimal,
@@ -8,7 +7,8 @@ import {
   parseDecimal,
   ZERO,
 } from './decimal.ts';
-import type { OrderEventParts } from './message-item.ts';
+import type { CartItem } from './upstream/cart-order.ts';
+import type { OrderEventParts } from './upstream/message-item.ts';
 
 /** What the catalog knows of a product. */
 export type Product = { name?: string; imageUrl?: string };

@@ -1,4 +1,4 @@
-import { parseRetryAfter } from '../domain/retry-after.ts';
+import { parseRetryAfter } from '../domain/webhook/retry-after.ts';
 
 type GraphErrorParts = {
   /** Null when there was no answer at all. */

@@ -10,11 +10,11 @@ import {
 import { removeClaimed } from '../database/delivery-queue.ts';
 import { setEndpointMode } from '../database/webhook-endpoints.ts';
 import { publicDeliveryId, publicEventId } from '../domain/public-ids.ts';
-import { nextDelayMs } from '../domain/retry-schedule.ts';
 import type { SecretBox } from '../domain/secret-box.ts';
 import { endpointSecretPlace } from '../domain/secret-places.ts';
-import { webhookHeaders } from '../domain/webhook-headers.ts';
-import { signStandard } from '../domain/webhook-signature.ts';
+import { nextDelayMs } from '../domain/webhook/retry-schedule.ts';
+import { webhookHeaders } from '../domain/webhook/webhook-headers.ts';
+import { signStandard } from '../domain/webhook/webhook-signature.ts';
 import { logAttempt, type SentRequest } from './attempt-log.ts';
 import type { AttemptOutcome, SettledOutcome, UnattemptedOutcome } from './attempt-outcome.ts';
 import { type AttemptVerdict, judgeAttempt } from './attempt-verdict.ts';

@@ -52,7 +52,8 @@ async function keep(path: string, code: string): Promise<boolean> {
 async function sourceDigest(): Promise<string> {
   const digest = createHash('sha256');
   for (const folder of ['workflows', 'domain']) {
-    const names = (await readdir(join(SOURCE_FOLDER, folder))).sort();
+    const entries = await readdir(join(SOURCE_FOLDER, folder), { recursive: true });
+    const names = entries.filter((name) => name.endsWith('.ts')).sort();
     for (const name of names) digest.update(name).update(await readFile(join(SOURCE_FOLDER, folder, name)));
   }
   const sdk: { version: string } = createRequire(import.meta.url)('@temporalio/worker/package.json');

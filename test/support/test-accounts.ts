@@ -4,7 +4,7 @@ import { insertEndpoint, nextEndpointId } from '../../src/database/webhook-endpo
 import type { EventType } from '../../src/domain/event-type.ts';
 import { makeSecretBox, type SecretBox } from '../../src/domain/secret-box.ts';
 import { endpointSecretPlace } from '../../src/domain/secret-places.ts';
-import { newWebhookSecret } from '../../src/domain/webhook-signature.ts';
+import { newWebhookSecret } from '../../src/domain/webhook/webhook-signature.ts';
 
 export const testSecretBox: SecretBox = makeSecretBox([{ id: 'test', key: Buffer.alloc(32, 7) }]);
 

@@ -5,9 +5,9 @@ import { isTransientError } from '../../database/error-class.ts';
 import { releaseReservedEvent } from '../../database/event-publisher.ts';
 import { findOrder, type StoredOrder, saveOrderService } from '../../database/orders.ts';
 import { finishTask } from '../../database/workflow-tasks.ts';
-import type { CartItem } from '../../domain/cart-order.ts';
-import type { OrderEventParts } from '../../domain/message-item.ts';
 import { orderEventData, orderService } from '../../domain/order-service.ts';
+import type { CartItem } from '../../domain/upstream/cart-order.ts';
+import type { OrderEventParts } from '../../domain/upstream/message-item.ts';
 import type { EnrichOrderInput } from '../../workflows/enrich-order.ts';
 import { findKnownProducts, type KnownProducts, type ProductTools } from './known-products.ts';
 

@@ -6,7 +6,7 @@ import {
 import type { Database } from '../../database/database.ts';
 import type { Product } from '../../domain/order-service.ts';
 import type { SecretBox } from '../../domain/secret-box.ts';
-import { storableText } from '../../domain/storable-text.ts';
+import { storableText } from '../../domain/upstream/storable-text.ts';
 import type { CatalogProduct } from '../../upstream/catalog-products.ts';
 import type { GraphClient } from '../../upstream/graph-client.ts';
 import { openAccessToken } from '../store-inbound-media/access-token.ts';

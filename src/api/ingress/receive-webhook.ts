@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { verifyUpstreamSignature } from '../../domain/upstream-signature.ts';
+import { verifyUpstreamSignature } from '../../domain/upstream/upstream-signature.ts';
 import { ApiError, unavailable } from '../errors/api-error.ts';
 import { type BodyBatcher, BodyNotStoredError } from './body-batcher.ts';
 import { createRawBodyReader } from './raw-body.ts';

@@ -10,7 +10,7 @@ import {
   findEventsForOperator,
 } from '../../database/event-search.ts';
 import { publicDeliveryId, publicEventId } from '../../domain/public-ids.ts';
-import { MAX_ID_CHARS } from '../../domain/storable-text.ts';
+import { MAX_ID_CHARS } from '../../domain/upstream/storable-text.ts';
 import { adminAction } from './admin-action.ts';
 import { foundEventText } from './found-event-text.ts';
 import { workflowUrl } from './workflow-url.ts';

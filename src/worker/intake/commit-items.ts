@@ -9,9 +9,9 @@ import { insertInboundMessages, messageKey } from '../../database/messages.ts';
 import { insertOrders } from '../../database/orders.ts';
 import { insertWorkflowTasks } from '../../database/workflow-tasks.ts';
 import { mediaReadyEventId } from '../../domain/envelope.ts';
-import type { MessageItem } from '../../domain/message-item.ts';
-import type { StatusItem } from '../../domain/status-item.ts';
-import type { UpstreamItem } from '../../domain/upstream-items.ts';
+import type { MessageItem } from '../../domain/upstream/message-item.ts';
+import type { StatusItem } from '../../domain/upstream/status-item.ts';
+import type { UpstreamItem } from '../../domain/upstream/upstream-items.ts';
 import type { Owned } from './owned-item.ts';
 import { saveCustomers } from './save-customers.ts';
 

@@ -9,7 +9,7 @@ import {
   takeNewBodies,
 } from '../../database/inbox.ts';
 import { tryIntakeLock } from '../../database/locks.ts';
-import { type SetAside, splitUpstreamBody, type UpstreamItem } from '../../domain/upstream-items.ts';
+import { type SetAside, splitUpstreamBody, type UpstreamItem } from '../../domain/upstream/upstream-items.ts';
 import type { Logger } from '../logger.ts';
 import { commitItems } from './commit-items.ts';
 

@@ -1,4 +1,4 @@
-import type { UpstreamItem } from '../../domain/upstream-items.ts';
+import type { UpstreamItem } from '../../domain/upstream/upstream-items.ts';
 
 /** An upstream item whose phone number is ours, with the WABA and tenant it belongs to. */
 export type Owned<Item extends UpstreamItem = UpstreamItem> = {

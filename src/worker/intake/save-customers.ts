@@ -6,8 +6,8 @@ import {
   saveContacts,
 } from '../../database/customers.ts';
 import type { Transaction } from '../../database/database.ts';
-import type { MessageItem } from '../../domain/message-item.ts';
-import type { StatusItem } from '../../domain/status-item.ts';
+import type { MessageItem } from '../../domain/upstream/message-item.ts';
+import type { StatusItem } from '../../domain/upstream/status-item.ts';
 import { type BookEntry, CustomerBook } from './customer-book.ts';
 import type { Owned } from './owned-item.ts';
 

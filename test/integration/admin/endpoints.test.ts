@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { query } from '../../../src/database/sql.ts';
 import { endpointSecretPlace } from '../../../src/domain/secret-places.ts';
-import { isWebhookSecret } from '../../../src/domain/webhook-signature.ts';
+import { isWebhookSecret } from '../../../src/domain/webhook/webhook-signature.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';
 import { OTHER_WABA, startAdmin, WABA } from './admin-cli.ts';
 

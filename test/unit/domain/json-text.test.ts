@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { JsonSyntaxError, MAX_JSON_DEPTH } from '../../../src/domain/json-scanner.ts';
-import { memberRemovals, sourceWithEdits } from '../../../src/domain/json-splice.ts';
+import { JsonSyntaxError, MAX_JSON_DEPTH } from '../../../src/domain/json/json-scanner.ts';
+import { memberRemovals, sourceWithEdits } from '../../../src/domain/json/json-splice.ts';
 import {
   items,
   type JsonNode,
@@ -11,7 +11,7 @@ import {
   sourceOf,
   stringOf,
   textOf,
-} from '../../../src/domain/json-text.ts';
+} from '../../../src/domain/json/json-text.ts';
 
 // Generous, because the machine may be busy with other tests.
 vi.setConfig({ testTimeout: 60_000 });

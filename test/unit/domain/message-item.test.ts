@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { MessageItem } from '../../../src/domain/message-item.ts';
+import type { MessageItem } from '../../../src/domain/upstream/message-item.ts';
 import { CONTACTS, METADATA, messageOf, splitFixture } from './support/upstream-body.ts';
 
 function fixtureMessage(name: string): MessageItem {

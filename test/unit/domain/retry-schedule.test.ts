@@ -5,7 +5,7 @@ import {
   MAX_RETRY_DELAY_MS,
   MIN_RETRY_DELAY_MS,
   nextDelayMs,
-} from '../../../src/domain/retry-schedule.ts';
+} from '../../../src/domain/webhook/retry-schedule.ts';
 
 const schedule = DEFAULT_RETRY_SCHEDULE_MS;
 const middle = () => 0.5;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { UpstreamItem } from '../../../src/domain/upstream-items.ts';
-import { splitUpstreamBody } from '../../../src/domain/upstream-items.ts';
+import type { UpstreamItem } from '../../../src/domain/upstream/upstream-items.ts';
+import { splitUpstreamBody } from '../../../src/domain/upstream/upstream-items.ts';
 import { fixtureBytes, fixtureNames, splitFixture } from './support/upstream-body.ts';
 
 type Json = Record<string, unknown>;

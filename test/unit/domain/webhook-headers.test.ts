@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isReservedHeader, webhookHeaders } from '../../../src/domain/webhook-headers.ts';
+import { isReservedHeader, webhookHeaders } from '../../../src/domain/webhook/webhook-headers.ts';
 
 const INPUT = {
   webhookId: 'evt_1',

@@ -8,7 +8,7 @@ import {
   signStandard,
   signWith,
   UnusableSignatureInputError,
-} from '../../../src/domain/webhook-signature.ts';
+} from '../../../src/domain/webhook/webhook-signature.ts';
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const ID = 'msg_p5jXN8AQM9LWM0D4loKWxJek';

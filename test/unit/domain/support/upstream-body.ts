@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { MessageItem } from '../../../../src/domain/message-item.ts';
-import type { PaymentItem } from '../../../../src/domain/payment-item.ts';
-import type { StatusItem } from '../../../../src/domain/status-item.ts';
-import { type SplitBody, splitUpstreamBody } from '../../../../src/domain/upstream-items.ts';
+import type { MessageItem } from '../../../../src/domain/upstream/message-item.ts';
+import type { PaymentItem } from '../../../../src/domain/upstream/payment-item.ts';
+import type { StatusItem } from '../../../../src/domain/upstream/status-item.ts';
+import { type SplitBody, splitUpstreamBody } from '../../../../src/domain/upstream/upstream-items.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/upstream');
 

@@ -1,7 +1,7 @@
-import { jsonNumberText } from './decimal.ts';
+import { jsonNumberText } from '../decimal.ts';
+import { memberRemovals, sourceWithEdits, type TextEdit } from '../json/json-splice.ts';
+import { items, type JsonNode, member, sourceOf, stringOf, textOf } from '../json/json-text.ts';
 import type { ItemBase, ItemContext } from './item-context.ts';
-import { memberRemovals, sourceWithEdits, type TextEdit } from './json-splice.ts';
-import { items, type JsonNode, member, sourceOf, stringOf, textOf } from './json-text.ts';
 import { idOf, rawIdOf, shortTextOf } from './storable-text.ts';
 
 const MAX_STATUS_CHARS = 128;

@@ -1,5 +1,5 @@
+import { type JsonNode, member, sourceOf } from '../json/json-text.ts';
 import { type ContactBook, readContactBook } from './contact-book.ts';
-import { type JsonNode, member, sourceOf } from './json-text.ts';
 import { boundedIdOf, shortTextOf } from './storable-text.ts';
 
 // Metadata is repeated in each event of a value; real ones have a hundred characters.

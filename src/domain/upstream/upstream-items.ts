@@ -1,3 +1,5 @@
+import { JsonSyntaxError } from '../json/json-scanner.ts';
+import { items, type JsonNode, member, parseJson, stringOf } from '../json/json-text.ts';
 import {
   type ItemContext,
   ItemRefused,
@@ -7,8 +9,6 @@ import {
   type SetAsideReason,
   wabaIdOf,
 } from './item-context.ts';
-import { JsonSyntaxError } from './json-scanner.ts';
-import { items, type JsonNode, member, parseJson, stringOf } from './json-text.ts';
 import { type MessageItem, readMessageItem } from './message-item.ts';
 import { isPaymentEntry, type PaymentItem, readPaymentItem } from './payment-item.ts';
 import { readStatusItem, type StatusItem } from './status-item.ts';

@@ -1,8 +1,8 @@
+import { sourceWithEdits } from '../json/json-splice.ts';
+import { type JsonNode, member, sourceOf, stringOf } from '../json/json-text.ts';
 import { type CartOrder, readCartOrder } from './cart-order.ts';
 import { contactsOfPerson } from './contact-book.ts';
 import { type ItemBase, type ItemContext, ItemRefused } from './item-context.ts';
-import { sourceWithEdits } from './json-splice.ts';
-import { type JsonNode, member, sourceOf, stringOf } from './json-text.ts';
 import { type MediaReference, mediaUrlRemovals, readMediaReference } from './media-reference.ts';
 import { readSender, type Sender } from './sender.ts';
 import { idOf, rawIdOf, storableId, storableText } from './storable-text.ts';

@@ -1,4 +1,4 @@
-import { items, type JsonNode, member, sourceOf, textOf } from './json-text.ts';
+import { items, type JsonNode, member, sourceOf, textOf } from '../json/json-text.ts';
 import { boundedIdOf, MAX_ID_CHARS, shortTextOf } from './storable-text.ts';
 
 const MAX_CURRENCY_CHARS = 16;

@@ -1,5 +1,5 @@
-import { memberRemovals, type TextEdit } from './json-splice.ts';
-import { type JsonNode, member, members, stringOf } from './json-text.ts';
+import { memberRemovals, type TextEdit } from '../json/json-splice.ts';
+import { type JsonNode, member, members, stringOf } from '../json/json-text.ts';
 import { idOf, shortTextOf, storableText } from './storable-text.ts';
 
 const MEDIA_TYPES = new Set(['image', 'video', 'audio', 'voice', 'document', 'sticker']);

@@ -1,4 +1,4 @@
-import { type JsonNode, member } from './json-text.ts';
+import { type JsonNode, member } from '../json/json-text.ts';
 import { boundedIdOf, idOf, shortTextOf, storableId, storableText } from './storable-text.ts';
 
 const MAX_NAME_CHARS = 256;

@@ -1,4 +1,4 @@
-import { items, type JsonNode, member } from './json-text.ts';
+import { items, type JsonNode, member } from '../json/json-text.ts';
 import { rawIdOf } from './storable-text.ts';
 
 // A person has one entry, of some hundred characters, that is repeated in each of the person's events. The limits

@@ -1,6 +1,6 @@
+import { type JsonNode, member, sourceOf, stringOf } from '../json/json-text.ts';
 import { contactsOfPerson } from './contact-book.ts';
 import { type ItemBase, type ItemContext, ItemRefused } from './item-context.ts';
-import { type JsonNode, member, sourceOf, stringOf } from './json-text.ts';
 import { readRecipient } from './sender.ts';
 import { rawIdOf, storableId, storableText } from './storable-text.ts';
 import { timestampOf } from './upstream-timestamp.ts';

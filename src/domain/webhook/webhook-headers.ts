@@ -1,4 +1,4 @@
-import packageJson from '../../package.json' with { type: 'json' };
+import packageJson from '../../../package.json' with { type: 'json' };
 
 /** What the headers of one webhook attempt say. `attempt` counts from 1; `sequence` counts within one ordering key. */
 export type WebhookHeadersInput = {
