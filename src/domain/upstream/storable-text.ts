@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type JsonNode, textOf } from '../json/json-text.ts';
 
 /** Longest id that is accepted, in UTF-16 units; real ones have fewer than 140. */
@@ -42,10 +43,16 @@ export function boundedIdOf(node: JsonNode | null): string | null {
   return id === null || id.length > MAX_ID_CHARS ? null : storableId(id);
 }
 
-/** An id as storable text. Throws OversizedIdError. */
+/**
+ * An id as storable text. One that had to be changed gets a digest of what upstream wrote behind it, so that two
+ * different ids never become one. Throws OversizedIdError.
+ */
 export function storableId(id: string): string {
   if (id.length > MAX_ID_CHARS) throw new OversizedIdError(id.length);
-  return storableText(id, MAX_ID_CHARS);
+  const stored = storableText(id, MAX_ID_CHARS);
+  if (stored === id) return id;
+  const digest = createHash('sha256').update(Buffer.from(id, 'utf16le')).digest('hex').slice(0, 16);
+  return `${stored}~${digest}`;
 }
 
 /** A describing text (name, caption), storable and cut to `maxChars` UTF-16 units; null when missing or empty. */

@@ -14,7 +14,17 @@ import { type DeliveryStarter, deliveryWorkflowId, startDelivery } from './start
 
 export type DispatcherTools = Omit<DeliveryStarter, 'eager'> & { database: Database; logger: Logger };
 
-const LIMITS: HandOverLimits = { firstAttempts: 100, firstAttemptsPerEndpoint: 10, inFlightPerEndpoint: 100 };
+/**
+ * What waits for a retry counts as in flight: with this many, an endpoint gets no first attempts until one of them is
+ * settled. It bounds what a dead endpoint leaves in Temporal.
+ */
+const IN_FLIGHT_PER_ENDPOINT = 400;
+
+const LIMITS: HandOverLimits = {
+  firstAttempts: 100,
+  firstAttemptsPerEndpoint: 10,
+  inFlightPerEndpoint: IN_FLIGHT_PER_ENDPOINT,
+};
 
 /** Beside the wake-ups: finds what another process queued or settled. */
 const POLL_MS = 250;

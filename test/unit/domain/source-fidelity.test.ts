@@ -82,7 +82,7 @@ describe('text for the database', () => {
       '{"id":"w\\u0000","from":"1","type":"image","image":{"id":"m","mime_type":"a\\u0000","caption":"\\udc00"}}',
       `[{"wa_id":"1","profile":{"name":"${name}"}}]`,
     );
-    expect(item.upstreamId).toBe('w\ufffd');
+    expect(item.upstreamId).toMatch(/^w\ufffd~[0-9a-f]{16}$/);
     expect(item.sender.name).toBe(`\ufffd\ufffd${'n'.repeat(254)}`);
     expect(item.media).toMatchObject({ mimeType: 'a\ufffd', caption: '\ufffd' });
     expect(item.eventData).toContain(name);
@@ -93,5 +93,7 @@ describe('text for the database', () => {
     const keyOf = (id: string) => messageOf(`{"id":"${id}"}`).dedupKey;
     expect(keyOf('w\\u0000')).not.toBe(keyOf('w\ufffd'));
     expect(keyOf('w\\u0000')).not.toContain('\0');
+    const storedId = (id: string) => messageOf(`{"id":"${id}"}`).upstreamId;
+    expect(new Set(['w\\u0000', 'w\\ud800', 'w\\udbff', 'w\ufffd'].map(storedId)).size).toBe(4);
   });
 });
