@@ -1,17 +1,8 @@
+import type { MediaReference } from '../domain/upstream/media-reference.ts';
 import type { Database, Transaction } from './database.ts';
 import { execute, query } from './sql.ts';
 
-export type NewMedia = {
-  wabaId: string;
-  messageId: string;
-  mediaType: string;
-  upstreamMediaId: string;
-  mimeType: string | null;
-  sha256: string | null;
-  url: string | null;
-  caption: string | null;
-  fileName: string | null;
-};
+export type NewMedia = MediaReference & { wabaId: string; messageId: string };
 
 /** Adds media that is to be fetched. */
 export async function insertMedia(trx: Transaction, media: readonly NewMedia[]): Promise<void> {

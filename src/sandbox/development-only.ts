@@ -6,11 +6,14 @@ export class SandboxRefusedError extends Error {
 const LOOPBACK_HOSTS = new Set(['127.0.0.1', '::1', 'localhost', '[::1]']);
 
 /**
- * Refuses to go on in production mode: the sandbox accepts any caller as the upstream platform.
- * @throws SandboxRefusedError when HELIOGRAPH_MODE is production.
+ * Refuses to go on in production mode: the sandbox accepts any caller as the upstream platform. An environment that
+ * names a database is an installation's, and there the mode is production unless it says otherwise.
+ * @throws SandboxRefusedError in production mode.
  */
 export function requireDevelopment(): void {
-  if ((process.env.HELIOGRAPH_MODE ?? '').trim().toLowerCase() === 'production') {
+  const unset = process.env.HELIOGRAPH_DATABASE_URL ? 'production' : 'development';
+  const mode = process.env.HELIOGRAPH_MODE?.trim().toLowerCase() || unset;
+  if (mode !== 'development') {
     throw new SandboxRefusedError(
       'The sandbox is a development tool and does not run with HELIOGRAPH_MODE=production.',
     );
