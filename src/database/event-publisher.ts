@@ -37,9 +37,7 @@ export async function publishEvents(
   if (events.length === 0) return [];
   const published = await insertEvents(trx, events, occurredAt);
   const subscribers = await endpointsOfWabas(trx, [...new Set(events.map((event) => event.wabaId))]);
-  await fanOut(trx, published, (event) =>
-    subscribers.filter((endpoint) => endpoint.wabaId === event.wabaId && wants(endpoint, event.type)),
-  );
+  await fanOut(trx, published, subscribers);
   return published;
 }
 
@@ -100,14 +98,21 @@ function bodyOf(event: EnvelopeParts, dataJson: string, occurredAt: Date): Buffe
 async function fanOut(
   trx: Transaction,
   events: readonly PublishedEvent[],
-  subscribersOf: (event: PublishedEvent) => Subscriber[],
+  subscribers: readonly Subscriber[],
 ): Promise<void> {
   const deliveries = events.flatMap((event) =>
-    subscribersOf(event).map((endpoint) => newDelivery(event, endpoint.id)),
+    subscribers
+      .filter((endpoint) => endpoint.wabaId === event.wabaId && wants(endpoint, event.type))
+      .map((endpoint) => newDelivery(event, endpoint.id)),
   );
   if (deliveries.length === 0) return;
   await insertDeliveries(trx, deliveries);
   await enqueueDeliveries(trx, deliveries);
+  await wakeDispatcher(trx);
+}
+
+/** When the transaction commits. */
+async function wakeDispatcher(trx: Transaction): Promise<void> {
   await execute(trx, `select pg_notify('heliograph_deliveries', '')`);
 }
 
@@ -135,7 +140,7 @@ export async function releaseReservedEvent(
     event.uuid,
   ]);
   await releaseEvent(trx, event.uuid);
-  await execute(trx, `select pg_notify('heliograph_deliveries', '')`);
+  await wakeDispatcher(trx);
   return true;
 }
 
