@@ -100,11 +100,13 @@ async function connectWhenUp(
   logger: Logger,
 ): Promise<{ connection: NativeConnection; client: Client }> {
   for (let tries = 0; ; tries += 1) {
+    let connected: Awaited<ReturnType<typeof connectTemporal>> | null = null;
     try {
-      const connected = await connectTemporal(config.temporal);
+      connected = await connectTemporal(config.temporal);
       await registerSearchAttributes(connected.connection, config.temporal.namespace);
       return connected;
     } catch (error) {
+      await connected?.connection.close();
       if (tries === 0) logger.warn({ err: error }, 'Temporal is away: waiting for it');
       await new Promise((resolve) => setTimeout(resolve, CONNECT_RETRY_MS));
     }
