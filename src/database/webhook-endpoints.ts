@@ -2,7 +2,16 @@ import type { EventType } from '../domain/event-type.ts';
 import type { Database } from './database.ts';
 import { execute, query } from './sql.ts';
 
-export type Subscriber = { id: string; wabaId: string; eventTypes: EventType[] | null };
+export type Subscriber = {
+  id: string;
+  wabaId: string;
+  eventTypes: EventType[] | null;
+  phoneNumberIds: string[] | null;
+  orderScope: OrderScope;
+};
+
+/** What shares a lane at an endpoint: events of one eventId, of one conversation, or all. */
+export type OrderScope = 'event' | 'conversation' | 'endpoint';
 
 /** Who receives the events of these WABAs, switched-off endpoints included: their events wait. */
 export async function endpointsOfWabas(
@@ -11,7 +20,8 @@ export async function endpointsOfWabas(
 ): Promise<Subscriber[]> {
   return await query<Subscriber>(
     database,
-    `select id, waba_id as "wabaId", event_types as "eventTypes" from webhook_endpoints
+    `select id, waba_id as "wabaId", event_types as "eventTypes", phone_number_ids as "phoneNumberIds",
+            order_scope as "orderScope" from webhook_endpoints
       where waba_id = any (?::text[]) order by id`,
     [wabaIds],
   );

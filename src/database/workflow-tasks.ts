@@ -4,7 +4,7 @@ import { execute, query } from './sql.ts';
 /** A workflow that must run to its end: the row stands until the workflow's last activity deletes it. */
 export type WorkflowTask = {
   workflowId: string;
-  workflowType: 'storeInboundMedia' | 'enrichOrder';
+  workflowType: 'storeInboundMedia' | 'enrichOrder' | 'sendEndpointAlert' | 'replayDeliveries';
   wabaId: string;
   /** The eventId of what the workflow publishes, by which operators find it. */
   eventId: string;

@@ -71,7 +71,7 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
   const tools = { database, client, logger, leaseMs: leaseMsFor(config.webhooks.timeoutMs) };
   loops.heliograph_deliveries = startDispatcher({ ...tools, taskQueue: queues.deliveries });
   loops.sweeper = startSweeper({ ...tools, taskQueue: queues.deliveries });
-  loops.heliograph_workflow_tasks = startWorkflowStarter({ ...tools, taskQueue: queues.media });
+  loops.heliograph_workflow_tasks = startWorkflowStarter({ ...tools, queues });
   ready = true;
   logger.info('worker ready');
   return {

@@ -1,11 +1,17 @@
 import { type Client, WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/client';
 import type { Database } from '../database/database.ts';
 import { returnTasks, takeDueTasks, type WorkflowTask } from '../database/workflow-tasks.ts';
+import type { taskQueues } from '../workflows/task-queues.ts';
 import type { Logger } from './logger.ts';
 import { type Loop, startLoop } from './loop.ts';
 import { searchAttributes } from './search-attributes.ts';
 
-export type WorkflowStarterTools = { database: Database; client: Client; taskQueue: string; logger: Logger };
+export type WorkflowStarterTools = {
+  database: Database;
+  client: Client;
+  queues: ReturnType<typeof taskQueues>;
+  logger: Logger;
+};
 
 const BATCH = 50;
 const POLL_MS = 250;
@@ -34,7 +40,7 @@ export function startWorkflowStarter(tools: WorkflowStarterTools): Loop {
 
 async function startTask(tools: WorkflowStarterTools, task: WorkflowTask): Promise<void> {
   await tools.client.workflow.start(task.workflowType, {
-    taskQueue: tools.taskQueue,
+    taskQueue: tools.queues[QUEUES[task.workflowType]],
     workflowId: task.workflowId,
     workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
@@ -45,7 +51,16 @@ async function startTask(tools: WorkflowStarterTools, task: WorkflowTask): Promi
   });
 }
 
+const QUEUES = {
+  storeInboundMedia: 'media',
+  enrichOrder: 'media',
+  sendEndpointAlert: 'operations',
+  replayDeliveries: 'operations',
+} as const;
+
 const SUMMARIES = {
   storeInboundMedia: 'fetch inbound media into the object store',
   enrichOrder: 'look up the products of an order',
+  sendEndpointAlert: 'tell a tenant about its webhook endpoint',
+  replayDeliveries: 'send deliveries again',
 };
