@@ -3,9 +3,11 @@
  * the statements that every delivery goes through. Run: node bench/query-plans.ts
  */
 
-import { migrate, openDatabase } from '../src/database/database.ts';
+import { type Database, openDatabase } from '../src/database/database.ts';
 import { handOverDue } from '../src/database/delivery-claims.ts';
+import { migrate } from '../src/database/migrate.ts';
 import { execute, query } from '../src/database/sql.ts';
+import { prepared } from '../src/database/statement.ts';
 import { startTestInfrastructure } from '../src/embedded/test-infrastructure.ts';
 
 const ROWS = 1_000_000;
@@ -54,15 +56,18 @@ async function fillQueue(from: number): Promise<void> {
 }
 
 async function explain(): Promise<void> {
-  const statements: [string, string][] = [];
-  const spy = database.on('query', ({ sql, bindings }: { sql: string; bindings: unknown[] }) => {
-    if (sql.includes('with recursive active')) statements.push([sql, JSON.stringify(bindings)]);
-  });
-  await handOverDue(database, { firstAttempts: 100, firstAttemptsPerEndpoint: 10, inFlightPerEndpoint: 100 });
-  spy.removeAllListeners('query');
-  const [statement] = statements;
-  if (statement === undefined) throw new Error('the hand-over ran no statement');
-  const filled = statement[0].replace(/\$(\d+)/g, (_, n) => String(JSON.parse(statement[1])[Number(n) - 1]));
+  const statements: string[] = [];
+  const spy: Database = {
+    ...database,
+    raw: async (text, bindings) => {
+      const { text: statement, values } = prepared(text, bindings ?? []);
+      statements.push(statement.replace(/\$(\d+)/g, (_, n) => String(values[Number(n) - 1])));
+      return await database.raw(text, bindings);
+    },
+  };
+  await handOverDue(spy, { firstAttempts: 100, firstAttemptsPerEndpoint: 10, inFlightPerEndpoint: 100 });
+  const [filled] = statements;
+  if (filled === undefined) throw new Error('the hand-over ran no statement');
   const plan = await query<{ 'QUERY PLAN': string }>(
     database,
     `explain (analyze, buffers, costs off) ${filled}`,

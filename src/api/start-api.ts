@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { openLogger } from '../commands/logger.ts';
 import type { Config } from '../config/config.ts';
 import { redactedSettings } from '../config/read-settings.ts';
-import { type Database, openDatabase } from '../database/database.ts';
+import { type DatabasePool, openDatabase } from '../database/database.ts';
 import { openObjectStore } from '../storage/object-store.ts';
 import { buildApp } from './app.ts';
 
@@ -90,6 +90,6 @@ async function closeServers(servers: readonly FastifyInstance[], logger: Logger)
   for (const server of servers) server.server.closeAllConnections();
 }
 
-async function closeConnections(databases: readonly Database[]): Promise<void> {
+async function closeConnections(databases: readonly DatabasePool[]): Promise<void> {
   await Promise.all(databases.map((database) => database.destroy()));
 }

@@ -1,4 +1,5 @@
-import { migrate, openDatabase } from '../database/database.ts';
+import { openDatabase } from '../database/database.ts';
+import { migrate } from '../database/migrate.ts';
 import { connectTemporal, registerSearchAttributes } from '../worker/temporal-connection.ts';
 import { openLogger } from './logger.ts';
 import { configOrExit } from './serve.ts';

@@ -1,10 +1,20 @@
-import knex, { type Knex } from 'knex';
 import pg from 'pg';
-import { migrationSource } from './migrations/migration-list.ts';
+import { type Bindings, prepared, unprepared } from './statement.ts';
 
 /** What a repository runs on: the pool, or one transaction. */
-export type Database = Knex;
-export type Transaction = Knex.Transaction;
+export type Database = {
+  /** Runs one statement with `?` or `:name` bindings, prepared once per connection; several at once without any. */
+  raw(text: string, bindings?: Bindings): Promise<pg.QueryResult>;
+  /**
+   * Runs `work` in a transaction (inside another one: a savepoint), undone when it throws. Statements that do not
+   * depend on each other may be given side by side: they then share a round trip.
+   */
+  transaction<T>(work: (trx: Transaction) => Promise<T>): Promise<T>;
+};
+export type Transaction = Database & { readonly isTransaction: true };
+
+/** All connections of a process to one database. */
+export type DatabasePool = Database & { readonly options: DatabaseOptions; destroy(): Promise<void> };
 
 /** Dates without a time stay text: a JavaScript Date would shift them by the time zone. */
 pg.types.setTypeParser(pg.types.builtins.DATE, (text) => text);
@@ -12,42 +22,112 @@ pg.types.setTypeParser(pg.types.builtins.DATE, (text) => text);
 const STATEMENT_TIMEOUT_MS = 30_000;
 const LOCK_TIMEOUT_MS = 10_000;
 
+/** Longer than the server's own limit: what hangs longer has lost its server. */
+const QUERY_TIMEOUT_MS = 35_000;
+
 /** A frozen process must not hold locks for ever: the server ends its transaction after this time. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000;
 
-/** Every failure reaches the caller as an error; knex's own copy would break the JSON lines of the log. */
-const SILENT = { warn() {}, error() {}, debug() {}, deprecate() {} };
+export type DatabaseOptions = {
+  url: string;
+  /** Most connections at a time. */
+  poolMax: number;
+  /** Shows in pg_stat_activity. */
+  applicationName: string;
+  /** False: a commit may be lost when the server crashes, for statements whose loss only repeats work. */
+  durable?: boolean;
+};
 
-/** Opens a pool of up to `poolMax` connections; `applicationName` shows in pg_stat_activity. */
-export function openDatabase(options: { url: string; poolMax: number; applicationName: string }): Database {
-  return knex({
-    client: 'pg',
-    connection: {
-      connectionString: options.url,
-      application_name: options.applicationName,
-      statement_timeout: STATEMENT_TIMEOUT_MS,
-      idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
-      connectionTimeoutMillis: 5_000,
-      keepAlive: true,
-      options: `-c timezone=UTC -c lock_timeout=${LOCK_TIMEOUT_MS}`,
-    },
-    pool: { min: 0, max: options.poolMax, acquireTimeoutMillis: 8_000, idleTimeoutMillis: 60_000 },
-    acquireConnectionTimeout: 8_000,
-    asyncStackTraces: false,
-    log: SILENT,
+/** Opens a pool; it connects when it is first used. */
+export function openDatabase(options: DatabaseOptions): DatabasePool {
+  const pool = new pg.Pool({
+    ...connectionOf(options),
+    query_timeout: QUERY_TIMEOUT_MS,
+    pipeline: true,
+    max: options.poolMax,
+    idleTimeoutMillis: 60_000,
   });
+  // A connection that is lost while nobody uses it is replaced; whoever uses one gets the error himself.
+  pool.on('error', () => {});
+  return {
+    options,
+    raw: (text, bindings) => pool.query(bindings === undefined ? unprepared(text) : prepared(text, bindings)),
+    transaction: (work) => inTransaction(pool, work),
+    destroy: () => pool.end(),
+  };
 }
 
-/** Brings the schema to the newest version; returns the names of the migrations that ran. */
-export async function migrate(database: Database): Promise<string[]> {
-  const [, names] = (await database.migrate.latest({ migrationSource, tableName: 'schema_migrations' })) as [
-    number,
-    string[],
-  ];
-  return names;
+/** How to connect; also for a connection that is opened apart from the pool. */
+export function connectionOf({ url, applicationName, durable = true }: DatabaseOptions): pg.ClientConfig {
+  const settings = ['timezone=UTC', `lock_timeout=${LOCK_TIMEOUT_MS}`];
+  if (!durable) settings.push('synchronous_commit=off');
+  return {
+    connectionString: url,
+    application_name: applicationName,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    connectionTimeoutMillis: 8_000,
+    keepAlive: true,
+    options: settings.map((setting) => `-c ${setting}`).join(' '),
+  };
 }
 
-/** Undoes every migration; for the check that each can be undone. */
-export async function rollbackAll(database: Database): Promise<void> {
-  await database.migrate.rollback({ migrationSource, tableName: 'schema_migrations' }, true);
+async function inTransaction<T>(pool: pg.Pool, work: (trx: Transaction) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  // The server's word that it ended the connection can come while no statement runs; the next one then fails.
+  const onLost = () => {};
+  client.on('error', onLost);
+  let broken = true;
+  try {
+    const result = await bracket(client, ['begin', 'commit', 'rollback'], work);
+    broken = false;
+    return result;
+  } catch (error) {
+    broken = error instanceof BrokenConnectionError;
+    throw error instanceof BrokenConnectionError ? error.cause : error;
+  } finally {
+    client.off('error', onLost);
+    client.release(broken);
+  }
+}
+
+/** Undoing failed too, so nobody knows what the connection's state is. */
+class BrokenConnectionError extends Error {}
+
+async function bracket<T>(
+  client: pg.PoolClient,
+  [begin, commit, rollback]: readonly [string, string, string],
+  work: (trx: Transaction) => Promise<T>,
+): Promise<T> {
+  try {
+    // Sent together with the first statement; when it fails, so does everything after it.
+    const [, result] = await Promise.all([client.query(begin), work(transactionOn(client))]);
+    await client.query(commit);
+    return result;
+  } catch (error) {
+    try {
+      await client.query(rollback);
+    } catch {
+      throw new BrokenConnectionError('the transaction could not be undone', { cause: error });
+    }
+    throw error;
+  }
+}
+
+function transactionOn(client: pg.PoolClient): Transaction {
+  let savepoints = 0;
+  return {
+    isTransaction: true,
+    raw: (text, bindings) =>
+      client.query(bindings === undefined ? unprepared(text) : prepared(text, bindings)),
+    transaction: async (work) => {
+      savepoints += 1;
+      const name = `s${savepoints}`;
+      return await bracket(
+        client,
+        [`savepoint ${name}`, `release savepoint ${name}`, `rollback to savepoint ${name}`],
+        work,
+      );
+    },
+  };
 }

@@ -1,5 +1,6 @@
 import type { Transaction } from './database.ts';
-import { type Binding, execute, query } from './sql.ts';
+import { execute, query } from './sql.ts';
+import type { Binding } from './statement.ts';
 
 /** One open delivery to be queued. `released` is false while the event's body is still being made. */
 export type QueuedDelivery = {

@@ -27,5 +27,5 @@ export function isTransientError(error: unknown): boolean {
 
 /** The driver and the pool report some lost connections without a code. */
 function isConnectionMessage(message: string): boolean {
-  return /connection|timeout acquiring|terminated|not queryable|Unable to acquire/i.test(message);
+  return /connection|trying to connect|terminated|not queryable|Query read timeout/i.test(message);
 }

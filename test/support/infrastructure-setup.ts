@@ -1,5 +1,6 @@
 import type { TestProject } from 'vitest/node';
-import { migrate, openDatabase } from '../../src/database/database.ts';
+import { openDatabase } from '../../src/database/database.ts';
+import { migrate } from '../../src/database/migrate.ts';
 import { startTestInfrastructure } from '../../src/embedded/test-infrastructure.ts';
 import { loadWorkflowBundle } from '../../src/worker/workflow-bundle.ts';
 import { silentLogger } from './silent-logger.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { inject, onTestFinished } from 'vitest';
-import { type Database, openDatabase } from '../../src/database/database.ts';
+import { type DatabasePool, openDatabase } from '../../src/database/database.ts';
 import { TEMPLATE_DATABASE } from './infrastructure-setup.ts';
 
-export type TestDatabase = { database: Database; url: string; close(): Promise<void> };
+export type TestDatabase = { database: DatabasePool; url: string; close(): Promise<void> };
 
 /** A migrated database of one's own on the real server; `close` drops it. */
 export async function createTestDatabase(poolMax = 10): Promise<TestDatabase> {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
-import { type Database, openDatabase } from '../../database/database.ts';
+import { type Database, type DatabasePool, openDatabase } from '../../database/database.ts';
 import { makeSecretBox, parseEncryptionKeys, type SecretBox } from '../../domain/secret-box.ts';
 import { adminFailure } from './admin-failure.ts';
 import { adminSettings } from './admin-settings.ts';
@@ -47,7 +47,7 @@ async function perform(
   run: (tools: AdminTools) => Promise<AdminOutcome>,
 ): Promise<void> {
   let config: Config | null = null;
-  let database: Database | null = null;
+  let database: DatabasePool | null = null;
   try {
     config = adminSettings(process.env, options.dataDir);
     const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));

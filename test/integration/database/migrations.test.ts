@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Database, migrate, rollbackAll } from '../../../src/database/database.ts';
+import type { Database } from '../../../src/database/database.ts';
+import { migrate, rollbackAll } from '../../../src/database/migrate.ts';
 import { query } from '../../../src/database/sql.ts';
 import { testDatabase } from '../../support/test-database.ts';
 

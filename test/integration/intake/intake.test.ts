@@ -106,8 +106,7 @@ describe('nothing harms anything else', () => {
 
   test('an item that the database refuses is set aside alone; it goes through once the cause is gone', async () => {
     const database = await seeded();
-    await execute(
-      database,
+    await database.raw(
       `create function refuse() returns trigger language plpgsql as $$ begin
          if new.content like '%Corrected text%' then raise exception 'poison'; end if; return new; end $$;
        create trigger refuse before insert on messages for each row execute function refuse()`,
@@ -155,8 +154,7 @@ describe('nothing harms anything else', () => {
   test('a database error that lies not in the data leaves the bodies new and is reported', async () => {
     const database = await seeded();
     await insertBodies(database, [fixtureBody('in_text')]);
-    await execute(
-      database,
+    await database.raw(
       `create function away() returns trigger language plpgsql as $$ begin
          raise exception 'going down' using errcode = '57P01'; end $$;
        create trigger away before insert on messages for each row execute function away()`,

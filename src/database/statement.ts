@@ -1,0 +1,48 @@
+type Scalar = string | number | boolean | null | Date | Buffer;
+export type Binding = Scalar | readonly Scalar[];
+/** In the order of the `?` of a statement, or by the names of its `:name`. */
+export type Bindings = readonly Binding[] | Readonly<Record<string, Binding>>;
+
+type Prepared = { name: string | undefined; text: string; names: string[] | null };
+
+/** Statements are written in the code, so they are few; made-up ones must not fill the server's memory. */
+const MAX_NAMED = 1_000;
+
+const known = new Map<string, Prepared>();
+
+/** A statement that each connection parses once. Every occurrence of a name is a parameter of its own. */
+export function prepared(
+  text: string,
+  bindings: Bindings,
+): { name?: string; text: string; values: Binding[] } {
+  const statement = known.get(text) ?? translate(text, Array.isArray(bindings));
+  const { name, names } = statement;
+  const values = names === null ? [...(bindings as readonly Binding[])] : valuesOf(names, bindings);
+  return { text: statement.text, values, ...(name === undefined ? {} : { name }) };
+}
+
+/** A text as it is, also several statements in one. */
+export function unprepared(text: string): { text: string } {
+  return { text };
+}
+
+function valuesOf(names: readonly string[], bindings: Bindings): Binding[] {
+  const byName = bindings as Readonly<Record<string, Binding>>;
+  return names.map((name) => {
+    const value = byName[name];
+    if (value === undefined) throw new Error(`the statement has no value for :${name}`);
+    return value;
+  });
+}
+
+function translate(text: string, byPosition: boolean): Prepared {
+  const names: string[] = [];
+  let count = 0;
+  const translated = byPosition
+    ? text.replace(/\?/g, () => `$${++count}`)
+    : text.replace(/(?<![:\w]):([a-zA-Z]\w*)/g, (_match, name: string) => `$${names.push(name)}`);
+  const name = known.size < MAX_NAMED ? `s${known.size}` : undefined;
+  const statement = { name, text: translated, names: byPosition ? null : names };
+  if (name !== undefined) known.set(text, statement);
+  return statement;
+}
