@@ -16,6 +16,8 @@ const ENDPOINTS = 200;
 /** Rows per statement: a statement may take 30 seconds. */
 const STEP = 100_000;
 
+const SLOTS = { endpointIds: [], free: [], otherwise: 10 };
+
 const infrastructure = await startTestInfrastructure(() => {});
 const database = openDatabase({ url: infrastructure.postgresUrl, poolMax: 4, applicationName: 'bench' });
 try {
@@ -65,7 +67,7 @@ async function explain(): Promise<void> {
       return await database.raw(text, bindings);
     },
   };
-  await handOverDue(spy, { firstAttempts: 100, firstAttemptsPerEndpoint: 10, inFlightPerEndpoint: 100 });
+  await handOverDue(spy, { limit: 100, firstAttemptsPerEndpoint: 10, slots: SLOTS });
   const [filled] = statements;
   if (filled === undefined) throw new Error('the hand-over ran no statement');
   const plan = await query<{ 'QUERY PLAN': string }>(
@@ -82,9 +84,9 @@ async function time(): Promise<void> {
   for (let run = 0; run < 50; run += 1) {
     const start = performance.now();
     await handOverDue(database, {
-      firstAttempts: 1_000_000,
+      limit: 1_000_000,
       firstAttemptsPerEndpoint: 10,
-      inFlightPerEndpoint: 100,
+      slots: SLOTS,
     });
     timesMs.push(performance.now() - start);
   }

@@ -109,7 +109,7 @@ async function usableEndpoint(
     endpoints.find((endpoint) => endpoint.url === url);
   if (kept === undefined) {
     const description = 'sample tenant of the demonstration';
-    const { id, secret } = await storeEndpoint(tools, wabaId, { url, description, eventTypes: null });
+    const { id, secret } = await storeEndpoint(tools, wabaId, { url, description });
     return { endpointId: id, webhookSecret: secret };
   }
   if (kept.url !== url) await setEndpointUrl(tools.database, wabaId, { id: kept.id, url });

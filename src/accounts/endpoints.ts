@@ -1,105 +1,153 @@
 import type { Database } from '../database/database.ts';
+import { lockEndpoint, saveEndpointOptions } from '../database/endpoint-changes.ts';
+import { countWaiting, type WaitingDeliveries } from '../database/endpoint-waiting.ts';
 import {
   type Endpoint,
+  findEndpoint,
   findEndpointForOperator,
   insertEndpoint,
   listEndpoints,
   nextEndpointId,
-  setEndpointMode,
+  type StoredEndpointOptions,
 } from '../database/webhook-endpoints.ts';
-import { EVENT_TYPES, type EventType } from '../domain/event-type.ts';
 import { endpointSecretPlace } from '../domain/secret-places.ts';
 import { newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
-import { checkEndpointUrl, type EndpointUrlRules } from '../webhooks/endpoint-url.ts';
-import type { ResolveHost } from '../webhooks/resolve-host.ts';
-import { AccountError, invalidValue } from './account-error.ts';
-import { checkDescription, checkRowId, shown } from './account-input.ts';
+import { AccountError } from './account-error.ts';
+import { checkRowId } from './account-input.ts';
 import type { AccountTools } from './account-tools.ts';
+import { changeSealedHeaders } from './endpoint-headers.ts';
+import { checkEndpointOptions, type EndpointOptions, type OptionRules } from './endpoint-options.ts';
+import { type EndpointView, endpointView } from './endpoint-view.ts';
 import { knownWaba } from './known-accounts.ts';
 
-/** The rules by which the sender judges URLs too, so that what is accepted here is what is sent to. */
-export type UrlRules = EndpointUrlRules & { resolve: ResolveHost };
+/** `secret` is what the tenant verifies signatures with; it is shown this once. */
+export type CreatedEndpoint = EndpointView & { secret: string };
 
-type NewEndpoint = { url: string; description: string; eventTypes: EventType[] | null };
-
-/** `secret` is what the tenant verifies signatures with. */
-export type CreatedEndpoint = NewEndpoint & { id: string; secret: string; wabaId: string; mode: 'open' };
+/** An endpoint and what waits for it. */
+export type EndpointStatus = EndpointView & { waiting: WaitingDeliveries };
 
 /**
- * Adds a webhook endpoint with a signing secret of its own. `eventTypes` null means every type, also those to come.
- * Throws AccountError: `invalid_value`, `unknown_waba`, or the code of the refused URL.
+ * Adds a webhook endpoint with a signing secret of its own.
+ * Throws AccountError: `invalid_value`, `unknown_waba`, `unknown_phone_number`, or the code of the refused URL.
  */
 export async function addEndpoint(
-  tools: AccountTools & { urlRules: UrlRules },
+  tools: AccountTools & OptionRules,
   wabaId: string,
-  { url, description, eventTypes }: Omit<NewEndpoint, 'eventTypes'> & { eventTypes: string[] | null },
+  options: EndpointOptions & { url: string },
 ): Promise<CreatedEndpoint> {
   await knownWaba(tools.database, wabaId);
-  const verdict = await checkEndpointUrl(url, tools.urlRules);
-  if (!verdict.ok) throw new AccountError(verdict.code, verdict.message);
-  return await storeEndpoint(tools, wabaId, {
-    url: verdict.url,
-    description: checkDescription('The description', description),
-    eventTypes: eventTypes === null ? null : checkEventTypes(eventTypes),
-  });
+  const { url = options.url, ...checked } = await checkEndpointOptions(tools, wabaId, options);
+  return await storeEndpoint(tools, wabaId, { ...checked, url }, options.customHeaders ?? {});
 }
 
-/** Adds an endpoint whose URL has been judged. */
+/** Adds an endpoint whose settings have been checked. Throws AccountError `invalid_value` for the headers. */
 export async function storeEndpoint(
   { database, secretBox }: AccountTools,
   wabaId: string,
-  endpoint: NewEndpoint,
+  settings: Partial<StoredEndpointOptions> & { url: string },
+  customHeaders: Readonly<Record<string, string | null>> = {},
 ): Promise<CreatedEndpoint> {
   const id = await nextEndpointId(database);
   const secret = newWebhookSecret();
   const secretSealed = secretBox.seal(secret, endpointSecretPlace(id));
-  await insertEndpoint(database, wabaId, { id, ...endpoint, secretSealed });
-  return { id, secret, wabaId, ...endpoint, mode: 'open' };
+  const customHeadersSealed = changeSealedHeaders(
+    secretBox,
+    { id, customHeadersSealed: null },
+    customHeaders,
+  );
+  const endpoint = { description: '', eventTypes: null, ...settings, id, secretSealed, customHeadersSealed };
+  await insertEndpoint(database, wabaId, endpoint);
+  const stored = await knownEndpoint(database, wabaId, id);
+  return { ...endpointView(secretBox, stored), secret };
 }
 
-/** The endpoints of a WABA. Throws AccountError: `invalid_value`, `unknown_waba`. */
-export async function endpointsOf({ database }: { database: Database }, wabaId: string): Promise<Endpoint[]> {
+/**
+ * Changes the options that are given and leaves the others. Another order scope takes effect once nothing of the
+ * present one is open; until then it shows as wanted. Throws AccountError as `addEndpoint`, and `unknown_endpoint`.
+ */
+export async function updateEndpoint(
+  tools: AccountTools & OptionRules,
+  wabaId: string,
+  endpointId: string,
+  options: EndpointOptions,
+): Promise<EndpointView> {
+  const { database, secretBox } = tools;
+  await knownEndpoint(database, wabaId, endpointId);
+  // Names are resolved before the row is locked: that can take seconds.
+  const checked = await checkEndpointOptions(tools, wabaId, options);
+  return await database.transaction(async (trx) => {
+    if (!(await lockEndpoint(trx, wabaId, endpointId))) throw unknownEndpoint(endpointId);
+    const present = await knownEndpoint(trx, wabaId, endpointId);
+    const customHeadersSealed =
+      options.customHeaders === undefined
+        ? present.customHeadersSealed
+        : changeSealedHeaders(secretBox, present, options.customHeaders);
+    const orderScope = present.wantedOrderScope ?? present.orderScope;
+    await saveEndpointOptions(trx, wabaId, { ...present, orderScope, ...checked, customHeadersSealed });
+    return endpointView(secretBox, await knownEndpoint(trx, wabaId, endpointId));
+  });
+}
+
+/** The endpoints of a WABA with what waits for each. Throws AccountError: `invalid_value`, `unknown_waba`. */
+export async function endpointsOf(
+  { database, secretBox }: AccountTools,
+  wabaId: string,
+): Promise<EndpointStatus[]> {
   await knownWaba(database, wabaId);
-  return await listEndpoints(database, wabaId);
+  const endpoints = await listEndpoints(database, wabaId);
+  return await withWaiting(
+    database,
+    endpoints.map((endpoint) => endpointView(secretBox, endpoint)),
+  );
+}
+
+/** One endpoint with what waits for it. Throws AccountError: `invalid_value`, `unknown_endpoint`. */
+export async function endpointStatus(
+  { database, secretBox }: AccountTools,
+  wabaId: string,
+  endpointId: string,
+): Promise<EndpointStatus> {
+  const endpoint = await knownEndpoint(database, wabaId, endpointId);
+  const [status] = await withWaiting(database, [endpointView(secretBox, endpoint)]);
+  if (status === undefined) throw unknownEndpoint(endpointId);
+  return status;
+}
+
+async function withWaiting(
+  database: Database,
+  endpoints: readonly EndpointView[],
+): Promise<EndpointStatus[]> {
+  const waiting = await countWaiting(
+    database,
+    endpoints.map((endpoint) => endpoint.id),
+  );
+  return endpoints.flatMap((endpoint) => {
+    const counted = waiting.get(endpoint.id);
+    return counted === undefined ? [] : [{ ...endpoint, waiting: counted }];
+  });
 }
 
 /** For operators, who address endpoints of every WABA. Throws AccountError: `invalid_value`, `unknown_endpoint`. */
 export async function endpointForOperator(
   { database }: { database: Database },
   endpointId: string,
-): Promise<Endpoint> {
+): Promise<Pick<Endpoint, 'id' | 'wabaId' | 'url'>> {
   const endpoint = await findEndpointForOperator(database, checkRowId('The id of the endpoint', endpointId));
   if (endpoint === null) throw unknownEndpoint(endpointId);
   return endpoint;
 }
 
-/**
- * Lets an endpoint's deliveries go out (`open`) or wait (`paused`); nothing is lost by pausing.
- * Throws AccountError: `invalid_value`, `unknown_endpoint`.
- */
-export async function switchEndpoint(
-  { database }: { database: Database },
+/** The endpoint with this id. Throws AccountError: `invalid_value`, `unknown_endpoint`, also for another WABA's. */
+export async function knownEndpoint(
+  database: Database,
   wabaId: string,
-  change: { id: string; mode: 'open' | 'paused'; reason: string | null },
-): Promise<void> {
-  checkRowId('The id of the endpoint', change.id);
-  const found = await setEndpointMode(database, wabaId, { ...change, version: null });
-  if (!found) throw unknownEndpoint(change.id);
+  endpointId: string,
+): Promise<Endpoint> {
+  const endpoint = await findEndpoint(database, wabaId, checkRowId('The id of the endpoint', endpointId));
+  if (endpoint === null) throw unknownEndpoint(endpointId);
+  return endpoint;
 }
 
-/** Throws AccountError `invalid_value` when a name is no event type or there is none. */
-function checkEventTypes(names: readonly string[]): EventType[] {
-  const types = [...new Set(names)].map((name) => {
-    const type = EVENT_TYPES.find((known) => known === name);
-    if (type === undefined) {
-      throw invalidValue(`There is no event type ${shown(name)}; known are ${EVENT_TYPES.join(', ')}.`);
-    }
-    return type;
-  });
-  if (types.length === 0) throw invalidValue(`Name at least one event type of ${EVENT_TYPES.join(', ')}.`);
-  return types;
-}
-
-function unknownEndpoint(endpointId: string): AccountError {
+export function unknownEndpoint(endpointId: string): AccountError {
   return new AccountError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`);
 }

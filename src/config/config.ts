@@ -55,6 +55,12 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
       retryScheduleMs: settings
         .list('HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS')
         .map((seconds) => Number(seconds) * 1000),
+      blockLimitHours: settings.integer('HELIOGRAPH_WEBHOOK_BLOCK_LIMIT_HOURS'),
+      disableAfterHours: settings.integer('HELIOGRAPH_WEBHOOK_DISABLE_AFTER_HOURS'),
+    },
+    delivery: {
+      workflows: settings.text('HELIOGRAPH_DELIVERY_WORKFLOWS') as 'auto' | 'always',
+      retryWorkflowsMax: settings.integer('HELIOGRAPH_RETRY_WORKFLOWS_MAX'),
     },
     media: { maxBytes: settings.integer('HELIOGRAPH_MEDIA_MAX_BYTES') },
   });

@@ -155,6 +155,36 @@ export const SETTINGS = {
     fallback: '5,30,120,600,1800,7200,21600,43200,86400,86400',
     about: 'waits between attempts; each is varied by 20 percent',
   }),
+  HELIOGRAPH_WEBHOOK_BLOCK_LIMIT_HOURS: setting({
+    kind: 'integer',
+    fallback: '0',
+    minimum: 0,
+    maximum: 720,
+    about:
+      'a delivery that fails for longer than this while others of its key wait is given up; 0 waits for all its retries',
+  }),
+  HELIOGRAPH_WEBHOOK_DISABLE_AFTER_HOURS: setting({
+    kind: 'integer',
+    fallback: '120',
+    minimum: 1,
+    maximum: 8760,
+    about: 'an endpoint that has only failed for this long is disabled; its events are kept',
+  }),
+  HELIOGRAPH_DELIVERY_WORKFLOWS: setting({
+    kind: 'choice',
+    choices: ['auto', 'always'],
+    fallback: 'auto',
+    about:
+      'auto: one workflow per delivery while the rate is calm, a session above it; always: one at any rate',
+  }),
+  HELIOGRAPH_RETRY_WORKFLOWS_MAX: setting({
+    kind: 'integer',
+    fallback: '200',
+    minimum: 1,
+    maximum: 100000,
+    about:
+      'open workflows of deliveries that wait for a retry; beyond it they wait in the database until they are due',
+  }),
   HELIOGRAPH_MEDIA_MAX_BYTES: setting({
     kind: 'integer',
     fallback: '104857600',

@@ -27,34 +27,25 @@ export async function insertDeliveries(trx: Transaction, deliveries: readonly Ne
   );
 }
 
-/** What an attempt needs to know of a delivery: the event's bytes and the endpoint as it is now. */
-export type DeliveryMaterial = {
+/** The event of a delivery, as it is sent. */
+export type DeliveredEvent = {
   wabaId: string;
   eventType: string;
   eventId: string;
   sequence: string;
   body: Buffer;
-  endpointUrl: string;
-  endpointMode: string;
-  endpointVersion: number;
-  secretSealed: string;
-  previousSecretSealed: string | null;
 };
 
-/** Reads the material of one released delivery; null when event or endpoint is gone. */
-export async function deliveryMaterial(
+/** Reads one released event; null when it is gone. */
+export async function findDeliveredEvent(
   database: Database,
-  ids: { eventDay: string; eventUuid: string; endpointId: string },
-): Promise<DeliveryMaterial | null> {
-  const [row] = await query<DeliveryMaterial>(
+  event: { eventDay: string; eventUuid: string },
+): Promise<DeliveredEvent | null> {
+  const [row] = await query<DeliveredEvent>(
     database,
-    `select ev.waba_id as "wabaId", ev.event_type as "eventType", ev.event_id as "eventId", ev.sequence, ev.body,
-            e.url as "endpointUrl", e.mode as "endpointMode", e.version as "endpointVersion",
-            e.secret_sealed as "secretSealed",
-            case when e.previous_secret_expires_at > now() then e.previous_secret_sealed end as "previousSecretSealed"
-       from events ev join webhook_endpoints e on e.id = :endpointId and e.waba_id = ev.waba_id
-      where ev.day = :eventDay and ev.id = :eventUuid and ev.body is not null`,
-    ids,
+    `select waba_id as "wabaId", event_type as "eventType", event_id as "eventId", sequence, body
+       from events where day = :eventDay and id = :eventUuid and body is not null`,
+    event,
   );
   return row ?? null;
 }
@@ -67,19 +58,37 @@ export type DeliveryProgress = {
   statusCode: number | null;
   error: string | null;
   nextDelayMs: number | null;
+  /** Null: it stays as it is. */
+  workflowId: string | null;
 };
 
-/** Writes the outcome of an attempt to the log. */
-export async function recordProgress(trx: Transaction, progress: DeliveryProgress): Promise<void> {
-  await execute(
-    trx,
-    `update deliveries
-        set state = :state, attempts = :attempts, last_status_code = :statusCode, last_error = :error,
-            next_attempt_at = clock_timestamp() + cast(:nextDelayMs as float8) * interval '1 millisecond',
-            finished_at = case when :state = 'pending' then null else clock_timestamp() end
-      where day = :deliveryDay and id = :deliveryId`,
-    progress,
-  );
+/** Writes the outcome of attempts to the log. */
+export async function recordProgress(trx: Transaction, progress: readonly DeliveryProgress[]): Promise<void> {
+  // One day at a time: a constant day is one partition, where a joined one would open them all.
+  for (const day of new Set(progress.map((p) => p.deliveryDay))) {
+    const ofDay = progress.filter((p) => p.deliveryDay === day);
+    await execute(
+      trx,
+      `update deliveries d
+          set state = p.state, attempts = p.attempts, last_status_code = p.status_code, last_error = p.error,
+              next_attempt_at = clock_timestamp() + p.next_delay_ms * interval '1 millisecond',
+              finished_at = case when p.state = 'pending' then null else clock_timestamp() end,
+              workflow_id = coalesce(p.workflow_id, d.workflow_id)
+         from unnest(?::uuid[], ?::text[], ?::integer[], ?::integer[], ?::text[], ?::float8[], ?::text[])
+                as p (id, state, attempts, status_code, error, next_delay_ms, workflow_id)
+        where d.day = ?::date and d.id = p.id`,
+      [
+        ofDay.map((p) => p.deliveryId),
+        ofDay.map((p) => p.state),
+        ofDay.map((p) => p.attempts),
+        ofDay.map((p) => p.statusCode),
+        ofDay.map((p) => p.error),
+        ofDay.map((p) => p.nextDelayMs),
+        ofDay.map((p) => p.workflowId),
+        day,
+      ],
+    );
+  }
 }
 
 /** Notes which workflow carries a delivery, for the link to the Temporal UI. */

@@ -1,4 +1,5 @@
-import type { Database, Transaction } from './database.ts';
+import type { Database } from './database.ts';
+import { type FreeSlots, pickDue, pickParameters } from './due-pick.ts';
 import { execute, query } from './sql.ts';
 
 /** A delivery handed over to a workflow. */
@@ -11,19 +12,15 @@ export type HandedOver = {
 };
 
 export type HandOverLimits = {
-  /** Handed over and not yet attempted, all endpoints together: bounds what Temporal has to take at once. */
-  firstAttempts: number;
-  /** The same for one endpoint, so that a hanging one holds few of the slots. */
+  /** Handed over at once, all endpoints together: bounds what Temporal has to take. */
+  limit: number;
+  /** Handed over and not yet attempted: the same for one endpoint, so that a hanging one holds few of the slots. */
   firstAttemptsPerEndpoint: number;
-  /** Open workflows of one endpoint, first attempts and retries. */
-  inFlightPerEndpoint: number;
+  /** Endpoints that may have fewer at present, and how many. */
+  slots: FreeSlots;
 };
 
-/**
- * Hands due deliveries over to workflows, endpoint by endpoint: at most `firstAttemptsPerEndpoint` each.
- * The turn begins behind `afterEndpointId`, so that endpoints with low ids cannot starve the others.
- * The active endpoints are found by a skip scan of the due index, so a million waiting rows cost nothing.
- */
+/** Hands due deliveries of open endpoints over to workflows, endpoint by endpoint, in turn behind `afterEndpointId`. */
 export async function handOverDue(
   database: Database,
   limits: HandOverLimits,
@@ -31,37 +28,48 @@ export async function handOverDue(
 ): Promise<HandedOver[]> {
   const rows = await query<QueueRow>(
     database,
-    `with recursive active (endpoint_id) as (
-       (select endpoint_id from delivery_queue where state = 'due' order by endpoint_id limit 1)
-       union all
-       select (select q.endpoint_id from delivery_queue q
-                where q.state = 'due' and q.endpoint_id > active.endpoint_id order by q.endpoint_id limit 1)
-         from active where active.endpoint_id is not null
-     ), waiting_first as (
-       select count(*) as n from (select 1 from delivery_queue
-         where state in ('claimed', 'retrying') and attempts = 0 limit :firstAttempts) as f
-     ), picked as (
-       select due.row_id
-         from (select w.id from active join webhook_endpoints w on w.id = active.endpoint_id and w.mode = 'open'
-                order by w.id <= :afterEndpointId, w.id) as e
-        cross join lateral (
-          select count(*) as in_flight, count(*) filter (where attempts = 0) as first_attempts
-            from (select attempts from delivery_queue
-                   where endpoint_id = e.id and state in ('claimed', 'retrying') limit :inFlightPerEndpoint) as f
-        ) as busy
-        cross join lateral (
-          select ctid as row_id from delivery_queue
-           where endpoint_id = e.id and state = 'due' order by position
-           limit greatest(0, least(:firstAttemptsPerEndpoint - busy.first_attempts,
-                                   :inFlightPerEndpoint - busy.in_flight))
-             for update skip locked
-        ) as due
-        limit (select greatest(0, :firstAttempts - n) from waiting_first)
-     )
-     update delivery_queue set state = 'retrying', next_attempt_at = clock_timestamp()
+    `with recursive ${pickDue(
+      `least(coalesce(slots.free, cast(:slotOtherwise as integer)),
+             cast(:firstAttemptsPerEndpoint as integer) - (
+               select count(*) from (
+                 select 1 from delivery_queue f
+                  where f.endpoint_id = w.id and f.state in ('claimed', 'retrying') and f.attempts = 0
+                  limit cast(:firstAttemptsPerEndpoint as integer)) as first_attempts))`,
+    )}
+     update delivery_queue set state = 'retrying', awaits_workflow = false, next_attempt_at = clock_timestamp()
       where ctid = any (array(select row_id from picked)) and state = 'due'
      returning delivery_id, delivery_day, event_day, event_uuid, endpoint_id`,
-    { ...limits, afterEndpointId },
+    {
+      ...pickParameters(limits.slots, afterEndpointId, limits.limit),
+      firstAttemptsPerEndpoint: limits.firstAttemptsPerEndpoint,
+    },
+  );
+  return rows.map(toHandedOver);
+}
+
+/**
+ * Hands the oldest due delivery of each endpoint that is probed and whose probe is due over to a workflow, unless one
+ * of its workflows is under way already: that will be the probe.
+ */
+export async function handOverProbes(database: Database, limit: number): Promise<HandedOver[]> {
+  const rows = await query<QueueRow>(
+    database,
+    `with picked as (
+       select due.row_id
+         from webhook_endpoints w
+        cross join lateral (
+          select ctid as row_id from delivery_queue
+           where endpoint_id = w.id and state = 'due' order by replay, position limit 1 for update skip locked
+        ) as due
+        where w.mode = 'probing' and w.next_probe_at <= clock_timestamp()
+          and not exists (select 1 from delivery_queue b
+                           where b.endpoint_id = w.id and b.state in ('claimed', 'retrying') and not b.awaits_workflow)
+        limit ?
+     )
+     update delivery_queue set state = 'retrying', awaits_workflow = false, next_attempt_at = clock_timestamp()
+      where ctid = any (array(select row_id from picked)) and state = 'due'
+     returning delivery_id, delivery_day, event_day, event_uuid, endpoint_id`,
+    [limit],
   );
   return rows.map(toHandedOver);
 }
@@ -87,10 +95,10 @@ export async function findOverdue(
   const rows = await query<QueueRow>(
     database,
     `select delivery_id, delivery_day, event_day, event_uuid, endpoint_id from delivery_queue
-      where (state = 'retrying' and next_attempt_at < now() - :firstOverdueMs * interval '1 millisecond'
+      where (state = 'retrying' and not awaits_workflow and next_attempt_at < now() - :firstOverdueMs * interval '1 millisecond'
                and next_attempt_at < now()
                - case attempts when 0 then cast(:firstOverdueMs as float8) else :overdueMs end * interval '1 millisecond')
-         or (state = 'claimed' and lease_until < now() - :overdueMs * interval '1 millisecond')
+         or (state = 'claimed' and not by_session and lease_until < now() - :overdueMs * interval '1 millisecond')
       order by next_attempt_at limit :limit`,
     options,
   );
@@ -151,11 +159,16 @@ function toHandedOver(row: QueueRow): HandedOver {
   };
 }
 
-/** A leased delivery and the number of attempts already recorded. */
-export type ClaimedDelivery = HandedOver & { attempts: number };
+/** A leased delivery. */
+export type LeasedDelivery = HandedOver & {
+  /** Attempts already recorded; `probes` of them used up no retry. */
+  attempts: number;
+  probes: number;
+  replay: boolean;
+};
 
 export type LeaseAnswer =
-  | { kind: 'claimed'; delivery: ClaimedDelivery }
+  | { kind: 'claimed'; delivery: LeasedDelivery }
   | { kind: 'finished' }
   | { kind: 'wait'; waitMs: number; lastError: string | null };
 
@@ -167,19 +180,20 @@ export async function leaseDelivery(
   database: Database,
   lease: { deliveryId: string; deliveryDay: string; token: string; leaseMs: number },
 ): Promise<LeaseAnswer> {
-  const [row] = await query<QueueRow & { attempts: number }>(
+  const [row] = await query<QueueRow & { attempts: number; probes: number; replay: boolean }>(
     database,
     `update delivery_queue
-        set state = 'claimed', token = :token,
+        set state = 'claimed', by_session = false, awaits_workflow = false, token = :token,
             lease_until = clock_timestamp() + :leaseMs * interval '1 millisecond'
       where delivery_id = :deliveryId
         and (state = 'due' or (state = 'retrying' and next_attempt_at <= clock_timestamp())
              or (state = 'claimed' and lease_until < clock_timestamp()))
-     returning delivery_id, delivery_day, event_uuid, event_day, endpoint_id, attempts`,
+     returning delivery_id, delivery_day, event_uuid, event_day, endpoint_id, attempts, probes, replay`,
     { token: lease.token, leaseMs: lease.leaseMs, deliveryId: lease.deliveryId },
   );
   if (row === undefined) return await whyNotLeased(database, lease.deliveryId, lease.deliveryDay);
-  return { kind: 'claimed', delivery: { ...toHandedOver(row), attempts: row.attempts } };
+  const { attempts, probes, replay } = row;
+  return { kind: 'claimed', delivery: { ...toHandedOver(row), attempts, probes, replay } };
 }
 
 async function whyNotLeased(
@@ -198,38 +212,4 @@ async function whyNotLeased(
   );
   if (row === undefined) return { kind: 'finished' };
   return { kind: 'wait', waitMs: Math.max(1, row.wait_ms), lastError: row.last_error };
-}
-
-/** Puts a claimed delivery on hold for its next attempt. Returns false when the claim is no longer ours. */
-export async function scheduleRetry(
-  trx: Transaction,
-  claim: { deliveryId: string; token: string; attempts: number; delayMs: number },
-): Promise<boolean> {
-  const changed = await execute(
-    trx,
-    `update delivery_queue
-        set state = 'retrying', token = null, lease_until = null, attempts = :attempts,
-            next_attempt_at = clock_timestamp() + :delayMs * interval '1 millisecond'
-      where delivery_id = :deliveryId and token = :token and state = 'claimed'`,
-    { deliveryId: claim.deliveryId, token: claim.token, attempts: claim.attempts, delayMs: claim.delayMs },
-  );
-  return changed === 1;
-}
-
-/**
- * Gives a claimed delivery back to the queue, where it waits until its endpoint takes deliveries (again).
- * Returns false when the claim is no longer ours.
- */
-export async function returnClaimed(
-  database: Database,
-  claim: { deliveryId: string; token: string; attempts: number },
-): Promise<boolean> {
-  const changed = await execute(
-    database,
-    `update delivery_queue
-        set state = 'due', token = null, lease_until = null, next_attempt_at = null, attempts = :attempts
-      where delivery_id = :deliveryId and token = :token and state = 'claimed'`,
-    { deliveryId: claim.deliveryId, token: claim.token, attempts: claim.attempts },
-  );
-  return changed === 1;
 }

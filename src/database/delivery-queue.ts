@@ -1,12 +1,23 @@
 import type { Transaction } from './database.ts';
+import { promoteNext } from './delivery-settlement.ts';
 import { execute, query } from './sql.ts';
 import type { Binding } from './statement.ts';
+
+/** Claims heads for a session while they are inserted. */
+export type DirectClaimer = {
+  token: string;
+  leaseMs: number;
+  /** Whether the session takes this delivery if it becomes a head. */
+  take(deliveryId: string, endpointId: string): boolean;
+};
 
 /** One open delivery to be queued. `released` is false while the event's body is still being made. */
 export type QueuedDelivery = {
   endpointId: string;
   lane: string;
   released: boolean;
+  /** Its endpoint takes deliveries at present: only then may a claimer take it. */
+  open?: boolean;
   deliveryDay: string;
   deliveryId: string;
   eventDay: string;
@@ -19,20 +30,29 @@ export type QueuedDelivery = {
  * The insert of a head either succeeds or meets the present head and locks it, so nobody can finish that head
  * before the rows behind it are visible to the promotion that follows. Positions of waiting rows are drawn
  * under that lock, hence their order is the order in which their transactions took the lane.
+ *
+ * Returns those that were claimed by `claimer`: they are attempted once the transaction is committed.
  */
-export async function enqueueDeliveries(
+export async function enqueueDeliveries<Delivery extends QueuedDelivery>(
   trx: Transaction,
-  deliveries: readonly QueuedDelivery[],
-): Promise<void> {
-  if (deliveries.length === 0) return;
+  deliveries: readonly Delivery[],
+  claimer: DirectClaimer | null = null,
+): Promise<Delivery[]> {
+  if (deliveries.length === 0) return [];
   const heads = firstOfEachLane(deliveries);
-  const inserted = await insertHeads(trx, heads);
+  const wanted = new Set(
+    heads.filter(({ open, released, deliveryId, endpointId }) => {
+      return open === true && released && claimer?.take(deliveryId, endpointId) === true;
+    }),
+  );
+  const inserted = await insertHeads(trx, heads, wanted, claimer);
   const rest = deliveries.filter((delivery) => !inserted.has(delivery.deliveryId));
   if (rest.length > 0) await insertBehind(trx, rest);
+  return [...wanted].filter(({ deliveryId }) => inserted.has(deliveryId));
 }
 
-function firstOfEachLane(deliveries: readonly QueuedDelivery[]): QueuedDelivery[] {
-  const firsts = new Map<string, QueuedDelivery>();
+function firstOfEachLane<Delivery extends QueuedDelivery>(deliveries: readonly Delivery[]): Delivery[] {
+  const firsts = new Map<string, Delivery>();
   for (const delivery of deliveries) {
     const key = `${delivery.endpointId} ${delivery.lane}`;
     if (!firsts.has(key)) firsts.set(key, delivery);
@@ -41,8 +61,8 @@ function firstOfEachLane(deliveries: readonly QueuedDelivery[]): QueuedDelivery[
 }
 
 const COLUMNS = 'endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid';
-const UNNEST = `unnest(?::bigint[], ?::text[], ?::boolean[], ?::date[], ?::uuid[], ?::date[], ?::uuid[])
-  with ordinality as d (endpoint_id, lane, released, delivery_day, delivery_id, event_day, event_uuid, n)`;
+const UNNEST = 'unnest(?::bigint[], ?::text[], ?::boolean[], ?::date[], ?::uuid[], ?::date[], ?::uuid[]';
+const AS = 'd (endpoint_id, lane, released, delivery_day, delivery_id, event_day, event_uuid';
 
 function columnArrays(deliveries: readonly QueuedDelivery[]): Binding[] {
   return [
@@ -57,17 +77,28 @@ function columnArrays(deliveries: readonly QueuedDelivery[]): Binding[] {
 }
 
 /** Returns the ids of the deliveries that became heads. Lanes are locked in one order, so writers cannot deadlock. */
-async function insertHeads(trx: Transaction, heads: readonly QueuedDelivery[]): Promise<Set<string>> {
+async function insertHeads(
+  trx: Transaction,
+  heads: readonly QueuedDelivery[],
+  claimed: ReadonlySet<QueuedDelivery>,
+  claimer: DirectClaimer | null,
+): Promise<Set<string>> {
   const rows = await query<{ delivery_id: string }>(
     trx,
-    `insert into delivery_queue (${COLUMNS})
-     select endpoint_id, lane, case when released then 'due' else 'held' end, released,
-            delivery_day, delivery_id, event_day, event_uuid
-       from ${UNNEST}
+    `insert into delivery_queue (${COLUMNS}, by_session, token, lease_until)
+     select endpoint_id, lane, case when claimed then 'claimed' when released then 'due' else 'held' end, released,
+            delivery_day, delivery_id, event_day, event_uuid, claimed, case when claimed then ?::uuid end,
+            case when claimed then clock_timestamp() + ?::float8 * interval '1 millisecond' end
+       from ${UNNEST}, ?::boolean[]) as ${AS}, claimed)
       order by endpoint_id, lane
      on conflict (endpoint_id, lane) where state <> 'queued' do update set lane = excluded.lane
      returning delivery_id`,
-    columnArrays(heads),
+    [
+      claimer?.token ?? null,
+      claimer?.leaseMs ?? 0,
+      ...columnArrays(heads),
+      heads.map((head) => claimed.has(head)),
+    ],
   );
   return new Set(rows.map((row) => row.delivery_id));
 }
@@ -77,7 +108,7 @@ async function insertBehind(trx: Transaction, rest: readonly QueuedDelivery[]): 
     trx,
     `insert into delivery_queue (${COLUMNS})
      select endpoint_id, lane, 'queued', released, delivery_day, delivery_id, event_day, event_uuid
-       from ${UNNEST}
+       from ${UNNEST}) with ordinality as ${AS}, n)
       order by n`,
     columnArrays(rest),
   );
@@ -91,25 +122,6 @@ export async function releaseEvent(trx: Transaction, eventUuid: string): Promise
       where event_uuid = ? and not released`,
     [eventUuid],
   );
-}
-
-/**
- * Takes a claimed head out of the queue and promotes the next of its lane.
- * Returns false when the claim is no longer ours (its lease ended and somebody else took over): nothing is changed.
- *
- * Two statements on purpose: the promotion needs a snapshot taken after the head is locked, otherwise it
- * misses rows that were queued behind the head meanwhile.
- */
-export async function removeClaimed(trx: Transaction, deliveryId: string, token: string): Promise<boolean> {
-  const [head] = await query<{ endpoint_id: string; lane: string }>(
-    trx,
-    `delete from delivery_queue where delivery_id = ? and token = ? and state = 'claimed'
-     returning endpoint_id, lane`,
-    [deliveryId, token],
-  );
-  if (head === undefined) return false;
-  await promoteNext(trx, head.endpoint_id, head.lane);
-  return true;
 }
 
 /**
@@ -129,17 +141,6 @@ export async function removeUnclaimed(
   if (row === undefined) return { kind: 'absent' };
   if (row.claimed) return { kind: 'claimed' };
   await execute(trx, 'delete from delivery_queue where delivery_id = ?', [deliveryId]);
-  await promoteNext(trx, row.endpoint_id, row.lane);
+  await promoteNext(trx, [row]);
   return { kind: 'removed', attempts: row.attempts };
-}
-
-async function promoteNext(trx: Transaction, endpointId: string, lane: string): Promise<void> {
-  await execute(
-    trx,
-    `update delivery_queue set state = case when released then 'due' else 'held' end
-      where position = (select position from delivery_queue
-                         where endpoint_id = ? and lane = ? and state = 'queued'
-                         order by position limit 1)`,
-    [endpointId, lane],
-  );
 }

@@ -4,10 +4,12 @@ import { laneOf } from '../domain/ordering-key.ts';
 import { dayOfUuidV7, uuidV7 } from '../domain/uuid-v7.ts';
 import type { Transaction } from './database.ts';
 import { insertDeliveries } from './deliveries.ts';
-import { enqueueDeliveries, releaseEvent } from './delivery-queue.ts';
+import { type DirectClaimer, enqueueDeliveries, releaseEvent } from './delivery-queue.ts';
+import { lockPublishing } from './locks.ts';
 import { drawSequences } from './ordering-keys.ts';
+import type { ClaimedDelivery } from './session-claims.ts';
 import { execute, query } from './sql.ts';
-import { endpointsOfWabas, type Subscriber } from './webhook-endpoints.ts';
+import { endpointsOfWabas, type Subscriber } from './subscribers.ts';
 
 export type NewEvent = {
   wabaId: string;
@@ -23,21 +25,65 @@ export type NewEvent = {
   dataJson: string | null;
 };
 
-export type PublishedEvent = NewEvent & { day: string; uuid: string; lane: string; sequence: string };
+export type PublishedEvent = NewEvent & {
+  day: string;
+  uuid: string;
+  lane: string;
+  sequence: string;
+  /** Null while the event is reserved. */
+  body: Buffer | null;
+};
+
+export type Published = {
+  events: PublishedEvent[];
+  /** Deliveries that `claimer` claimed: to be attempted after the commit. */
+  claimed: ClaimedDelivery[];
+};
+
+/** What publishing needs to know beforehand: it can be asked while the rest of the events is still being made. */
+export type PublishingGround = { sequences: readonly string[]; subscribers: readonly Subscriber[] };
+
+/** Numbers the events within their keys and finds who receives them. The caller holds the publishing lock (locks.ts). */
+export async function preparePublishing(
+  trx: Transaction,
+  events: readonly Pick<NewEvent, 'wabaId' | 'laneKey'>[],
+): Promise<PublishingGround> {
+  if (events.length === 0) return { sequences: [], subscribers: [] };
+  const [sequences, subscribers] = await Promise.all([
+    drawSequences(trx, events),
+    endpointsOfWabas(trx, [...new Set(events.map((event) => event.wabaId))]),
+  ]);
+  return { sequences, subscribers };
+}
 
 /**
- * Stores events in the order given, each serialized once, and queues a delivery for every subscribed endpoint.
- * Wakes the dispatcher when the transaction commits.
+ * Stores prepared events in the order given, each serialized once, and queues a delivery for every subscribed
+ * endpoint. Wakes the dispatcher when the transaction commits.
  */
+export async function publishPrepared(
+  trx: Transaction,
+  events: readonly NewEvent[],
+  { sequences, subscribers }: PublishingGround,
+  options: { occurredAt: Date; claimer: DirectClaimer | null },
+): Promise<Published> {
+  if (events.length === 0) return { events: [], claimed: [] };
+  const published = number(events, sequences, options.occurredAt);
+  const [, claimed] = await Promise.all([
+    storeEvents(trx, published, options.occurredAt),
+    fanOut(trx, published, subscribers, options.claimer),
+  ]);
+  return { events: published, claimed };
+}
+
+/** Publishes events in one go. */
 export async function publishEvents(
   trx: Transaction,
   events: readonly NewEvent[],
   occurredAt: Date,
 ): Promise<PublishedEvent[]> {
-  if (events.length === 0) return [];
-  const published = await insertEvents(trx, events, occurredAt);
-  const subscribers = await endpointsOfWabas(trx, [...new Set(events.map((event) => event.wabaId))]);
-  await fanOut(trx, published, subscribers);
+  await lockPublishing(trx);
+  const ground = await preparePublishing(trx, events);
+  const { events: published } = await publishPrepared(trx, events, ground, { occurredAt, claimer: null });
   return published;
 }
 
@@ -47,12 +93,29 @@ export async function insertEvents(
   events: readonly NewEvent[],
   occurredAt: Date,
 ): Promise<PublishedEvent[]> {
-  const sequences = await drawSequences(trx, events);
-  const published = events.map((event, index) => {
+  const published = number(events, await drawSequences(trx, events), occurredAt);
+  await storeEvents(trx, published, occurredAt);
+  return published;
+}
+
+function number(
+  events: readonly NewEvent[],
+  sequences: readonly string[],
+  occurredAt: Date,
+): PublishedEvent[] {
+  return events.map((event, index) => {
     const uuid = uuidV7(occurredAt.getTime());
+    const body = event.dataJson === null ? null : bodyOf(event, event.dataJson, occurredAt);
     const sequence = sequences[index] ?? '1';
-    return { ...event, uuid, day: dayOfUuidV7(uuid), lane: laneOf(event.laneKey), sequence };
+    return { ...event, uuid, day: dayOfUuidV7(uuid), lane: laneOf(event.laneKey), sequence, body };
   });
+}
+
+async function storeEvents(
+  trx: Transaction,
+  published: readonly PublishedEvent[],
+  occurredAt: Date,
+): Promise<void> {
   await execute(
     trx,
     `insert into events (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence,
@@ -71,11 +134,10 @@ export async function insertEvents(
       published.map((event) => event.sequence),
       published.map((event) => event.conversationId),
       published.map((event) => event.messageId),
-      published.map((event) => (event.dataJson === null ? null : bodyOf(event, event.dataJson, occurredAt))),
-      published.map((event) => (event.dataJson === null ? null : occurredAt)),
+      published.map((event) => event.body),
+      published.map((event) => (event.body === null ? null : occurredAt)),
     ],
   );
-  return published;
 }
 
 type EnvelopeParts = Pick<NewEvent, 'type' | 'tenantId' | 'wabaId' | 'phoneNumberId' | 'eventId'>;
@@ -95,20 +157,51 @@ function bodyOf(event: EnvelopeParts, dataJson: string, occurredAt: Date): Buffe
   );
 }
 
+type PlannedDelivery = ReturnType<typeof newDelivery> & { event: PublishedEvent; version: number };
+
 async function fanOut(
   trx: Transaction,
   events: readonly PublishedEvent[],
   subscribers: readonly Subscriber[],
-): Promise<void> {
+  claimer: DirectClaimer | null,
+): Promise<ClaimedDelivery[]> {
   const deliveries = events.flatMap((event) =>
     subscribers
-      .filter((endpoint) => endpoint.wabaId === event.wabaId && wants(endpoint, event.type))
-      .map((endpoint) => newDelivery(event, endpoint.id)),
+      .filter((endpoint) => wants(endpoint, event))
+      .map((endpoint) => {
+        const open = endpoint.mode === 'open';
+        const delivery = newDelivery(event, endpoint.id, laneAt(endpoint, event), open);
+        return { ...delivery, event, version: endpoint.version };
+      }),
   );
-  if (deliveries.length === 0) return;
-  await insertDeliveries(trx, deliveries);
-  await enqueueDeliveries(trx, deliveries);
-  await wakeDispatcher(trx);
+  if (deliveries.length === 0) return [];
+  const [, claimed] = await Promise.all([
+    insertDeliveries(trx, deliveries),
+    enqueueDeliveries(trx, deliveries, claimer),
+  ]);
+  if (claimed.length < deliveries.length) await wakeDispatcher(trx);
+  return claimed.flatMap(claimOf);
+}
+
+function claimOf(delivery: PlannedDelivery): ClaimedDelivery[] {
+  const { event, version, deliveryId, deliveryDay, endpointId, eventDay, eventUuid } = delivery;
+  if (event.body === null) return [];
+  return [
+    {
+      ...{ deliveryId, deliveryDay, endpointId, endpointVersion: version, eventDay, eventUuid },
+      ...{ attempts: 0, probes: 0, replay: false },
+      ...{ eventType: event.type, eventId: event.eventId, sequence: event.sequence, body: event.body },
+    },
+  ];
+}
+
+/** The lane that an event takes at an endpoint; a wider order scope puts more events into one. */
+function laneAt({ orderScope }: Subscriber, event: PublishedEvent): string {
+  if (orderScope === 'endpoint') return 'endpoint';
+  if (orderScope === 'conversation' && event.conversationId !== null) {
+    return `conversation/${event.conversationId}`;
+  }
+  return event.lane;
 }
 
 /** When the transaction commits. */
@@ -144,14 +237,15 @@ export async function releaseReservedEvent(
   return true;
 }
 
-/** One delivery of an event, to be stored and queued. */
-export function newDelivery(event: PublishedEvent, endpointId: string) {
+/** One delivery of an event, to be stored and queued. `open`: its endpoint takes deliveries at present. */
+export function newDelivery(event: PublishedEvent, endpointId: string, lane: string, open: boolean) {
   const deliveryId = uuidV7(Date.now());
   return {
     endpointId,
     wabaId: event.wabaId,
-    lane: event.lane,
-    released: event.dataJson !== null,
+    lane,
+    released: event.body !== null,
+    open,
     deliveryDay: dayOfUuidV7(deliveryId),
     deliveryId,
     eventDay: event.day,
@@ -159,6 +253,10 @@ export function newDelivery(event: PublishedEvent, endpointId: string) {
   };
 }
 
-function wants(endpoint: Subscriber, type: EventType): boolean {
-  return endpoint.eventTypes === null || endpoint.eventTypes.includes(type);
+function wants({ wabaId, eventTypes, phoneNumberIds }: Subscriber, event: PublishedEvent): boolean {
+  return (
+    wabaId === event.wabaId &&
+    (eventTypes === null || eventTypes.includes(event.type)) &&
+    (phoneNumberIds === null || phoneNumberIds.includes(event.phoneNumberId))
+  );
 }

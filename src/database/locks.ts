@@ -4,15 +4,29 @@ import { query } from './sql.ts';
 /** Key of the advisory lock that makes intake one at a time over all worker processes. */
 const INTAKE_LOCK = 7_340_001;
 
+/** Held, shared, while deliveries are queued; alone, while an endpoint's order scope changes. */
+const PUBLISHING_LOCK = 7_340_002;
+
 /**
  * Takes the intake lock for the rest of the transaction; false when another process has it.
  * It ends with the transaction, also when its process dies or freezes (the server ends idle transactions).
+ * The publishing lock comes with it.
  */
 export async function tryIntakeLock(trx: Transaction): Promise<boolean> {
   const [row] = await query<{ locked: boolean }>(
     trx,
-    'select pg_try_advisory_xact_lock(?::bigint) as locked',
-    [INTAKE_LOCK],
+    'select pg_try_advisory_xact_lock(?::bigint) as locked, pg_advisory_xact_lock_shared(?::bigint)',
+    [INTAKE_LOCK, PUBLISHING_LOCK],
   );
   return row?.locked === true;
+}
+
+/** Takes the publishing lock for the rest of the transaction; before anything is read that decides about lanes. */
+export async function lockPublishing(trx: Transaction): Promise<void> {
+  await query(trx, 'select pg_advisory_xact_lock_shared(?::bigint)', [PUBLISHING_LOCK]);
+}
+
+/** Waits until nobody publishes and lets nobody begin until the transaction ends. */
+export async function stopPublishing(trx: Transaction): Promise<void> {
+  await query(trx, 'select pg_advisory_xact_lock(?::bigint)', [PUBLISHING_LOCK]);
 }

@@ -1,5 +1,5 @@
 import type { Transaction } from './database.ts';
-import { execute, query } from './sql.ts';
+import { query } from './sql.ts';
 
 export type NewInboundMessage = {
   wabaId: string;
@@ -34,7 +34,7 @@ export async function insertInboundMessages(
     messages.map((m) => m.targetId),
     messages.map((m) => m.sentAt),
   ];
-  await execute(
+  const inserted = await query<MessageRow>(
     trx,
     `insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, placeholder,
                            content, context_id, target_id, sent_at)
@@ -48,16 +48,27 @@ export async function insertInboundMessages(
      on conflict (phone_number_id, upstream_id) do update
         set type = excluded.type, placeholder = false, content = excluded.content,
             context_id = excluded.context_id, target_id = excluded.target_id, sent_at = excluded.sent_at
-      where messages.placeholder and not excluded.placeholder`,
+      where messages.placeholder and not excluded.placeholder
+     returning id, phone_number_id, upstream_id`,
     columns,
   );
-  const rows = await query<{ id: string; phone_number_id: string; upstream_id: string }>(
+  const rows = inserted.length === messages.length ? inserted : await findMessageIds(trx, messages);
+  return new Map(rows.map((row) => [messageKey(row.phone_number_id, row.upstream_id), row.id]));
+}
+
+type MessageRow = { id: string; phone_number_id: string; upstream_id: string };
+
+/** Some were there before, and those are not returned by the insert. */
+async function findMessageIds(
+  trx: Transaction,
+  messages: readonly NewInboundMessage[],
+): Promise<MessageRow[]> {
+  return await query<MessageRow>(
     trx,
     `select id, phone_number_id, upstream_id from messages
       where (phone_number_id, upstream_id) in (select * from unnest(?::text[], ?::text[]))`,
     [messages.map((m) => m.phoneNumberId), messages.map((m) => m.upstreamId)],
   );
-  return new Map(rows.map((row) => [messageKey(row.phone_number_id, row.upstream_id), row.id]));
 }
 
 /** The key under which `insertInboundMessages` returns a message's id. */

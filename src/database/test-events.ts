@@ -63,7 +63,7 @@ async function storeInLane(
   };
   const [published] = await insertEvents(trx, [event], new Date());
   if (published === undefined) throw new Error('the test event was not stored');
-  const delivery = newDelivery(published, endpoint.id);
+  const delivery = newDelivery(published, endpoint.id, published.lane, true);
   await insertDeliveries(trx, [delivery]);
   const queued = await execute(
     trx,

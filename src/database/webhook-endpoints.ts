@@ -1,5 +1,7 @@
 import type { EventType } from '../domain/event-type.ts';
+import type { SignatureProfile } from '../domain/webhook/webhook-signature.ts';
 import type { Database } from './database.ts';
+import type { EndpointMode } from './endpoint-settings.ts';
 import { execute, query } from './sql.ts';
 
 export type Subscriber = {
@@ -8,6 +10,8 @@ export type Subscriber = {
   eventTypes: EventType[] | null;
   phoneNumberIds: string[] | null;
   orderScope: OrderScope;
+  mode: EndpointMode;
+  version: number;
 };
 
 /** What shares a lane at an endpoint: events of one eventId, of one conversation, or all. */
@@ -21,25 +25,57 @@ export async function endpointsOfWabas(
   return await query<Subscriber>(
     database,
     `select id, waba_id as "wabaId", event_types as "eventTypes", phone_number_ids as "phoneNumberIds",
-            order_scope as "orderScope" from webhook_endpoints
+            order_scope as "orderScope", mode, version from webhook_endpoints
       where waba_id = any (?::text[]) order by id`,
     [wabaIds],
   );
 }
 
-export type Endpoint = {
-  id: string;
-  wabaId: string;
+/** What a tenant may choose for an endpoint, as it is stored. Null means the installation's setting, or no limit. */
+export type StoredEndpointOptions = {
   url: string;
   description: string;
   eventTypes: EventType[] | null;
-  mode: string;
-  modeReason: string | null;
-  createdAt: Date;
+  phoneNumberIds: string[] | null;
+  customHeadersSealed: string | null;
+  retryScheduleSeconds: number[] | null;
+  timeoutMs: number | null;
+  signatureProfile: SignatureProfile;
+  maxInFlight: number | null;
+  rateLimitPerSecond: number | null;
+  blockLimitSeconds: number | null;
+  orderScope: OrderScope;
 };
 
-const ENDPOINT = `id, waba_id as "wabaId", url, description, event_types as "eventTypes", mode,
-  mode_reason as "modeReason", created_at as "createdAt"`;
+export type Endpoint = StoredEndpointOptions & {
+  id: string;
+  wabaId: string;
+  /** An order scope asked for that has not taken effect yet. */
+  wantedOrderScope: OrderScope | null;
+  mode: EndpointMode;
+  modeReason: string | null;
+  modeChangedAt: Date;
+  failingSince: Date | null;
+  nextProbeAt: Date | null;
+  probeFailures: number;
+  /** Until when the secret before the present one signs too; null when it does not. */
+  previousSecretExpiresAt: Date | null;
+  version: number;
+  createdAt: Date;
+  updatedAt: Date;
+};
+
+const ENDPOINT = `id, waba_id as "wabaId", url, description, event_types as "eventTypes",
+  phone_number_ids as "phoneNumberIds", custom_headers_sealed as "customHeadersSealed",
+  retry_schedule_seconds as "retryScheduleSeconds", timeout_ms as "timeoutMs",
+  signature_profile as "signatureProfile", max_in_flight as "maxInFlight",
+  rate_limit_per_second as "rateLimitPerSecond", block_limit_seconds as "blockLimitSeconds",
+  order_scope as "orderScope", wanted_order_scope as "wantedOrderScope",
+  mode, mode_reason as "modeReason", mode_changed_at as "modeChangedAt", failing_since as "failingSince",
+  next_probe_at as "nextProbeAt", probe_failures as "probeFailures",
+  case when previous_secret_sealed is not null and previous_secret_expires_at > now()
+       then previous_secret_expires_at end as "previousSecretExpiresAt",
+  version, created_at as "createdAt", updated_at as "updatedAt"`;
 
 /** Draws the id of a new endpoint: the sealed secret is bound to it, so it is needed first. */
 export async function nextEndpointId(database: Database): Promise<string> {
@@ -51,22 +87,38 @@ export async function nextEndpointId(database: Database): Promise<string> {
   return row.id;
 }
 
+/** What a new endpoint must have; every other setting may be left to its default. */
+export type NewEndpoint = Partial<StoredEndpointOptions> &
+  Pick<StoredEndpointOptions, 'url' | 'description' | 'eventTypes'> & { id: string; secretSealed: string };
+
 export async function insertEndpoint(
   database: Database,
   wabaId: string,
-  endpoint: {
-    id: string;
-    url: string;
-    description: string;
-    eventTypes: EventType[] | null;
-    secretSealed: string;
-  },
+  endpoint: NewEndpoint,
 ): Promise<void> {
   await execute(
     database,
-    `insert into webhook_endpoints (id, waba_id, url, description, event_types, secret_sealed)
-     values (:id, :wabaId, :url, :description, cast(:eventTypes as text[]), :secretSealed)`,
-    { wabaId, ...endpoint },
+    `insert into webhook_endpoints
+       (id, waba_id, secret_sealed, url, description, event_types, phone_number_ids, custom_headers_sealed,
+        retry_schedule_seconds, timeout_ms, signature_profile, max_in_flight, rate_limit_per_second,
+        block_limit_seconds, order_scope)
+     values
+       (:id, :wabaId, :secretSealed, :url, :description, cast(:eventTypes as text[]),
+        cast(:phoneNumberIds as text[]), :customHeadersSealed, cast(:retryScheduleSeconds as integer[]),
+        :timeoutMs, :signatureProfile, :maxInFlight, :rateLimitPerSecond, :blockLimitSeconds, :orderScope)`,
+    {
+      phoneNumberIds: null,
+      customHeadersSealed: null,
+      retryScheduleSeconds: null,
+      timeoutMs: null,
+      signatureProfile: 'standard',
+      maxInFlight: null,
+      rateLimitPerSecond: null,
+      blockLimitSeconds: null,
+      orderScope: 'event',
+      wabaId,
+      ...endpoint,
+    },
   );
 }
 
@@ -78,6 +130,16 @@ export async function listEndpoints(database: Database, wabaId: string): Promise
   );
 }
 
+/** One endpoint of a WABA; null when it has none such. */
+export async function findEndpoint(database: Database, wabaId: string, id: string): Promise<Endpoint | null> {
+  const [row] = await query<Endpoint>(
+    database,
+    `select ${ENDPOINT} from webhook_endpoints where waba_id = ? and id = ?`,
+    [wabaId, id],
+  );
+  return row ?? null;
+}
+
 /** For operators, who address endpoints of every tenant. */
 export async function findEndpointForOperator(database: Database, id: string): Promise<Endpoint | null> {
   const [row] = await query<Endpoint>(database, `select ${ENDPOINT} from webhook_endpoints where id = ?`, [
@@ -86,7 +148,10 @@ export async function findEndpointForOperator(database: Database, id: string): P
   return row ?? null;
 }
 
-/** Sets an endpoint's mode, when it is still at `version`; returns whether it was. A null version means any. */
+/**
+ * Sets an endpoint's mode, when it is still at `version`; returns whether it was. A null version means any.
+ * What the breaker noted of the mode before is forgotten; opening forgets since when the endpoint fails, too.
+ */
 export async function setEndpointMode(
   database: Database,
   wabaId: string,
@@ -95,7 +160,10 @@ export async function setEndpointMode(
   const changed = await execute(
     database,
     `update webhook_endpoints
-        set mode = :mode, mode_reason = :reason, version = version + 1, updated_at = now()
+        set mode = :mode, mode_reason = :reason, version = version + 1, updated_at = now(),
+            mode_changed_at = case when mode = :mode then mode_changed_at else now() end,
+            next_probe_at = null, probe_failures = 0,
+            failing_since = case when :mode = 'open' then null else failing_since end
       where waba_id = :wabaId and id = :id and (cast(:version as integer) is null or version = cast(:version as integer))`,
     { wabaId, ...change },
   );

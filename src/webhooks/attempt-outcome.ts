@@ -5,9 +5,11 @@ export type AttemptOutcome = SettledOutcome | UnattemptedOutcome;
 export type SettledOutcome =
   | { state: 'delivered'; statusCode: number; attempt: number }
   | { state: 'failed'; reason: string; attempt: number }
-  /** To be attempted again after `delayMs`. */
-  | { state: 'retrying'; reason: string; attempt: number; delayMs: number }
-  /** Kept in the queue until its endpoint takes deliveries again. */
+  /** To be attempted again after `delayMs` by the workflow that has it, or by one that is started for it now. */
+  | { state: 'retrying'; reason: string; attempt: number; delayMs: number; isProbe: boolean }
+  /** The same, but by a workflow that is started only then: enough others are open. */
+  | { state: 'parked'; reason: string; attempt: number; delayMs: number }
+  /** Kept in the queue, without having used up a retry, until its endpoint takes deliveries again. */
   | { state: 'held'; reason: string; attempt: number };
 
 export type UnattemptedOutcome =

@@ -1,19 +1,21 @@
-import { hostname } from 'node:os';
+import { availableParallelism, hostname } from 'node:os';
 import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
-import { makeDeliverEventActivities } from '../activities/deliver-event/activities.ts';
 import type { Config } from '../config/config.ts';
-import { openDatabase } from '../database/database.ts';
-import { makeSecretBox, parseEncryptionKeys } from '../domain/secret-box.ts';
-import { makeAddressGuard } from '../webhooks/address-guard.ts';
-import { leaseMsFor } from '../webhooks/delivery-attempt.ts';
-import { makeHttpSender } from '../webhooks/http-sender.ts';
+import { type DatabasePool, openDatabase } from '../database/database.ts';
 import { taskQueues } from '../workflows/task-queues.ts';
 import { listenToDatabase } from './database-listener.ts';
-import { startDispatcher, startSweeper } from './dispatch/dispatcher.ts';
+import { openDelivery } from './delivery-tools.ts';
+import { startDispatcher } from './dispatch/dispatcher.ts';
+import { startRetryStarter } from './dispatch/retry-starter.ts';
+import { makeStartAllowance } from './dispatch/start-allowance.ts';
+import { makeSessionStarter } from './dispatch/start-session.ts';
+import { startSweeper } from './dispatch/sweeper.ts';
+import { startEndpointKeeper } from './endpoint-keeper.ts';
 import { startHealthServer } from './health-server.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { startIntake } from './intake/intake-loop.ts';
+import { makeNumberOwners } from './intake/number-owners.ts';
 import type { Logger } from './logger.ts';
 import type { Loop } from './loop.ts';
 import { openMediaActivities } from './media-activities.ts';
@@ -39,48 +41,34 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
     isReady: () => ready,
   });
   const database = openDatabase({ ...config.database, applicationName: 'heliograph-worker' });
-  const loops: Record<string, Loop> = {
-    heliograph_inbox: startIntake(database, logger),
-    housekeeping: startHousekeeping(database, logger),
-  };
-  const wakers = ['heliograph_inbox', 'heliograph_deliveries', 'heliograph_workflow_tasks'].map(
-    (channel) => [channel, () => loops[channel]?.wake()] as const,
-  );
-  const listener = listenToDatabase(config.database.url, Object.fromEntries(wakers), logger);
+  const loops = new Map<string, Loop>();
+  const delivery = openDelivery(config, {
+    database,
+    logger,
+    worker: `${hostname()}:${process.pid}`,
+    onSettled: () => loops.get('dispatcher')?.wake(),
+    onRetries: () => loops.get('retryStarter')?.wake(),
+  });
+  const directClaims = () => delivery.session.directClaims();
+  loops.set('intake', startIntake({ database, logger, owners: makeNumberOwners(), directClaims }));
+  loops.set('housekeeping', startHousekeeping(database, logger));
+  const listener = listen(config, loops, delivery.session, logger);
 
   const { connection, client } = await connectWhenUp(config, logger);
-  const sender = makeSender(config);
-  const queues = taskQueues(config.temporal.taskQueuePrefix);
-  const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
-  const deliver = makeDeliverEventActivities({
-    database,
-    sender,
-    secretBox,
-    retryScheduleMs: config.webhooks.retryScheduleMs,
-    timeoutMs: config.webhooks.timeoutMs,
-    worker: `${hostname()}:${process.pid}`,
-    onSettled: () => loops.heliograph_deliveries?.wake(),
-  });
-  const media = openMediaActivities(config, { database, secretBox, logger });
-  const workflowBundle = await loadWorkflowBundle(logger);
-  const workers = await runTemporalWorkers(
-    connection,
-    workerOptions({ namespace: config.temporal.namespace, queues, workflowBundle, deliver, media }),
-    logger,
-  );
-  const tools = { database, client, logger, leaseMs: leaseMsFor(config.webhooks.timeoutMs) };
-  loops.heliograph_deliveries = startDispatcher({ ...tools, taskQueue: queues.deliveries });
-  loops.sweeper = startSweeper({ ...tools, taskQueue: queues.deliveries });
-  loops.heliograph_workflow_tasks = startWorkflowStarter({ ...tools, queues });
+  const workers = await runWorkers(config, { connection, database, delivery, logger });
+  for (const [name, loop] of startLoops(config, { client, database, delivery, loops, logger })) {
+    loops.set(name, loop);
+  }
   ready = true;
   logger.info('worker ready');
   return {
     stop: async () => {
       ready = false;
+      delivery.stopClaiming();
       await listener.close();
-      await Promise.all(Object.values(loops).map((loop) => loop.stop()));
+      await Promise.all([...loops.values()].map((loop) => loop.stop()));
       await workers.stop();
-      await Promise.all([sender.close(), media.close()]);
+      await delivery.close();
       await connection.close();
       await database.destroy();
       await health.close();
@@ -88,10 +76,82 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
   };
 }
 
-function makeSender(config: Config) {
-  const { allowCidrs, allowHttp, connectTimeoutMs, timeoutMs } = config.webhooks;
-  const guard = makeAddressGuard({ allowCidrs });
-  return makeHttpSender({ guard, allowHttp, connectTimeoutMs, totalTimeoutMs: timeoutMs });
+type Delivery = ReturnType<typeof openDelivery>;
+
+function listen(
+  config: Config,
+  loops: ReadonlyMap<string, Loop>,
+  session: Delivery['session'],
+  logger: Logger,
+) {
+  const wake = (name: string) => () => loops.get(name)?.wake();
+  return listenToDatabase(
+    config.database.url,
+    {
+      heliograph_inbox: wake('intake'),
+      heliograph_deliveries: () => (session.isActive() ? session.wake() : wake('dispatcher')()),
+      heliograph_workflow_tasks: wake('workflowStarter'),
+    },
+    logger,
+  );
+}
+
+async function runWorkers(
+  config: Config,
+  tools: { connection: NativeConnection; database: DatabasePool; delivery: Delivery; logger: Logger },
+) {
+  const { connection, database, delivery, logger } = tools;
+  const media = openMediaActivities(config, { database, secretBox: delivery.secretBox, logger });
+  const workers = await runTemporalWorkers(
+    connection,
+    workerOptions({
+      namespace: config.temporal.namespace,
+      queues: taskQueues(config.temporal.taskQueuePrefix),
+      workflowBundle: await loadWorkflowBundle(logger),
+      activities: { ...delivery.activities, media: media.activities, orders: media.orderActivities },
+    }),
+    logger,
+  );
+  return {
+    stop: async () => {
+      await workers.stop();
+      await media.close();
+    },
+  };
+}
+
+/** The loops that need Temporal. */
+function startLoops(
+  config: Config,
+  parts: {
+    client: Client;
+    database: DatabasePool;
+    delivery: Delivery;
+    loops: ReadonlyMap<string, Loop>;
+    logger: Logger;
+  },
+): [string, Loop][] {
+  const { client, database, delivery, loops, logger } = parts;
+  const { session, leaseMs, retryLimits } = delivery;
+  const queues = taskQueues(config.temporal.taskQueuePrefix);
+  const tools = { database, client, logger, leaseMs, taskQueue: queues.deliveries };
+  const keeper = startEndpointKeeper({ ...delivery, database, logger, ...config.webhooks });
+  const dispatcher = startDispatcher({
+    ...tools,
+    session,
+    sessionStarter: makeSessionStarter(tools),
+    allowance: config.delivery.workflows === 'always' ? null : makeStartAllowance(availableParallelism()),
+    sessionElsewhere: keeper.sessionElsewhere,
+  });
+  const { blockLimitHours } = config.webhooks;
+  const onReleased = () => loops.get('dispatcher')?.wake();
+  return [
+    ['endpointKeeper', keeper],
+    ['dispatcher', dispatcher],
+    ['retryStarter', startRetryStarter({ ...tools, retryLimits })],
+    ['sweeper', startSweeper({ ...tools, blockLimitHours, onReleased })],
+    ['workflowStarter', startWorkflowStarter({ database, client, logger, queues })],
+  ];
 }
 
 /** Waits for Temporal for as long as it takes: nothing is lost meanwhile, so ending the process would help nobody. */

@@ -8,27 +8,29 @@ const ATTEMPT_SLOTS = 200;
 /** Each download holds up to two upload parts of 5 MiB. */
 const MEDIA_SLOTS = 20;
 const ORDER_SLOTS = 50;
+const OPERATION_SLOTS = 20;
 
-/** One worker per task queue; two of them run workflows, the others activities only. */
+/** One worker per task queue; some run workflows, the others activities only. */
 export function workerOptions(parts: {
   namespace: string;
   queues: ReturnType<typeof taskQueues>;
   workflowBundle: WorkflowBundle;
-  deliver: object;
-  media: { activities: object; orderActivities: object };
+  activities: { deliver: object; session: object; media: object; orders: object; operations: object };
 }): WorkerOptions[] {
-  const { namespace, queues, workflowBundle, deliver, media } = parts;
+  const { namespace, queues, workflowBundle, activities } = parts;
   const workflows = { workflowBundle, maxConcurrentWorkflowTaskExecutions: 40, maxCachedWorkflows: 300 };
-  const queue = (taskQueue: string, activities: object, slots: number): WorkerOptions => ({
+  const queue = (taskQueue: string, implementations: object, slots: number): WorkerOptions => ({
     namespace,
     taskQueue,
-    activities,
+    activities: implementations,
     maxConcurrentActivityTaskExecutions: slots,
   });
   return [
-    { ...workflows, ...queue(queues.deliveries, deliver, ATTEMPT_SLOTS) },
-    { ...workflows, ...queue(queues.media, media.activities, MEDIA_SLOTS) },
-    queue(queues.deliveryRetries, deliver, ATTEMPT_SLOTS),
-    queue(queues.orders, media.orderActivities, ORDER_SLOTS),
+    { ...workflows, ...queue(queues.deliveries, activities.deliver, ATTEMPT_SLOTS) },
+    { ...workflows, ...queue(queues.media, activities.media, MEDIA_SLOTS) },
+    { ...workflows, ...queue(queues.operations, activities.operations, OPERATION_SLOTS) },
+    queue(queues.deliveryRetries, activities.deliver, ATTEMPT_SLOTS),
+    queue(queues.sessions, activities.session, 1),
+    queue(queues.orders, activities.orders, ORDER_SLOTS),
   ];
 }

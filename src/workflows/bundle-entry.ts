@@ -1,4 +1,7 @@
 // biome-ignore lint/performance/noBarrelFile: the workflow bundler needs one module that exports every workflow.
 export { deliverEvent } from './deliver-event.ts';
+export { deliverSession } from './deliver-session.ts';
 export { enrichOrder } from './enrich-order.ts';
+export { replayDeliveries } from './replay-deliveries.ts';
+export { sendEndpointAlert } from './send-endpoint-alert.ts';
 export { storeInboundMedia } from './store-inbound-media.ts';

@@ -53,15 +53,13 @@ export function makeDeliverEventActivities(tools: DeliverEventTools) {
       const outcome = await tools.database.transaction(async (trx) => {
         const removed = await removeUnclaimed(trx, input.deliveryId);
         if (removed.kind !== 'removed') return removed.kind;
-        await recordProgress(trx, {
-          deliveryDay: input.deliveryDay,
-          deliveryId: input.deliveryId,
-          state: 'dropped',
-          attempts: removed.attempts,
-          statusCode: null,
-          error: 'given up: the workflow was cancelled',
-          nextDelayMs: null,
-        });
+        const { deliveryDay, deliveryId } = input;
+        const { attempts } = removed;
+        const error = 'given up: the workflow was cancelled';
+        const nothingElse = { statusCode: null, nextDelayMs: null, workflowId: null };
+        await recordProgress(trx, [
+          { deliveryDay, deliveryId, state: 'dropped', attempts, error, ...nothingElse },
+        ]);
         return removed.kind;
       });
       if (outcome === 'claimed') throw notYet('an attempt is under way', 2_000);
@@ -102,8 +100,10 @@ function summaryOf(outcome: AttemptOutcome): string {
       return `Failed for good after attempt ${outcome.attempt}: ${outcome.reason}.`;
     case 'retrying':
       return `Attempt ${outcome.attempt}: ${outcome.reason}. Next at ${timeAfter(outcome.delayMs)}.`;
+    case 'parked':
+      return `Attempt ${outcome.attempt}: ${outcome.reason}. Next at ${timeAfter(outcome.delayMs)}, in another run: enough retries are open.`;
     case 'held':
-      return `Attempt ${outcome.attempt}: ${outcome.reason}. It waits in the queue until the endpoint is enabled.`;
+      return `Attempt ${outcome.attempt}: ${outcome.reason}. It waits in the queue until the endpoint takes deliveries again.`;
     case 'waiting':
       return `Waiting until ${timeAfter(outcome.delayMs)}: ${outcome.reason}.`;
     case 'off':

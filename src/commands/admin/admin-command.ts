@@ -3,6 +3,8 @@ import { endpointCommand } from './endpoint-commands.ts';
 import { findCommand } from './find-command.ts';
 import { inboxCommand } from './inbox-commands.ts';
 import { keyCommand } from './key-commands.ts';
+import { operationsUrlCommand } from './operations-url-commands.ts';
+import { replayCommand } from './replay-commands.ts';
 import { tenantCommand } from './tenant-commands.ts';
 import { wabaCommand } from './waba-commands.ts';
 
@@ -18,6 +20,8 @@ export function buildAdminCommand(): Command {
     wabaCommand(),
     keyCommand(),
     endpointCommand(),
+    operationsUrlCommand(),
+    replayCommand(),
     findCommand(),
     inboxCommand(),
   ];

@@ -34,14 +34,25 @@ export async function up(knex: Knex): Promise<void> {
     create index endpoint_minutes_minute on endpoint_minutes (minute);
 
     -- probes: attempts that use up no retry. awaits_workflow: retrying, but its workflow is still to be started.
+    -- by_session: claimed by a session, whose rows nobody but the sweep takes over when its lease ends.
     alter table delivery_queue
       add column replay boolean not null default false,
       add column probes integer not null default 0,
       add column first_failed_at timestamptz,
-      add column awaits_workflow boolean not null default false;
+      add column awaits_workflow boolean not null default false,
+      add column by_session boolean not null default false;
     create index delivery_queue_due_in_turn on delivery_queue (endpoint_id, replay, position) where state = 'due';
+    create index delivery_queue_open_retries on delivery_queue (endpoint_id)
+      where state = 'retrying' and not awaits_workflow;
     create index delivery_queue_awaits_workflow on delivery_queue (next_attempt_at) where awaits_workflow;
     drop index delivery_queue_due;
+
+    -- Live worker processes: how many share a rate limit, and whether one of them runs a session.
+    create table worker_processes (
+      id text primary key,
+      session boolean not null,
+      seen_at timestamptz not null default now()
+    );
 
     alter table deliveries
       add column replay_id bigint,
@@ -85,13 +96,13 @@ export async function up(knex: Knex): Promise<void> {
 
 export async function down(knex: Knex): Promise<void> {
   await knex.raw(`
-    drop table endpoint_alerts, replays, endpoint_minutes;
+    drop table endpoint_alerts, replays, worker_processes, endpoint_minutes;
     alter table wabas drop column operations_url, drop column operations_secret_sealed;
     alter table deliveries drop column replay_id, drop column replay_of;
     create index delivery_queue_due on delivery_queue (endpoint_id, position) where state = 'due';
-    drop index delivery_queue_due_in_turn, delivery_queue_awaits_workflow;
+    drop index delivery_queue_due_in_turn, delivery_queue_open_retries, delivery_queue_awaits_workflow;
     alter table delivery_queue drop column replay, drop column probes, drop column first_failed_at,
-      drop column awaits_workflow;
+      drop column awaits_workflow, drop column by_session;
     alter table webhook_endpoints drop column phone_number_ids, drop column custom_headers_sealed,
       drop column retry_schedule_seconds, drop column timeout_ms, drop column signature_profile,
       drop column max_in_flight, drop column rate_limit_per_second, drop column block_limit_seconds,

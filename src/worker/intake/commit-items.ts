@@ -1,55 +1,75 @@
 import { createHash } from 'node:crypto';
-import { findNumberOwners } from '../../database/accounts.ts';
 import type { Transaction } from '../../database/database.ts';
 import { claimDedupKeys } from '../../database/dedup-keys.ts';
-import { type NewEvent, type PublishedEvent, publishEvents } from '../../database/event-publisher.ts';
+import type { DirectClaimer } from '../../database/delivery-queue.ts';
+import {
+  type NewEvent,
+  type PublishedEvent,
+  preparePublishing,
+  publishPrepared,
+} from '../../database/event-publisher.ts';
 import { insertMedia } from '../../database/media.ts';
 import { recordStatuses } from '../../database/message-statuses.ts';
 import { insertInboundMessages, messageKey } from '../../database/messages.ts';
 import { insertOrders } from '../../database/orders.ts';
+import type { ClaimedDelivery } from '../../database/session-claims.ts';
 import { insertWorkflowTasks } from '../../database/workflow-tasks.ts';
 import { mediaReadyEventId } from '../../domain/envelope.ts';
 import type { MessageItem } from '../../domain/upstream/message-item.ts';
 import type { StatusItem } from '../../domain/upstream/status-item.ts';
 import type { UpstreamItem } from '../../domain/upstream/upstream-items.ts';
 import type { Owned } from './owned-item.ts';
-import { saveCustomers } from './save-customers.ts';
+import { findCustomers, saveCustomers } from './save-customers.ts';
 
 /**
  * Turns upstream items into messages, statuses, media, orders and events, in their order, in the caller's
- * transaction and with a fixed number of statements. Returns the items whose number no tenant owns.
+ * transaction. The number of statements is fixed, and those that do not need each other's answers go together.
+ * Returns the deliveries that `claimer` claimed.
  */
-export async function commitItems(trx: Transaction, items: readonly UpstreamItem[]): Promise<UpstreamItem[]> {
-  const { owned, unknown } = await findOwners(trx, items);
-  const fresh = await notSeenBefore(trx, owned);
-  if (fresh.length === 0) return unknown;
+export async function commitItems(
+  trx: Transaction,
+  owned: readonly Owned[],
+  claimer: DirectClaimer | null,
+): Promise<ClaimedDelivery[]> {
+  const [claimedKeys, contacts] = await Promise.all([
+    claimDedupKeys(trx, [...dedupKeys(owned).values()]),
+    findCustomers(trx, owned.filter(hasCustomer)),
+  ]);
+  const fresh = notSeenBefore(owned, claimedKeys);
+  if (fresh.length === 0) return [];
   const messages = fresh.filter(isOwnedMessage);
-  const statuses = fresh.filter(isOwnedStatus);
-  const conversations = await saveCustomers(trx, fresh.filter(hasCustomer));
+  const [conversations, ground] = await Promise.all([
+    saveCustomers(trx, fresh.filter(hasCustomer), contacts),
+    preparePublishing(trx, fresh.flatMap(plannedKeys)),
+    recordStatuses(trx, fresh.filter(isOwnedStatus).map(statusOf)),
+  ]);
   const messageIds = await saveMessages(trx, messages, conversations);
-  await recordStatuses(
-    trx,
-    statuses.map(({ item }) => ({ ...item, content: item.rawJson })),
-  );
   const idOf = (item: UpstreamItem) =>
     item.kind === 'message'
       ? (messageIds.get(messageKey(item.phoneNumberId, item.upstreamId)) ?? null)
       : null;
-  await saveMedia(trx, messages, idOf);
-  const events = fresh.flatMap((one) => eventsOf(one, idOf(one.item), conversations));
-  const published = await publishEvents(
-    trx,
-    events.map(({ event }) => event),
-    new Date(),
-  );
+  const planned = fresh.flatMap((one) => eventsOf(one, idOf(one.item), conversations));
+  const [published] = await Promise.all([
+    publishPrepared(
+      trx,
+      planned.map(({ event }) => event),
+      ground,
+      { occurredAt: new Date(), claimer },
+    ),
+    saveMedia(trx, messages, idOf),
+  ]);
   await saveOrders(
     trx,
-    events.flatMap(({ orderOf }, index) => {
-      const event = published[index];
+    planned.flatMap(({ orderOf }, index) => {
+      const event = published.events[index];
       return orderOf === null || event === undefined ? [] : [{ orderOf, event }];
     }),
   );
-  return unknown;
+  return published.claimed;
+}
+
+function statusOf({ item }: Owned<StatusItem>) {
+  return { ...item, content: item.rawJson };
 }
 
 function isOwnedMessage(owned: Owned): owned is Owned<MessageItem> {
@@ -64,32 +84,20 @@ function hasCustomer(owned: Owned): owned is Owned<MessageItem | StatusItem> {
   return isOwnedMessage(owned) || isOwnedStatus(owned);
 }
 
-async function findOwners(trx: Transaction, items: readonly UpstreamItem[]) {
-  const owners = await findNumberOwners(trx, [...new Set(items.map((item) => item.phoneNumberId))]);
-  const owned: Owned[] = [];
-  const unknown: UpstreamItem[] = [];
-  for (const item of items) {
-    const owner = owners.get(item.phoneNumberId);
-    if (owner === undefined) unknown.push(item);
-    else owned.push({ item, ...owner });
+/** By the hex of their keys; of several with one key the first counts. */
+function dedupKeys(owned: readonly Owned[]): Map<string, Buffer> {
+  const keys = new Map<string, Buffer>();
+  for (const { item } of owned) {
+    const key = createHash('sha256').update(item.dedupKey).digest();
+    keys.set(key.toString('hex'), key);
   }
-  return { owned, unknown };
+  return keys;
 }
 
 /** Upstream sends what it sent before, to us and to several of us at once: the database decides who is first. */
-async function notSeenBefore(trx: Transaction, owned: readonly Owned[]): Promise<Owned[]> {
-  const first = new Map<string, { one: Owned; key: Buffer }>();
-  for (const one of owned) {
-    const key = createHash('sha256').update(one.item.dedupKey).digest();
-    const hex = key.toString('hex');
-    if (!first.has(hex)) first.set(hex, { one, key });
-  }
-  if (first.size === 0) return [];
-  const claimed = await claimDedupKeys(
-    trx,
-    [...first.values()].map(({ key }) => key),
-  );
-  return [...first].filter(([hex]) => claimed.has(hex)).map(([, { one }]) => one);
+function notSeenBefore(owned: readonly Owned[], claimedKeys: ReadonlySet<string>): Owned[] {
+  const left = new Set(claimedKeys);
+  return owned.filter(({ item }) => left.delete(createHash('sha256').update(item.dedupKey).digest('hex')));
 }
 
 async function saveMessages(
@@ -136,6 +144,7 @@ async function saveMedia(
       ? []
       : [{ wabaId, messageId, eventId: mediaReadyEventId(item.eventId), ...item.media }];
   });
+  if (rows.length === 0) return;
   await insertMedia(trx, rows);
   await insertWorkflowTasks(
     trx,
@@ -147,6 +156,17 @@ async function saveMedia(
       argument: { wabaId, messageId },
     })),
   );
+}
+
+/** What `eventsOf` will make of an item, as far as it is known before the rows are written. */
+function plannedKeys({ item, wabaId }: Owned): { wabaId: string; laneKey: string }[] {
+  const keys = [{ wabaId, laneKey: item.laneKey }];
+  if (item.kind === 'message' && item.order !== null) keys.push({ wabaId, laneKey: catalogOf(item) });
+  return keys;
+}
+
+function catalogOf({ order, eventId }: MessageItem): string {
+  return order?.catalogId ?? eventId;
 }
 
 type PlannedEvent = { event: NewEvent; orderOf: Owned<MessageItem> | null };
@@ -165,7 +185,7 @@ function eventsOf(
     orderOf: null,
   };
   if (!isOwnedMessage(owned) || owned.item.order === null) return [own];
-  const catalogId = owned.item.order.catalogId ?? eventId;
+  const catalogId = catalogOf(owned.item);
   const order: NewEvent = { ...base, type: 'order', eventId: catalogId, laneKey: catalogId, dataJson: null };
   return [own, { event: order, orderOf: owned }];
 }
@@ -186,6 +206,7 @@ async function saveOrders(
     eventDay: event.day,
     eventUuid: event.uuid,
   }));
+  if (rows.length === 0) return;
   const orderIds = await insertOrders(trx, rows);
   await insertWorkflowTasks(
     trx,

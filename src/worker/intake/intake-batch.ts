@@ -9,76 +9,112 @@ import {
   takeNewBodies,
 } from '../../database/inbox.ts';
 import { tryIntakeLock } from '../../database/locks.ts';
+import type { ClaimedDelivery } from '../../database/session-claims.ts';
 import { type SetAside, splitUpstreamBody, type UpstreamItem } from '../../domain/upstream/upstream-items.ts';
+import type { DirectClaims } from '../../webhooks/session/direct-claims.ts';
 import type { Logger } from '../logger.ts';
 import { commitItems } from './commit-items.ts';
+import type { NumberOwners } from './number-owners.ts';
 
 /** Bodies and bytes per transaction: enough to share its cost, little enough to hold in memory. */
 const BATCH = { bodies: 500, bytes: 16 * 1024 * 1024 };
 
 type ReadBody = { body: InboxBody; items: UpstreamItem[]; setAside: SetAside[]; unreadable: string | null };
 
+export type IntakeTools = {
+  database: Database;
+  owners: NumberOwners;
+  /** Claims for this process's session, when there is one. */
+  directClaims: () => DirectClaims | null;
+  logger: Logger;
+};
+
 /**
- * Takes in the oldest bodies, all in one transaction; returns how many were taken.
+ * Takes in the oldest bodies, all in one transaction; returns whether more may be waiting.
  * When the transaction fails for a reason that lies in the data, it is redone item group by item group until the
  * items that cannot be stored are found; they are set aside with the reason and everything else goes on.
  */
-export async function takeInBatch(database: Database, logger: Logger): Promise<number> {
+export async function takeInBatch(tools: IntakeTools): Promise<boolean> {
+  const claims = tools.directClaims();
   try {
-    return await database.transaction(async (trx) => {
-      if (!(await tryIntakeLock(trx))) return 0;
-      const bodies = (await takeNewBodies(trx, BATCH)).map(readBody);
-      if (bodies.length === 0) return 0;
-      const items = bodies.flatMap((body) => body.items);
-      const unknown = items.length === 0 ? [] : await commitItems(trx, items);
-      await finish(trx, bodies, reasonsFor(unknown, 'unknown_phone_number'));
-      return bodies.length;
-    });
+    const taken = await takeInTogether(tools, claims);
+    claims?.carry(taken.claimed);
+    return taken.more;
   } catch (error) {
+    claims?.cancel();
     if (isTransientError(error)) throw error;
-    logger.warn({ err: error }, 'an upstream body cannot be stored as it is: looking for the item');
-    return await takeInPieces(database, logger);
+    tools.logger.warn({ err: error }, 'an upstream body cannot be stored as it is: looking for the item');
+    return await takeInPieces(tools);
   }
 }
 
+type Taken = { claimed: ClaimedDelivery[]; more: boolean };
+
+async function takeInTogether(tools: IntakeTools, claims: DirectClaims | null): Promise<Taken> {
+  return await tools.database.transaction(async (trx) => {
+    const { bodies, more } = await takeBodies(trx);
+    if (bodies.length === 0) return { claimed: [], more: false };
+    const items = bodies.flatMap((body) => body.items);
+    const { owned, unknown } = await tools.owners.sort(trx, items);
+    const [claimed] = await Promise.all([
+      owned.length === 0 ? [] : commitItems(trx, owned, claims),
+      finish(trx, bodies, reasonsFor(unknown, 'unknown_phone_number')),
+    ]);
+    return { claimed, more };
+  });
+}
+
+/** Nothing when another process is taking in. */
+async function takeBodies(trx: Transaction): Promise<{ bodies: ReadBody[]; more: boolean }> {
+  const [locked, stored] = await Promise.all([tryIntakeLock(trx), takeNewBodies(trx, BATCH)]);
+  if (!locked) return { bodies: [], more: false };
+  const bytes = stored.reduce((sum, { body }) => sum + body.length, 0);
+  return { bodies: stored.map(readBody), more: stored.length === BATCH.bodies || bytes > BATCH.bytes / 2 };
+}
+
 /** The same work with one savepoint per group of items, halving a group that fails. */
-async function takeInPieces(database: Database, logger: Logger): Promise<number> {
+async function takeInPieces({ database, owners, logger }: IntakeTools): Promise<boolean> {
   return await database.transaction(async (trx) => {
-    if (!(await tryIntakeLock(trx))) return 0;
-    const bodies = (await takeNewBodies(trx, BATCH)).map(readBody);
+    const { bodies, more } = await takeBodies(trx);
     const reasons = new Map<UpstreamItem, string>();
     await commitOrHalve(
       trx,
       bodies.flatMap((body) => body.items),
+      { owners, logger },
       reasons,
-      logger,
     );
     await finish(trx, bodies, reasons);
-    return bodies.length;
+    return more;
   });
 }
 
 async function commitOrHalve(
   trx: Transaction,
   items: readonly UpstreamItem[],
+  tools: Pick<IntakeTools, 'owners' | 'logger'>,
   reasons: Map<UpstreamItem, string>,
-  logger: Logger,
 ): Promise<void> {
   if (items.length === 0) return;
   try {
-    const unknown = await trx.transaction((savepoint) => commitItems(savepoint, items));
-    for (const item of unknown) reasons.set(item, 'unknown_phone_number');
+    await trx.transaction(async (savepoint) => {
+      const { owned, unknown } = await tools.owners.sort(savepoint, items);
+      if (owned.length > 0) await commitItems(savepoint, owned, null);
+      for (const item of unknown) reasons.set(item, 'unknown_phone_number');
+    });
   } catch (error) {
     if (isTransientError(error)) throw error;
     const [only] = items;
     if (items.length === 1 && only !== undefined) {
-      logger.error({ err: error, path: only.path }, 'an upstream item cannot be stored; its body is kept');
+      tools.logger.error(
+        { err: error, path: only.path },
+        'an upstream item cannot be stored; its body is kept',
+      );
       reasons.set(only, 'failed');
       return;
     }
     const half = items.length >> 1;
-    await commitOrHalve(trx, items.slice(0, half), reasons, logger);
-    await commitOrHalve(trx, items.slice(half), reasons, logger);
+    await commitOrHalve(trx, items.slice(0, half), tools, reasons);
+    await commitOrHalve(trx, items.slice(half), tools, reasons);
   }
 }
 

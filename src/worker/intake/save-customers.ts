@@ -1,4 +1,5 @@
 import {
+  type Contact,
   drawContactIds,
   findContacts,
   mergeContacts,
@@ -14,15 +15,24 @@ import type { Owned } from './owned-item.ts';
 /** Upstream says nothing about who sent it: all such messages of a WABA share one contact. */
 const NOBODY = '';
 
+/** The stored contacts that a batch may be about. */
+export async function findCustomers(
+  trx: Transaction,
+  items: readonly Owned<MessageItem | StatusItem>[],
+): Promise<Contact[]> {
+  return items.length === 0 ? [] : await findContacts(trx, idsIn(items));
+}
+
 /**
  * Brings contacts and conversations up to date with a batch; returns each message's conversation id.
- * Only one batch runs at a time in the whole installation, so what is read here cannot change underneath.
+ * Only one batch runs at a time in the whole installation, so what was read cannot change underneath.
  */
 export async function saveCustomers(
   trx: Transaction,
   items: readonly Owned<MessageItem | StatusItem>[],
+  stored: readonly Contact[],
 ): Promise<Map<MessageItem, string>> {
-  const book = new CustomerBook(await findContacts(trx, idsIn(items)));
+  const book = new CustomerBook(stored);
   const senders = new Map<Owned<MessageItem>, BookEntry>();
   for (const owned of items) {
     if (isMessage(owned)) senders.set(owned, applyMessage(book, owned));

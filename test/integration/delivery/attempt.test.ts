@@ -3,6 +3,7 @@ import type { Database } from '../../../src/database/database.ts';
 import { query } from '../../../src/database/sql.ts';
 import { makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
 import { type AttemptTools, attemptDelivery } from '../../../src/webhooks/delivery-attempt.ts';
+import { makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/webhooks/http-sender.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
@@ -37,8 +38,9 @@ async function ladder(schedule: number[]) {
     database,
     sender,
     secretBox: testSecretBox,
-    retryScheduleMs: schedule,
-    timeoutMs: TIMEOUT_MS,
+    defaults: { retryScheduleMs: schedule, timeoutMs: TIMEOUT_MS },
+    health: makeEndpointHealth(),
+    retryLimits: { perEndpoint: 20, overall: 200 },
     worker: 'test',
   };
   return { database, tools };

@@ -2,26 +2,22 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
-import {
-  handOverDue,
-  leaseDelivery,
-  returnClaimed,
-  returnToDue,
-  scheduleRetry,
-} from '../../../src/database/delivery-claims.ts';
+import { handOverDue, leaseDelivery, returnToDue } from '../../../src/database/delivery-claims.ts';
 import {
   enqueueDeliveries,
   type QueuedDelivery,
   releaseEvent,
-  removeClaimed,
 } from '../../../src/database/delivery-queue.ts';
+import { keepDeliveries, lockClaims, removeHeads } from '../../../src/database/delivery-settlement.ts';
+import { claimDue, releaseExpired } from '../../../src/database/session-claims.ts';
 import { query } from '../../../src/database/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../../../src/domain/uuid-v7.ts';
 import { seededDice } from '../../support/seeded-dice.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 
-const LIMITS = { firstAttempts: 50, firstAttemptsPerEndpoint: 5, inFlightPerEndpoint: 20 };
+const NO_SLOTS = { endpointIds: [], free: [], otherwise: 100 };
+const LIMITS = { limit: 50, firstAttemptsPerEndpoint: 5, slots: NO_SLOTS };
 
 function newRow(endpointId: string, lane: string, released = true): QueuedDelivery {
   const id = uuidV7(Date.now());
@@ -41,20 +37,92 @@ async function withEndpoints(count: number) {
 
 type Watch = { inFlight: Map<string, string>; finished: Map<string, string[]>; violations: string[] };
 
-/** Claims and settles until the queue is empty, failing, giving back and dying at random. */
+/** Claims and settles until the queue is empty, by workflows and by sessions; failing, giving back and dying at random. */
 async function work(database: Database, laneOf: Map<string, string>, watch: Watch, dice: () => number) {
   for (let idle = 0; idle < 200; ) {
+    const claimed = dice() < 0.5 ? await claimAsSession(database, laneOf, watch, dice) : 0;
     const handed = await handOverDue(database, LIMITS);
     const retrying = await query<{ id: string; day: string }>(
       database,
       `select delivery_id as id, delivery_day as day from delivery_queue
         where state in ('retrying', 'claimed') order by random() limit 5`,
     );
-    if (handed.length === 0 && retrying.length === 0) idle += 1;
+    if (handed.length + claimed === 0 && retrying.length === 0) idle += 1;
     for (const { id, day } of retrying) await attempt(database, { id, day }, laneOf, watch, dice);
     if ((await query(database, 'select 1 from delivery_queue limit 1')).length === 0) return;
   }
   throw new Error('the queue did not run empty');
+}
+
+/** A group under one token, attempted side by side and settled in one transaction; now and then the process dies. */
+async function claimAsSession(
+  database: Database,
+  laneOf: Map<string, string>,
+  watch: Watch,
+  dice: () => number,
+): Promise<number> {
+  await releaseExpired(database, 100);
+  const token = randomUUID();
+  const dies = dice() < 0.15;
+  const slots = { endpointIds: [], free: [], otherwise: 10 };
+  const claim = { slots, afterEndpointId: '0', limit: 10, token, leaseMs: dies ? 5 : 60_000 };
+  const { orphans: claims } = await claimDue(database, claim);
+  if (dies) return claims.length;
+  const ids = claims.map((one) => one.deliveryId);
+  for (const id of ids) begin(watch, laneOf.get(id) ?? '', id);
+  await new Promise((resolve) => setTimeout(resolve, dice() * 3));
+  for (const id of ids) watch.inFlight.delete(laneOf.get(id) ?? '');
+  const finished = ids.filter(() => dice() < 0.7);
+  const kept = ids.filter((id) => !finished.includes(id));
+  for (const id of finished) noteFinished(watch, laneOf.get(id) ?? '', id);
+  await settle(
+    database,
+    watch,
+    { ids, token },
+    finished,
+    kept.map((id) => keptRow(id, dice)),
+  );
+  return claims.length;
+}
+
+function keptRow(deliveryId: string, dice: () => number) {
+  const retries = dice() < 0.5;
+  return {
+    deliveryId,
+    state: retries ? ('retrying' as const) : ('due' as const),
+    attempts: 1,
+    probes: 0,
+    delayMs: retries ? dice() * 10 : null,
+    awaitsWorkflow: false,
+  };
+}
+
+async function settle(
+  database: Database,
+  watch: Watch,
+  { ids, token }: { ids: string[]; token: string },
+  finished: string[],
+  kept: ReturnType<typeof keptRow>[],
+) {
+  await database.transaction(async (trx) => {
+    const ours = await lockClaims(
+      trx,
+      ids.map((deliveryId) => ({ deliveryId, token })),
+    );
+    for (const id of ids) if (!ours.has(id)) watch.violations.push(`lost ${id}`);
+    await Promise.all([removeHeads(trx, finished), keepDeliveries(trx, kept)]);
+  });
+}
+
+function begin(watch: Watch, lane: string, id: string) {
+  const other = watch.inFlight.get(lane);
+  if (other !== undefined) watch.violations.push(`${id} beside ${other} in ${lane}`);
+  watch.inFlight.set(lane, id);
+}
+
+/** Before the commit: afterwards another worker may already have finished the next one. */
+function noteFinished(watch: Watch, lane: string, id: string) {
+  watch.finished.set(lane, [...(watch.finished.get(lane) ?? []), id]);
 }
 
 async function attempt(
@@ -70,25 +138,20 @@ async function attempt(
   const answer = await leaseDelivery(database, lease);
   if (answer.kind !== 'claimed' || dies) return;
   const lane = laneOf.get(id) ?? '';
-  const other = watch.inFlight.get(lane);
-  if (other !== undefined) watch.violations.push(`${id} beside ${other} in ${lane}`);
-  watch.inFlight.set(lane, id);
+  begin(watch, lane, id);
   await new Promise((resolve) => setTimeout(resolve, dice() * 3));
   watch.inFlight.delete(lane);
   const what = dice();
-  const claim = { deliveryId: id, token, attempts: 1 };
-  if (what < 0.2) await scheduleRetry(database as never, { ...claim, delayMs: dice() * 10 });
-  else if (what < 0.3) await returnClaimed(database, claim);
-  else if (what < 0.35) await returnToDue(database, [id]);
-  else {
-    // Noted before the commit: afterwards another worker may already have finished the next one.
-    const done = watch.finished.get(lane) ?? [];
-    done.push(id);
-    watch.finished.set(lane, done);
-    if (!(await database.transaction((trx) => removeClaimed(trx, id, token))))
-      watch.violations.push(`lost ${id}`);
-  }
-  if (what >= 0.3 && what < 0.35) await returnClaimed(database, claim);
+  if (what >= 0.3 && what < 0.35) await returnToDue(database, [id]);
+  const isFinished = what >= 0.35;
+  if (isFinished) noteFinished(watch, lane, id);
+  await settle(
+    database,
+    watch,
+    { ids: [id], token },
+    isFinished ? [id] : [],
+    isFinished ? [] : [keptRow(id, dice)],
+  );
 }
 
 describe('the queue keeps the order of each lane', () => {
@@ -187,7 +250,7 @@ describe('the queue keeps the order of each lane', () => {
     const { database, endpoints } = await withEndpoints(3);
     const rows = endpoints.flatMap((id) => Array.from({ length: 6 }, (_, n) => newRow(id, `lane ${n}`)));
     await database.transaction((trx) => enqueueDeliveries(trx, rows));
-    const one = { ...LIMITS, firstAttempts: 2, firstAttemptsPerEndpoint: 2 };
+    const one = { ...LIMITS, limit: 2, firstAttemptsPerEndpoint: 2 };
     const served: string[] = [];
     for (let turn = 0; turn < 4; turn += 1) {
       const handed = await handOverDue(database, one, served.at(-1) ?? '0');

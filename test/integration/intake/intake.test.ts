@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { insertBodies } from '../../../src/database/inbox.ts';
 import { execute, query } from '../../../src/database/sql.ts';
 import { takeInBatch } from '../../../src/worker/intake/intake-batch.ts';
-import { silentLogger } from '../../support/silent-logger.ts';
-import { drainInbox, storedEvents, takeIn } from '../../support/take-in.ts';
+import { drainInbox, intakeTools, storedEvents, takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { fixtureBody, fixtureNames } from '../../support/upstream-fixtures.ts';
@@ -159,7 +158,7 @@ describe('nothing harms anything else', () => {
          raise exception 'going down' using errcode = '57P01'; end $$;
        create trigger away before insert on messages for each row execute function away()`,
     );
-    await expect(takeInBatch(database, silentLogger)).rejects.toThrow('going down');
+    await expect(takeInBatch(intakeTools(database))).rejects.toThrow('going down');
     await execute(database, 'drop trigger away on messages');
     await drainInbox(database);
     expect(typesOf(await storedEvents(database))).toEqual(['message']);

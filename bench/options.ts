@@ -1,0 +1,84 @@
+import { parseArgs } from 'node:util';
+import { listScenarios, type Scenario } from './scenarios.ts';
+
+export type BenchOptions = {
+  scenarios: Scenario[];
+  quick: boolean;
+  jsonFile: string | null;
+  profileDir: string | null;
+};
+
+/** What the user gave makes no sense; the message says what. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** The options of the command line; null when help is wanted. Throws UsageError. */
+export function readOptions(args: readonly string[]): BenchOptions | null {
+  const { values } = parse(args);
+  if (values.help === true) return null;
+  const quick = values.quick === true;
+  const wanted = (values.scenario ?? []).flatMap((names) => names.split(',')).map((name) => name.trim());
+  const count = values.events === undefined ? null : wholeNumber('--events', values.events);
+  const scenarios = chosen(listScenarios(quick), wanted);
+  return {
+    scenarios: scenarios.map((scenario) => (count === null ? scenario : { ...scenario, count })),
+    quick,
+    jsonFile: values.json ?? null,
+    profileDir: values.profile ?? null,
+  };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        help: { type: 'boolean', short: 'h' },
+        quick: { type: 'boolean' },
+        scenario: { type: 'string', multiple: true },
+        events: { type: 'string' },
+        json: { type: 'string' },
+        profile: { type: 'string' },
+      },
+    });
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+function chosen(all: readonly Scenario[], wanted: readonly string[]): Scenario[] {
+  if (wanted.length === 0) return [...all];
+  const unknown = wanted.filter((name) => !all.some((scenario) => scenario.name === name));
+  if (unknown.length > 0) {
+    const known = all.map(({ name }) => name).join(', ');
+    throw new UsageError(`There is no scenario ${unknown.join(', ')}; known are ${known}.`);
+  }
+  return all.filter(({ name }) => wanted.includes(name));
+}
+
+function wholeNumber(name: string, text: string): number {
+  if (!/^[1-9]\d{0,6}$/.test(text)) throw new UsageError(`${name} must be a whole number from 1 to 9999999.`);
+  return Number(text);
+}
+
+/** What --help prints. */
+export function usage(): string {
+  const scenarios = listScenarios(false).map(({ name, about, endpoints }) => {
+    const where = endpoints === 1 ? '1 endpoint' : `${endpoints} endpoints`;
+    return `  ${name.padEnd(18)} ${about} (${where})`;
+  });
+  return [
+    'npm run bench -- [options]',
+    '',
+    '  --scenario NAME   only this one; several times or separated by commas',
+    '  --quick           shorter runs: everything in less than two minutes',
+    '  --events N        bodies per scenario, instead of its own number',
+    '  --json FILE       also write the figures to a file',
+    '  --profile DIR     API and worker write a CPU profile there when they end',
+    '',
+    'Scenarios, in this order:',
+    ...scenarios,
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,72 @@
+import { fileURLToPath } from 'node:url';
+import { describeExit, type PartProcess, startPartProcess } from '../../src/embedded/process-part.ts';
+
+const MAIN_SCRIPT = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const READY_TIMEOUT_MS = 60_000;
+
+export type HeliographProcess = { pid: number; stop(): Promise<void> };
+
+type Options = {
+  name: 'api' | 'worker';
+  settings: Readonly<Record<string, string>>;
+  /** Where /readyz answers. */
+  port: number;
+  logFile: string;
+  /** Put before the script, for instance to profile it. */
+  nodeArguments: readonly string[];
+  onCrash: (error: Error) => void;
+};
+
+/** Runs `heliograph api` or `heliograph worker` as in production and waits until it is ready. */
+export async function startHeliographProcess(options: Options): Promise<HeliographProcess> {
+  const { name, settings, port, logFile, nodeArguments, onCrash } = options;
+  let stopping = false;
+  const part = startPartProcess({
+    name,
+    command: process.execPath,
+    args: [...nodeArguments, MAIN_SCRIPT, name],
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...settings },
+    logFile,
+    stopSignal: 'SIGTERM',
+    stopGraceMs: 40_000,
+    readyTimeoutMs: READY_TIMEOUT_MS,
+    isReady: () => answersReady(port),
+  });
+  const stop = async () => {
+    stopping = true;
+    await part.stop();
+  };
+  try {
+    await untilReady(name, part, port);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  void part.exited.then((exit) => {
+    if (!stopping) onCrash(new Error(`${name} ended: ${describeExit(exit)}\n${lastLines(part)}`));
+  });
+  return { pid: part.pid ?? 0, stop };
+}
+
+async function untilReady(name: string, part: PartProcess, port: number): Promise<void> {
+  const deadline = performance.now() + READY_TIMEOUT_MS;
+  while (!(await answersReady(port))) {
+    if (part.hasExited()) throw new Error(`${name} did not start:\n${lastLines(part)}`);
+    if (performance.now() > deadline) throw new Error(`${name} is not ready in time:\n${lastLines(part)}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+function lastLines(part: PartProcess): string {
+  return part.lastLines().slice(-8).join('\n');
+}
+
+async function answersReady(port: number): Promise<boolean> {
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}/readyz`, { signal: AbortSignal.timeout(2_000) });
+    await response.body?.cancel();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,27 @@
+import type { AccountTools } from '../../src/accounts/account-tools.ts';
+import { storeEndpoint } from '../../src/accounts/endpoints.ts';
+import { createTenant } from '../../src/accounts/tenants.ts';
+import { addWaba } from '../../src/accounts/wabas.ts';
+import type { Target } from '../run-plan.ts';
+
+export type SeededTarget = Target & { endpointId: string };
+
+/** One tenant, WABA, number and endpoint per URL, so that a body for a number reaches exactly one endpoint. */
+export async function seedTargets(
+  tools: AccountTools,
+  firstNumber: number,
+  urls: readonly string[],
+): Promise<SeededTarget[]> {
+  const targets: SeededTarget[] = [];
+  for (const [index, url] of urls.entries()) {
+    const suffix = String(firstNumber + index).padStart(6, '0');
+    const wabaId = `900000000${suffix}`;
+    const phoneNumberId = `800000000${suffix}`;
+    const { userId } = await createTenant(tools, `Bench ${suffix}`);
+    const number = { phoneNumberId, displayPhoneNumber: '12025550100', verifiedName: `Bench ${suffix}` };
+    await addWaba(tools, userId, { wabaId, phoneNumbers: [number], accessToken: null });
+    const endpoint = await storeEndpoint(tools, wabaId, { url, description: 'bench', eventTypes: null });
+    targets.push({ wabaId, phoneNumberId, endpointId: endpoint.id });
+  }
+  return targets;
+}

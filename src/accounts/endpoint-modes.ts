@@ -1,0 +1,73 @@
+import type { Database } from '../database/database.ts';
+import { wakeDeliveries } from '../database/endpoint-changes.ts';
+import { dropWaiting } from '../database/endpoint-drop.ts';
+import { countWaiting } from '../database/endpoint-waiting.ts';
+import { setEndpointMode } from '../database/webhook-endpoints.ts';
+import { AccountError } from './account-error.ts';
+import { checkDescription } from './account-input.ts';
+import { knownEndpoint, unknownEndpoint } from './endpoints.ts';
+import { shownCount } from './shown-count.ts';
+
+type Tools = { database: Database };
+
+/**
+ * Lets the events of an endpoint wait, by wish (`paused`) or because it is out of order (`disabled`); none is lost.
+ * Throws AccountError: `invalid_value`, `unknown_endpoint`.
+ */
+export async function holdEndpoint(
+  { database }: Tools,
+  wabaId: string,
+  change: { id: string; mode: 'paused' | 'disabled'; reason: string },
+): Promise<void> {
+  await knownEndpoint(database, wabaId, change.id);
+  const reason = checkDescription('The reason', change.reason);
+  await switchTo(database, wabaId, { ...change, reason: reason === '' ? null : reason });
+}
+
+export type Enabling = {
+  id: string;
+  /** What becomes of the deliveries that wait: they are sent first, or never. Null: nothing may be waiting. */
+  waiting: 'send' | 'drop' | null;
+  /** Who asks, for the log of the deliveries that are dropped: "an operator". */
+  by: string;
+};
+
+/**
+ * Lets the deliveries of an endpoint go out (again). To drop what waits comes before that, so that nothing of it is
+ * sent; what arrives meanwhile stays. Returns how many were dropped.
+ * Throws AccountError: `invalid_value`, `unknown_endpoint`, `waiting_choice_required`.
+ */
+export async function enableEndpoint(
+  { database }: Tools,
+  wabaId: string,
+  { id, waiting, by }: Enabling,
+): Promise<{ dropped: number }> {
+  const { mode } = await knownEndpoint(database, wabaId, id);
+  if (waiting === null && mode !== 'open') await refuseIfAnyWaits(database, id);
+  const reason = `dropped by ${by} when the endpoint was enabled`;
+  const { dropped } =
+    waiting === 'drop' ? await dropWaiting(database, wabaId, id, { reason }) : { dropped: 0 };
+  await switchTo(database, wabaId, { id, mode: 'open', reason: null });
+  await wakeDeliveries(database);
+  return { dropped };
+}
+
+async function refuseIfAnyWaits(database: Database, id: string): Promise<void> {
+  const waiting = (await countWaiting(database, [id])).get(id);
+  if (waiting === undefined || waiting.count === 0) return;
+  const number = shownCount(waiting);
+  throw new AccountError(
+    'waiting_choice_required',
+    `${number} ${number === '1' ? 'delivery waits' : 'deliveries wait'} for endpoint ${id}: ` +
+      'choose "send" to send what waits first, in order, or "drop" to drop it for good.',
+  );
+}
+
+async function switchTo(
+  database: Database,
+  wabaId: string,
+  change: { id: string; mode: 'open' | 'paused' | 'disabled'; reason: string | null },
+): Promise<void> {
+  const found = await setEndpointMode(database, wabaId, { ...change, version: null });
+  if (!found) throw unknownEndpoint(change.id);
+}

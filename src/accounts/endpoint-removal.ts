@@ -1,0 +1,41 @@
+import type { Database } from '../database/database.ts';
+import { deleteEndpointRow, isPast } from '../database/endpoint-changes.ts';
+import { dropWaiting } from '../database/endpoint-drop.ts';
+import { holdEndpoint } from './endpoint-modes.ts';
+import { unknownEndpoint } from './endpoints.ts';
+
+/** Longer than the database lets a statement of a publisher take. */
+const PUBLISHERS_MS = 30_000;
+const POLL_MS = 20;
+
+/**
+ * Deletes an endpoint: switches it off, drops what waits for it, removes it. The log of its deliveries and attempts
+ * stays. Returns how many deliveries were dropped. When it is cut off before the endpoint is gone, it can be repeated.
+ * Throws AccountError: `invalid_value`, `unknown_endpoint`.
+ */
+export async function deleteEndpoint(
+  { database }: { database: Database },
+  wabaId: string,
+  endpointId: string,
+): Promise<{ id: string; dropped: number }> {
+  const reason = 'dropped: the endpoint was deleted';
+  await holdEndpoint({ database }, wabaId, {
+    id: endpointId,
+    mode: 'disabled',
+    reason: 'being deleted',
+  });
+  const waiting = await dropWaiting(database, wabaId, endpointId, { reason });
+  const xid = await database.transaction((trx) => deleteEndpointRow(trx, wabaId, endpointId));
+  if (xid === null) throw unknownEndpoint(endpointId);
+  await publishersGone(database, xid);
+  const late = await dropWaiting(database, wabaId, endpointId, { reason, underWayToo: true });
+  return { id: endpointId, dropped: waiting.dropped + late.dropped };
+}
+
+/** Waits for transactions that may still queue deliveries for the endpoint, because they saw it before it was gone. */
+async function publishersGone(database: Database, xid: string): Promise<void> {
+  const deadlineMs = performance.now() + PUBLISHERS_MS;
+  while (!(await isPast(database, xid)) && performance.now() < deadlineMs) {
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}

@@ -1,0 +1,53 @@
+import { findEndpointSecret, lockEndpoint, replaceEndpointSecret } from '../database/endpoint-changes.ts';
+import { endpointSecretPlace } from '../domain/secret-places.ts';
+import { isWebhookSecret, newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
+import { AccountError, invalidValue } from './account-error.ts';
+import { checkRowId } from './account-input.ts';
+import type { AccountTools } from './account-tools.ts';
+import { unknownEndpoint } from './endpoints.ts';
+
+const DEFAULT_OVERLAP_HOURS = 24;
+const MAX_OVERLAP_HOURS = 168;
+
+export type Rotation = {
+  /** How long the present secret signs beside the new one. */
+  overlapHours?: number;
+  /** A secret of the tenant's own; without it one is made. */
+  secret?: string;
+};
+
+/** `secret` is shown this once. `previousSecretExpiresAt` null: the secret before has ended already. */
+export type RotatedSecret = { id: string; secret: string; previousSecretExpiresAt: Date | null };
+
+/**
+ * Gives an endpoint another signing secret. During the overlap its webhooks carry the signatures of both, so that the
+ * tenant can change over in its own time; a second rotation within the overlap ends the oldest at once.
+ * Throws AccountError: `invalid_value`, `unknown_endpoint`, `secret_in_use`; and SecretBoxError.
+ */
+export async function rotateSecret(
+  { database, secretBox }: AccountTools,
+  wabaId: string,
+  endpointId: string,
+  { overlapHours = DEFAULT_OVERLAP_HOURS, secret = newWebhookSecret() }: Rotation,
+): Promise<RotatedSecret> {
+  const id = checkRowId('The id of the endpoint', endpointId);
+  if (!(Number.isFinite(overlapHours) && overlapHours >= 0 && overlapHours <= MAX_OVERLAP_HOURS)) {
+    throw invalidValue(`The overlap must be 0 to ${MAX_OVERLAP_HOURS} hours.`);
+  }
+  if (!isWebhookSecret(secret)) {
+    throw invalidValue('The secret must be whsec_ and the base64 of 24 to 64 random bytes.');
+  }
+  const place = endpointSecretPlace(id);
+  return await database.transaction(async (trx) => {
+    await lockEndpoint(trx, wabaId, id);
+    const present = await findEndpointSecret(trx, wabaId, id);
+    if (present === null) throw unknownEndpoint(id);
+    // A repeated request must not end the secret that the first one kept for the overlap.
+    if (secretBox.open(present, place) === secret) {
+      throw new AccountError('secret_in_use', `Endpoint ${id} has this secret already; nothing was changed.`);
+    }
+    const secretSealed = secretBox.seal(secret, place);
+    const change = { id, secretSealed, overlapHours };
+    return { id, secret, previousSecretExpiresAt: await replaceEndpointSecret(trx, wabaId, change) };
+  });
+}

@@ -1,0 +1,116 @@
+import type { Database } from '../database/database.ts';
+import { type ListedAlert, listEndpointAlerts } from '../database/endpoint-alerts.ts';
+import { findOperationsUrl, saveOperationsUrl } from '../database/operations-urls.ts';
+import { listEndpoints } from '../database/webhook-endpoints.ts';
+import { operationsSecretPlace } from '../domain/secret-places.ts';
+import { alertName, publicAlertId } from '../domain/webhook/alert-envelope.ts';
+import { isSameTarget } from '../domain/webhook/same-target.ts';
+import { newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
+import { checkEndpointUrl } from '../webhooks/endpoint-url.ts';
+import { AccountError } from './account-error.ts';
+import type { AccountTools } from './account-tools.ts';
+import type { UrlRules } from './endpoint-options.ts';
+import { knownWaba } from './known-accounts.ts';
+
+/** `secret` is what the tenant verifies signatures with; null when it stays the one that was shown before. */
+export type SavedOperationsUrl = { wabaId: string; url: string; secret: string | null };
+
+/** An alert that came up while there was no operations URL is `given_up` with 0 attempts. */
+export type AlertView = Omit<ListedAlert, 'uuid' | 'alert'> & {
+  alertId: string;
+  alert: string;
+  wabaId: string;
+  state: 'waiting' | 'delivered' | 'given_up';
+};
+
+const MAX_LISTED = 100;
+
+/**
+ * Has the alerts of a WABA's endpoints sent to a URL. The first time there is a secret to sign them with. A URL that
+ * receives webhooks is refused: alerts are no events.
+ * Throws AccountError: `invalid_value`, `unknown_waba`, `url_is_webhook_endpoint`, or the code of the refused URL.
+ */
+export async function setOperationsUrl(
+  tools: AccountTools & { urlRules: UrlRules },
+  wabaId: string,
+  text: string,
+): Promise<SavedOperationsUrl> {
+  const { database } = tools;
+  await knownWaba(database, wabaId);
+  const verdict = await checkEndpointUrl(text, tools.urlRules);
+  if (!verdict.ok) throw new AccountError(verdict.code, verdict.message);
+  const { url } = verdict;
+  const endpoint = (await listEndpoints(database, wabaId)).find((known) => isSameTarget(known.url, url));
+  if (endpoint !== undefined) {
+    throw new AccountError(
+      'url_is_webhook_endpoint',
+      `Webhook endpoint ${endpoint.id} has this URL. Alerts are no events: give them a path of their own.`,
+    );
+  }
+  const stored = await findOperationsUrl(database, wabaId);
+  if (stored?.secretSealed) {
+    await saveOperationsUrl(database, wabaId, { url, secretSealed: stored.secretSealed });
+    return { wabaId, url, secret: null };
+  }
+  return { wabaId, url, secret: await saveWithNewSecret(tools, wabaId, url) };
+}
+
+/** Where a WABA's alerts go; null when nowhere. Throws AccountError: `invalid_value`, `unknown_waba`. */
+export async function operationsUrlOf(
+  { database }: { database: Database },
+  wabaId: string,
+): Promise<string | null> {
+  await knownWaba(database, wabaId);
+  return (await findOperationsUrl(database, wabaId))?.url ?? null;
+}
+
+/**
+ * Sends no more alerts; those that wait are given up when their turn comes. The secret is forgotten.
+ * Throws AccountError: `invalid_value`, `unknown_waba`.
+ */
+export async function clearOperationsUrl(
+  { database }: { database: Database },
+  wabaId: string,
+): Promise<void> {
+  await knownWaba(database, wabaId);
+  await saveOperationsUrl(database, wabaId, { url: null, secretSealed: null });
+}
+
+/**
+ * Makes a new secret; from the next attempt on it alone signs.
+ * Throws AccountError: `invalid_value`, `unknown_waba`, `no_operations_url`.
+ */
+export async function rotateOperationsSecret(
+  tools: AccountTools,
+  wabaId: string,
+): Promise<SavedOperationsUrl> {
+  const url = await operationsUrlOf(tools, wabaId);
+  if (url === null) throw new AccountError('no_operations_url', `WABA ${wabaId} has no operations URL.`);
+  return { wabaId, url, secret: await saveWithNewSecret(tools, wabaId, url) };
+}
+
+/** The newest 100 alerts of a WABA. Throws AccountError: `invalid_value`, `unknown_waba`. */
+export async function endpointAlertsOf(
+  { database }: { database: Database },
+  wabaId: string,
+): Promise<AlertView[]> {
+  await knownWaba(database, wabaId);
+  return (await listEndpointAlerts(database, wabaId, MAX_LISTED)).map(({ uuid, alert, ...listed }) => ({
+    alertId: publicAlertId(uuid),
+    alert: alertName(alert),
+    wabaId,
+    state: listed.deliveredAt !== null ? 'delivered' : listed.givenUpAt !== null ? 'given_up' : 'waiting',
+    ...listed,
+  }));
+}
+
+async function saveWithNewSecret(
+  { database, secretBox }: AccountTools,
+  wabaId: string,
+  url: string,
+): Promise<string> {
+  const secret = newWebhookSecret();
+  const secretSealed = secretBox.seal(secret, operationsSecretPlace(wabaId));
+  await saveOperationsUrl(database, wabaId, { url, secretSealed });
+  return secret;
+}

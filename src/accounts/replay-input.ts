@@ -1,0 +1,87 @@
+import {
+  REPLAYABLE_STATES,
+  type ReplayableState,
+  type ReplaySelection,
+} from '../database/replay-selection.ts';
+import { EVENT_TYPES, type EventType } from '../domain/event-type.ts';
+import { invalidValue } from './account-error.ts';
+import { checkRowId, shown } from './account-input.ts';
+
+/** Which deliveries to send again, as callers write it: a list of ids, or a filter with at least one member. */
+export type GivenSelection = {
+  /** `dlv_…`, at most 1,000. */
+  deliveryIds?: readonly string[] | undefined;
+  endpointId?: string | undefined;
+  /** The time range of the deliveries' creation; `to` is exclusive. */
+  from?: Date | undefined;
+  to?: Date | undefined;
+  eventTypes?: readonly string[] | undefined;
+  states?: readonly string[] | undefined;
+};
+
+const MAX_IDS = 1_000;
+const DELIVERY_ID = /^dlv_([0-9a-f]{8})([0-9a-f]{4})(7[0-9a-f]{3})([0-9a-f]{4})([0-9a-f]{12})$/;
+const LAST_MS = Date.parse('9999-12-31T00:00:00Z');
+
+/**
+ * Reads a selection. Without `to`, and with one that is still to come, it ends at `now`, so that what arrives
+ * during a replay is not part of it. Throws AccountError `invalid_value`.
+ */
+export function checkSelection(given: GivenSelection, now: Date): ReplaySelection {
+  const { deliveryIds, endpointId, from, to, eventTypes, states } = given;
+  const filters = [endpointId, from, to, eventTypes, states].filter((value) => value !== undefined);
+  if (deliveryIds === undefined && filters.length === 0) {
+    throw invalidValue(
+      'Say what to send again: deliveries, or an endpoint, a time range, event types or states.',
+    );
+  }
+  if (deliveryIds !== undefined && filters.length > 0) {
+    throw invalidValue('Name deliveries or give a filter, not both.');
+  }
+  const end = to === undefined || to > now ? now : to;
+  if (from !== undefined) checkTime(from);
+  checkTime(end);
+  if (from !== undefined && from >= (to ?? now)) {
+    throw invalidValue('The time range is empty: "from" must be before "to", and not in the future.');
+  }
+  return {
+    deliveryIds: deliveryIds === undefined ? null : checkDeliveryIds(deliveryIds),
+    endpointId: endpointId === undefined ? null : checkRowId('The id of the endpoint', endpointId),
+    from: from?.toISOString() ?? null,
+    to: end.toISOString(),
+    eventTypes: checkNames<EventType>('event type', EVENT_TYPES, eventTypes),
+    states: checkNames<ReplayableState>('delivery state', REPLAYABLE_STATES, states),
+  };
+}
+
+function checkTime(time: Date): void {
+  const atMs = time.getTime();
+  if (!(atMs >= 0 && atMs < LAST_MS)) throw invalidValue('A time must lie between the years 1970 and 9999.');
+}
+
+/** The UUIDs of public delivery ids, each once. */
+function checkDeliveryIds(ids: readonly string[]): string[] {
+  if (ids.length === 0) throw invalidValue('Name at least one delivery.');
+  if (ids.length > MAX_IDS)
+    throw invalidValue(`Name at most ${MAX_IDS} deliveries at once; take a filter for more.`);
+  return [...new Set(ids)].map((id) => {
+    const parts = DELIVERY_ID.exec(id)?.slice(1);
+    if (parts === undefined) throw invalidValue(`A delivery id is dlv_ and 32 hex digits, not ${shown(id)}.`);
+    return parts.join('-');
+  });
+}
+
+function checkNames<Name extends string>(
+  what: string,
+  known: readonly Name[],
+  given: readonly string[] | undefined,
+): Name[] | null {
+  if (given === undefined) return null;
+  if (given.length === 0) throw invalidValue(`Name at least one ${what} of ${known.join(', ')}.`);
+  return [...new Set(given)].map((name) => {
+    const found = known.find((candidate) => candidate === name);
+    if (found === undefined)
+      throw invalidValue(`There is no ${what} ${shown(name)}; known are ${known.join(', ')}.`);
+    return found;
+  });
+}

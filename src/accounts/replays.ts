@@ -1,0 +1,263 @@
+import type { Database } from '../database/database.ts';
+import {
+  countSelection,
+  msOfUuid,
+  type ReplaySelection,
+  type SelectedGroup,
+  selectionRange,
+} from '../database/replay-selection.ts';
+import { changeReplay, ensureWorkflow } from '../database/replay-steps.ts';
+import {
+  countReplayOutcomes,
+  countUnfinishedReplays,
+  findReplay,
+  findReplayForOperator,
+  insertReplay,
+  listReplays,
+  type Replay,
+  type ReplayOutcomes,
+} from '../database/replays.ts';
+import { listEndpoints } from '../database/webhook-endpoints.ts';
+import { publicDeliveryId } from '../domain/public-ids.ts';
+import { AccountError } from './account-error.ts';
+import { checkRowId } from './account-input.ts';
+import { knownWaba } from './known-accounts.ts';
+import { checkSelection, type GivenSelection } from './replay-input.ts';
+
+/** More than this is several replays: one must stay something that an operator can watch and stop. */
+const MAX_DELIVERIES = 1_000_000;
+const MAX_UNFINISHED = 10;
+const MAX_LISTED = 100;
+/** A machine whose clock is ahead may have made an id that seems to come from the future. */
+const CLOCK_SPARE_MS = 86_400_000;
+
+export type ReplayTools = { database: Database };
+
+/** What a replay would send. `skipped` is beside `deliveries`, not part of it. */
+export type ReplayCount = {
+  deliveries: number;
+  byType: Record<string, number>;
+  byEndpoint: Record<string, number>;
+  oldest: Date | null;
+  newest: Date | null;
+  skipped: { open: number; noBody: number; endpointGone: number };
+};
+
+export type ReplayView = {
+  replayId: string;
+  wabaId: string;
+  state: Replay['state'];
+  selection: Omit<ReplaySelection, 'to'> & { to: string | null };
+  /** Selected when it was started. `queued` and `skipped` grow until they make up `total`. */
+  total: number;
+  queued: number;
+  skipped: number;
+  requestedBy: string;
+  createdAt: Date;
+  finishedAt: Date | null;
+};
+
+/**
+ * Counts what a replay would send, and sends nothing. Throws AccountError: `invalid_value`, `unknown_waba`,
+ * `unknown_endpoint`, `unknown_delivery`, `replay_too_large`.
+ */
+export async function countReplay(
+  { database }: ReplayTools,
+  wabaId: string,
+  given: GivenSelection,
+): Promise<ReplayCount> {
+  return summary(await groupsOf(database, wabaId, await knownSelection(database, wabaId, given)));
+}
+
+/**
+ * Starts to send deliveries again. `requestedBy` says who, for the list. Throws as `countReplay`, and AccountError
+ * `nothing_to_replay` and `too_many_replays`.
+ */
+export async function startReplay(
+  { database }: ReplayTools,
+  wabaId: string,
+  given: GivenSelection,
+  requestedBy: string,
+): Promise<ReplayView> {
+  const selection = await knownSelection(database, wabaId, given);
+  const groups = await groupsOf(database, wabaId, selection);
+  const range = await selectionRange(database, selection);
+  const { deliveries, skipped } = summary(groups);
+  if (deliveries === 0 || range === null) {
+    throw new AccountError('nothing_to_replay', 'There is nothing to send again in this selection.');
+  }
+  if ((await countUnfinishedReplays(database, wabaId)) >= MAX_UNFINISHED) {
+    const message = `WABA ${wabaId} has ${MAX_UNFINISHED} unfinished replays; wait for one or cancel it.`;
+    throw new AccountError('too_many_replays', message);
+  }
+  const live = groups.filter(({ obstacle }) => obstacle !== 'endpoint_gone');
+  const endpoints = [...new Set(live.map(({ endpointId }) => endpointId))];
+  const cursor = {
+    toId: range.toId,
+    endpoints: endpoints.map((id) => ({ id, nextId: range.fromId })),
+    skipped: skipped.endpointGone,
+  };
+  const total = groups.reduce((sum, group) => sum + group.deliveries, 0);
+  return await database.transaction(async (trx) => {
+    const replay = await insertReplay(trx, wabaId, { selection, total, cursor, requestedBy });
+    await ensureWorkflow(trx, replay);
+    return viewOf(replay);
+  });
+}
+
+/** The newest 100 replays of a WABA. Throws AccountError: `invalid_value`, `unknown_waba`. */
+export async function replaysOf({ database }: ReplayTools, wabaId: string): Promise<ReplayView[]> {
+  await knownWaba(database, wabaId);
+  return (await listReplays(database, wabaId, MAX_LISTED)).map(viewOf);
+}
+
+/** One replay with what came of its deliveries. Throws AccountError: `invalid_value`, `unknown_replay`. */
+export async function replayOf(
+  { database }: ReplayTools,
+  wabaId: string,
+  replayId: string,
+): Promise<ReplayView & { outcomes: ReplayOutcomes }> {
+  const replay = await findReplay(database, wabaId, checkReplayId(replayId));
+  if (replay === null) throw unknownReplay(replayId);
+  return { ...viewOf(replay), outcomes: await countReplayOutcomes(database, replay) };
+}
+
+/** For operators, who address replays of every WABA. Throws AccountError: `invalid_value`, `unknown_replay`. */
+export async function wabaOfReplay({ database }: ReplayTools, replayId: string): Promise<string> {
+  const replay = await findReplayForOperator(database, checkReplayId(replayId));
+  if (replay === null) throw unknownReplay(replayId);
+  return replay.wabaId;
+}
+
+const STATE_AFTER = { pause: 'paused', resume: 'running', cancel: 'cancelled' } as const;
+
+/**
+ * Pauses, resumes or cancels a replay, also while Temporal is away. Pausing and cancelling reach what is queued;
+ * attempts under way end as they do. Throws AccountError: `invalid_value`, `unknown_replay`, `replay_finished`.
+ */
+export async function switchReplay(
+  tools: ReplayTools,
+  wabaId: string,
+  replayId: string,
+  action: 'pause' | 'resume' | 'cancel',
+): Promise<ReplayView & { outcomes: ReplayOutcomes }> {
+  const ids = { wabaId, replayId: checkReplayId(replayId) };
+  const changed = await changeReplay(tools.database, ids, STATE_AFTER[action]);
+  if (changed === null) throw unknownReplay(replayId);
+  if (changed.refused) {
+    throw new AccountError(
+      'replay_finished',
+      `Replay ${replayId} is ${changed.replay.state}: nothing to ${action}.`,
+    );
+  }
+  return await replayOf(tools, wabaId, replayId);
+}
+
+async function knownSelection(
+  database: Database,
+  wabaId: string,
+  given: GivenSelection,
+): Promise<ReplaySelection> {
+  await knownWaba(database, wabaId);
+  const selection = checkSelection(given, new Date());
+  const { endpointId, deliveryIds } = selection;
+  if (endpointId !== null && !(await listEndpoints(database, wabaId)).some(({ id }) => id === endpointId)) {
+    throw new AccountError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`);
+  }
+  const future = deliveryIds?.find((id) => msOfUuid(id) > Date.now() + CLOCK_SPARE_MS);
+  if (future !== undefined) throw unknownDelivery(future);
+  return selection;
+}
+
+async function groupsOf(
+  database: Database,
+  wabaId: string,
+  selection: ReplaySelection,
+): Promise<SelectedGroup[]> {
+  const groups = await countSelection(database, wabaId, selection, MAX_DELIVERIES + 1);
+  const total = groups.reduce((sum, group) => sum + group.deliveries, 0);
+  if (total > MAX_DELIVERIES) {
+    const message = `More than ${MAX_DELIVERIES} deliveries are selected; narrow the selection down.`;
+    throw new AccountError('replay_too_large', message);
+  }
+  if (selection.deliveryIds !== null && total < selection.deliveryIds.length) {
+    throw await firstUnknown(database, wabaId, selection.deliveryIds);
+  }
+  return groups;
+}
+
+async function firstUnknown(
+  database: Database,
+  wabaId: string,
+  deliveryIds: readonly string[],
+): Promise<AccountError> {
+  for (const id of deliveryIds) {
+    const one = { deliveryIds: [id], endpointId: null, from: null, to: '', eventTypes: null, states: null };
+    if ((await countSelection(database, wabaId, one, 1)).length === 0) return unknownDelivery(id);
+  }
+  return new AccountError('unknown_delivery', 'One of the deliveries does not exist.');
+}
+
+function summary(groups: readonly SelectedGroup[]): ReplayCount {
+  const wanted = groups.filter(({ obstacle }) => obstacle === null);
+  const skippedFor = (name: SelectedGroup['obstacle']) =>
+    sum(groups.filter(({ obstacle }) => obstacle === name));
+  return {
+    deliveries: sum(wanted),
+    byType: tally(wanted, ({ eventType }) => eventType ?? 'unknown'),
+    byEndpoint: tally(wanted, ({ endpointId }) => endpointId),
+    oldest: wanted.reduce<Date | null>((at, { oldest }) => (at === null || oldest < at ? oldest : at), null),
+    newest: wanted.reduce<Date | null>((at, { newest }) => (at === null || newest > at ? newest : at), null),
+    skipped: {
+      open: skippedFor('open'),
+      noBody: skippedFor('no_body'),
+      endpointGone: skippedFor('endpoint_gone'),
+    },
+  };
+}
+
+function sum(groups: readonly SelectedGroup[]): number {
+  return groups.reduce((total, { deliveries }) => total + deliveries, 0);
+}
+
+function tally(
+  groups: readonly SelectedGroup[],
+  nameOf: (group: SelectedGroup) => string,
+): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const group of groups) counts[nameOf(group)] = (counts[nameOf(group)] ?? 0) + group.deliveries;
+  return counts;
+}
+
+function viewOf(replay: Replay): ReplayView {
+  const { id, wabaId, state, selection, total, queued, cursor, requestedBy, createdAt, finishedAt } = replay;
+  const { deliveryIds } = selection;
+  return {
+    replayId: id,
+    wabaId,
+    state,
+    selection: {
+      ...selection,
+      deliveryIds: deliveryIds?.map(publicDeliveryId) ?? null,
+      to: deliveryIds === null ? selection.to : null,
+    },
+    total,
+    queued,
+    skipped: cursor.skipped,
+    requestedBy,
+    createdAt,
+    finishedAt,
+  };
+}
+
+function checkReplayId(replayId: string): string {
+  return checkRowId('The id of the replay', replayId);
+}
+
+function unknownReplay(replayId: string): AccountError {
+  return new AccountError('unknown_replay', `There is no replay ${replayId}.`);
+}
+
+function unknownDelivery(uuid: string): AccountError {
+  return new AccountError('unknown_delivery', `There is no delivery ${publicDeliveryId(uuid)}.`);
+}

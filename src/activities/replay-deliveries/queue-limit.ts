@@ -1,0 +1,38 @@
+import type { Database } from '../../database/database.ts';
+import { openReplayDeliveries, stillQueued } from '../../database/replay-queue.ts';
+import type { Replay } from '../../database/replays.ts';
+
+/** How much of a replay each endpoint has in the queue: a long replay must not fill the queue. */
+export type QueueLimit = {
+  hasRoom(endpointId: string): boolean;
+  add(endpointId: string, deliveryIds: readonly string[]): void;
+  /** Looks which deliveries are settled by now. */
+  refresh(): Promise<void>;
+};
+
+/**
+ * Counts the open deliveries of a replay. Their ids are kept, because looking for a few thousand known ids costs
+ * milliseconds however long the replay and the queue are. A page may exceed `maxOpen`.
+ */
+export async function openQueueLimit(
+  database: Database,
+  replay: Replay,
+  maxOpen: number,
+): Promise<QueueLimit> {
+  const openIds = new Map<string, string[]>();
+  const add = (endpointId: string, deliveryIds: readonly string[]) => {
+    openIds.set(endpointId, [...(openIds.get(endpointId) ?? []), ...deliveryIds]);
+  };
+  for (const { endpointId, deliveryId } of await openReplayDeliveries(database, replay)) {
+    add(endpointId, [deliveryId]);
+  }
+  return {
+    hasRoom: (endpointId) => (openIds.get(endpointId)?.length ?? 0) < maxOpen,
+    add,
+    refresh: async () => {
+      for (const [endpointId, deliveryIds] of openIds) {
+        if (deliveryIds.length > 0) openIds.set(endpointId, await stillQueued(database, deliveryIds));
+      }
+    },
+  };
+}

@@ -1,0 +1,121 @@
+import type { Transaction } from './database.ts';
+import { execute, query } from './sql.ts';
+
+export type Claim = { deliveryId: string; token: string };
+
+/**
+ * Locks the rows of these claims and returns the ids of those that are still ours: the lease of the others ended and
+ * somebody else took over, so nothing about them may be recorded. Rows are locked in the order in which publishers
+ * lock heads, so the two cannot deadlock.
+ */
+export async function lockClaims(trx: Transaction, claims: readonly Claim[]): Promise<Set<string>> {
+  const rows = await query<{ delivery_id: string }>(
+    trx,
+    `select q.delivery_id from delivery_queue q
+       join unnest(?::uuid[], ?::uuid[]) as c (delivery_id, token) using (delivery_id, token)
+      where q.state = 'claimed' order by q.endpoint_id, q.lane for update of q`,
+    [claims.map((claim) => claim.deliveryId), claims.map((claim) => claim.token)],
+  );
+  return new Set(rows.map((row) => row.delivery_id));
+}
+
+/**
+ * Takes locked heads out of the queue and promotes the next of each lane; returns how many were promoted.
+ *
+ * Two statements on purpose: the promotion needs a snapshot taken after the heads are locked, otherwise it misses
+ * rows that were queued behind a head meanwhile.
+ */
+export async function removeHeads(trx: Transaction, deliveryIds: readonly string[]): Promise<number> {
+  if (deliveryIds.length === 0) return 0;
+  const lanes = await query<{ endpoint_id: string; lane: string }>(
+    trx,
+    'delete from delivery_queue where delivery_id = any (?::uuid[]) returning endpoint_id, lane',
+    [deliveryIds],
+  );
+  return await promoteNext(trx, lanes);
+}
+
+/** Makes the oldest waiting delivery of each lane its head; the lanes' heads must have been removed just before. */
+export async function promoteNext(
+  trx: Transaction,
+  lanes: readonly { endpoint_id: string; lane: string }[],
+): Promise<number> {
+  return await execute(
+    trx,
+    `update delivery_queue set state = case when released then 'due' else 'held' end
+      where state = 'queued' and position = any (array(
+        select (select n.position from delivery_queue n
+                 where n.endpoint_id = l.endpoint_id and n.lane = l.lane and n.state = 'queued'
+                 order by n.position limit 1)
+          from unnest(?::bigint[], ?::text[]) as l (endpoint_id, lane)))`,
+    [lanes.map((lane) => lane.endpoint_id), lanes.map((lane) => lane.lane)],
+  );
+}
+
+/** A delivery that stays in the queue after an attempt. */
+export type KeptDelivery = {
+  deliveryId: string;
+  state: 'retrying' | 'due';
+  attempts: number;
+  probes: number;
+  /** Until the next attempt; null for `due`. */
+  delayMs: number | null;
+  /** Its workflow is still to be started. */
+  awaitsWorkflow: boolean;
+};
+
+/** Moves locked claims on to what waits for them. */
+export async function keepDeliveries(trx: Transaction, kept: readonly KeptDelivery[]): Promise<void> {
+  if (kept.length === 0) return;
+  await execute(
+    trx,
+    `update delivery_queue q
+        set state = k.state, token = null, lease_until = null, by_session = false, attempts = k.attempts,
+            probes = k.probes, awaits_workflow = k.awaits_workflow,
+            next_attempt_at = clock_timestamp() + k.delay_ms * interval '1 millisecond',
+            first_failed_at = coalesce(q.first_failed_at, clock_timestamp())
+       from unnest(?::uuid[], ?::text[], ?::integer[], ?::integer[], ?::float8[], ?::boolean[])
+              as k (delivery_id, state, attempts, probes, delay_ms, awaits_workflow)
+      where q.delivery_id = k.delivery_id`,
+    [
+      kept.map((k) => k.deliveryId),
+      kept.map((k) => k.state),
+      kept.map((k) => k.attempts),
+      kept.map((k) => k.probes),
+      kept.map((k) => k.delayMs),
+      kept.map((k) => k.awaitsWorkflow),
+    ],
+  );
+}
+
+/** What decides how a failed attempt goes on. */
+export type RetryRoom = {
+  endpointId: string;
+  mode: string;
+  version: number;
+  /** Retry workflows of this endpoint, and of all, counted up to one more than the limits. */
+  openRetries: number;
+  openRetriesOverall: number;
+};
+
+/** The present mode of endpoints and how many retry workflows they have open. */
+export async function findRetryRoom(
+  trx: Transaction,
+  endpointIds: readonly string[],
+  limits: { perEndpoint: number; overall: number },
+): Promise<Map<string, RetryRoom>> {
+  const rows = await query<RetryRoom>(
+    trx,
+    `select w.id as "endpointId", w.mode, w.version, own.n as "openRetries", overall.n as "openRetriesOverall"
+       from webhook_endpoints w
+      cross join lateral (select count(*)::integer as n from (
+        select 1 from delivery_queue where endpoint_id = w.id and state = 'retrying' and not awaits_workflow
+         limit cast(:perEndpoint as integer) + 1) as r) as own
+      cross join (select count(*)::integer as n from (
+        select 1 from delivery_queue where state = 'retrying' and not awaits_workflow
+         limit cast(:overall as integer) + 1) as r) as overall
+      where w.id = any (cast(:endpointIds as bigint[]))`,
+    { ...limits, endpointIds },
+  );
+  return new Map(rows.map((row) => [row.endpointId, row]));
+}

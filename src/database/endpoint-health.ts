@@ -1,0 +1,89 @@
+import type { Database, Transaction } from './database.ts';
+import { execute, query } from './sql.ts';
+
+/** Attempts of one endpoint in one minute, to be added to what is known. */
+export type EndpointMinute = {
+  endpointId: string;
+  /** Unix time of its beginning, in ms. */
+  minuteMs: number;
+  successes: number;
+  failures: number;
+  totalMs: number;
+};
+
+/** Adds to the counts and keeps since when each endpoint had failures only. */
+export async function addEndpointMinutes(
+  trx: Transaction,
+  minutes: readonly EndpointMinute[],
+): Promise<void> {
+  await execute(
+    trx,
+    `insert into endpoint_minutes (endpoint_id, minute, successes, failures, total_ms)
+     select * from unnest(?::bigint[], ?::timestamptz[], ?::integer[], ?::integer[], ?::float8[]) as m order by 1, 2
+     on conflict (endpoint_id, minute) do update
+        set successes = endpoint_minutes.successes + excluded.successes,
+            failures = endpoint_minutes.failures + excluded.failures,
+            total_ms = endpoint_minutes.total_ms + excluded.total_ms`,
+    [
+      minutes.map((m) => m.endpointId),
+      minutes.map((m) => new Date(m.minuteMs)),
+      minutes.map((m) => m.successes),
+      minutes.map((m) => m.failures),
+      minutes.map((m) => m.totalMs),
+    ],
+  );
+  const working = new Set(minutes.filter((m) => m.successes > 0).map((m) => m.endpointId));
+  const failing = new Set(minutes.map((m) => m.endpointId).filter((id) => !working.has(id)));
+  await execute(
+    trx,
+    `update webhook_endpoints set failing_since = case when id = any (?::bigint[]) then null else now() end
+      where (id = any (?::bigint[]) and failing_since is not null)
+         or (id = any (?::bigint[]) and failing_since is null)`,
+    [[...working], [...working], [...failing]],
+  );
+}
+
+type FailingEndpoint = { endpointId: string; failures: number; attempts: number };
+
+/** Of these endpoints, those that mostly failed within `minutes`, since they were last switched on, over all processes. */
+export async function findMostlyFailing(
+  database: Database,
+  endpointIds: readonly string[],
+  rule: { minutes: number; leastFailures: number; share: number },
+): Promise<FailingEndpoint[]> {
+  return await query<FailingEndpoint>(
+    database,
+    `select w.id as "endpointId", sum(m.failures)::integer as failures,
+            sum(m.failures + m.successes)::integer as attempts
+       from webhook_endpoints w join endpoint_minutes m on m.endpoint_id = w.id
+      where w.id = any (cast(:endpointIds as bigint[])) and w.mode = 'open'
+        and m.minute > now() - :minutes * interval '1 minute'
+        and m.minute >= date_trunc('minute', w.mode_changed_at) + interval '1 minute'
+      group by w.id
+     having sum(m.failures) >= :leastFailures and sum(m.failures) >= :share * sum(m.failures + m.successes)`,
+    { endpointIds, ...rule },
+  );
+}
+
+/** Endpoints that take deliveries or probes and have only failed for `hours`, with a failure in the last of them. */
+export async function findFailingFor(database: Database, hours: number): Promise<string[]> {
+  const rows = await query<{ id: string }>(
+    database,
+    `select w.id from webhook_endpoints w
+      where w.mode in ('open', 'probing') and w.failing_since < now() - :hours * interval '1 hour'
+        and exists (select 1 from endpoint_minutes m
+                     where m.endpoint_id = w.id and m.failures > 0 and m.minute > now() - interval '1 hour')`,
+    { hours },
+  );
+  return rows.map((row) => row.id);
+}
+
+/** What charts and the breaker no longer need. */
+export async function forgetOldMinutes(database: Database, days: number): Promise<void> {
+  await execute(
+    database,
+    `delete from endpoint_minutes where ctid = any (array(
+       select ctid from endpoint_minutes where minute < now() - ? * interval '1 day' limit 50000))`,
+    [days],
+  );
+}

@@ -1,0 +1,150 @@
+import type { Database, Transaction } from './database.ts';
+import type { ReplaySelection } from './replay-selection.ts';
+import { execute, query } from './sql.ts';
+
+export type ReplayState = 'running' | 'paused' | 'done' | 'cancelled';
+
+/** How far a replay is: for each endpoint that is not through, the id where its next page begins. */
+export type ReplayCursor = {
+  toId: string;
+  endpoints: { id: string; nextId: string }[];
+  /** Passed over: open, without a body, or of an endpoint that is gone. */
+  skipped: number;
+};
+
+export type Replay = {
+  id: string;
+  wabaId: string;
+  selection: ReplaySelection;
+  state: ReplayState;
+  total: number;
+  queued: number;
+  cursor: ReplayCursor;
+  requestedBy: string;
+  createdAt: Date;
+  finishedAt: Date | null;
+};
+
+const REPLAY = `id, waba_id as "wabaId", selection, state, total::float8 as total, queued::float8 as queued,
+  cursor, requested_by as "requestedBy", created_at as "createdAt", finished_at as "finishedAt"`;
+
+/** The id of the workflow that works on a replay. */
+export function replayWorkflowId(replayId: string): string {
+  return `replay/${replayId}`;
+}
+
+export async function insertReplay(
+  trx: Transaction,
+  wabaId: string,
+  replay: { selection: ReplaySelection; total: number; cursor: ReplayCursor; requestedBy: string },
+): Promise<Replay> {
+  const rows = await query<StoredReplay>(
+    trx,
+    `insert into replays (waba_id, selection, state, total, cursor, requested_by)
+     values (:wabaId, cast(:selection as jsonb), 'running', :total, :cursor, :requestedBy)
+     returning ${REPLAY}`,
+    {
+      wabaId,
+      selection: JSON.stringify(replay.selection),
+      total: replay.total,
+      cursor: JSON.stringify(replay.cursor),
+      requestedBy: replay.requestedBy,
+    },
+  );
+  const stored = firstReplay(rows);
+  if (stored === null) throw new Error('the replay was not stored');
+  return stored;
+}
+
+/** One replay of a WABA; null when the WABA has no such replay. */
+export async function findReplay(
+  database: Database,
+  wabaId: string,
+  replayId: string,
+): Promise<Replay | null> {
+  const text = `select ${REPLAY} from replays where waba_id = ? and id = ?`;
+  return firstReplay(await query<StoredReplay>(database, text, [wabaId, replayId]));
+}
+
+/** For operators, who address replays of every tenant. */
+export async function findReplayForOperator(database: Database, replayId: string): Promise<Replay | null> {
+  return firstReplay(
+    await query<StoredReplay>(database, `select ${REPLAY} from replays where id = ?`, [replayId]),
+  );
+}
+
+/** The newest replays of a WABA. */
+export async function listReplays(database: Database, wabaId: string, limit: number): Promise<Replay[]> {
+  const rows = await query<StoredReplay>(
+    database,
+    `select ${REPLAY} from replays where waba_id = ? order by id desc limit ?`,
+    [wabaId, limit],
+  );
+  return rows.map(toReplay);
+}
+
+/** Replays of a WABA that still have something to queue. */
+export async function countUnfinishedReplays(database: Database, wabaId: string): Promise<number> {
+  const [row] = await query<{ n: number }>(
+    database,
+    `select cast(count(*) as integer) as n from replays where waba_id = ? and state in ('running', 'paused')`,
+    [wabaId],
+  );
+  return row?.n ?? 0;
+}
+
+/** Reads a replay and keeps others from changing it, or from queueing for it, until the transaction ends. */
+export async function lockReplay(trx: Transaction, wabaId: string, replayId: string): Promise<Replay | null> {
+  const text = `select ${REPLAY} from replays where waba_id = ? and id = ? for update`;
+  return firstReplay(await query<StoredReplay>(trx, text, [wabaId, replayId]));
+}
+
+/** Sets the state of a locked replay. */
+export async function setReplayState(trx: Transaction, replayId: string, state: ReplayState): Promise<void> {
+  await execute(
+    trx,
+    `update replays set state = :state,
+            finished_at = case when :state in ('done', 'cancelled') then clock_timestamp() end
+      where id = :replayId`,
+    { replayId, state },
+  );
+}
+
+/** Notes a page of a locked replay, in the transaction that queued it: a repetition goes on behind it. */
+export async function saveReplayProgress(
+  trx: Transaction,
+  replayId: string,
+  progress: { queued: number; cursor: ReplayCursor },
+): Promise<void> {
+  await execute(trx, 'update replays set queued = :queued, cursor = :cursor where id = :replayId', {
+    replayId,
+    queued: progress.queued,
+    cursor: JSON.stringify(progress.cursor),
+  });
+}
+
+export type ReplayOutcomes = { pending: number; delivered: number; failed: number; dropped: number };
+
+/** What came of the deliveries that a replay has queued so far. */
+export async function countReplayOutcomes(database: Database, replay: Replay): Promise<ReplayOutcomes> {
+  const rows = await query<{ state: keyof ReplayOutcomes; n: number }>(
+    database,
+    `select state, cast(count(*) as integer) as n from deliveries
+      where replay_id = ? and waba_id = ? and day >= (cast(? as timestamptz) at time zone 'utc')::date
+      group by state`,
+    [replay.id, replay.wabaId, replay.createdAt],
+  );
+  const outcomes = { pending: 0, delivered: 0, failed: 0, dropped: 0 };
+  for (const { state, n } of rows) outcomes[state] = n;
+  return outcomes;
+}
+
+type StoredReplay = Omit<Replay, 'cursor'> & { cursor: string };
+
+function toReplay(row: StoredReplay): Replay {
+  return { ...row, cursor: JSON.parse(row.cursor) as ReplayCursor };
+}
+
+function firstReplay([row]: readonly StoredReplay[]): Replay | null {
+  return row === undefined ? null : toReplay(row);
+}

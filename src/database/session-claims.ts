@@ -1,0 +1,96 @@
+import type { Database } from './database.ts';
+import { type FreeSlots, pickDue, pickParameters } from './due-pick.ts';
+import { execute, query } from './sql.ts';
+
+/** A delivery under lease, with the event that it carries. */
+export type ClaimedDelivery = {
+  deliveryId: string;
+  deliveryDay: string;
+  endpointId: string;
+  endpointVersion: number;
+  eventDay: string;
+  eventUuid: string;
+  /** Attempts already recorded; `probes` of them used up no retry. */
+  attempts: number;
+  probes: number;
+  replay: boolean;
+  eventType: string;
+  eventId: string;
+  sequence: string;
+  body: Buffer;
+};
+
+/** A claimed delivery whose event no longer exists: nothing could ever be sent. */
+type Orphan = { deliveryId: string; body: null };
+
+/**
+ * Claims due deliveries for `leaseMs`, as many as `slots` and `limit` allow, from endpoints that are open; probes are
+ * left to workflows. Returns them in queue order.
+ */
+export async function claimDue(
+  database: Database,
+  claim: { slots: FreeSlots; afterEndpointId: string; limit: number; token: string; leaseMs: number },
+): Promise<{ deliveries: ClaimedDelivery[]; orphans: Orphan[] }> {
+  const rows = await query<ClaimedDelivery | Orphan>(
+    database,
+    `with recursive ${pickDue()}, claimed as (
+       update delivery_queue
+          set state = 'claimed', by_session = true, token = cast(:token as uuid),
+              lease_until = clock_timestamp() + :leaseMs * interval '1 millisecond'
+        where ctid = any (array(select row_id from picked)) and state = 'due'
+       returning *
+     )
+     select c.delivery_id as "deliveryId", c.delivery_day as "deliveryDay", c.endpoint_id as "endpointId",
+            w.version as "endpointVersion", c.event_day as "eventDay", c.event_uuid as "eventUuid", c.attempts,
+            c.probes, c.replay, ev.event_type as "eventType", ev.event_id as "eventId", ev.sequence, ev.body
+       from claimed c
+       left join events ev on ev.day = c.event_day and ev.id = c.event_uuid
+       join webhook_endpoints w on w.id = c.endpoint_id
+      order by c.position`,
+    {
+      ...pickParameters(claim.slots, claim.afterEndpointId, claim.limit),
+      token: claim.token,
+      leaseMs: claim.leaseMs,
+    },
+  );
+  return {
+    deliveries: rows.filter((row) => row.body !== null),
+    orphans: rows.filter((row) => row.body === null),
+  };
+}
+
+/** Gives claims back untouched, to be claimed again at once. */
+export async function releaseClaims(
+  database: Database,
+  token: string,
+  deliveryIds: readonly string[],
+): Promise<void> {
+  await execute(
+    database,
+    `update delivery_queue set state = 'due', token = null, lease_until = null
+      where delivery_id = any (?::uuid[]) and token = ? and state = 'claimed'`,
+    [deliveryIds, token],
+  );
+}
+
+/** Gives back what sessions of dead processes held: their leases have ended. Workflows look after their own. */
+export async function releaseExpired(database: Database, limit: number): Promise<number> {
+  return await execute(
+    database,
+    `update delivery_queue set state = 'due', token = null, lease_until = null
+      where ctid = any (array(select ctid from delivery_queue
+                               where state = 'claimed' and lease_until < clock_timestamp() and by_session
+                               order by lease_until limit ? for update skip locked))`,
+    [limit],
+  );
+}
+
+/** Whether any open endpoint has a due delivery. */
+export async function hasDue(database: Database): Promise<boolean> {
+  const rows = await query(
+    database,
+    `with recursive ${pickDue()} select 1 from in_turn limit 1`,
+    pickParameters({ endpointIds: [], free: [], otherwise: 1 }, '0', 1),
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,32 @@
+import type { EventType } from '../domain/event-type.ts';
+import type { Database } from './database.ts';
+import type { EndpointMode } from './endpoint-settings.ts';
+import { query } from './sql.ts';
+
+/** What shares a lane at an endpoint: events of one eventId, of one conversation, or all. */
+export type OrderScope = 'event' | 'conversation' | 'endpoint';
+
+export type Subscriber = {
+  id: string;
+  wabaId: string;
+  /** Null: every type, also those to come; likewise numbers. */
+  eventTypes: EventType[] | null;
+  phoneNumberIds: string[] | null;
+  orderScope: OrderScope;
+  mode: EndpointMode;
+  version: number;
+};
+
+/** Who receives the events of these WABAs, switched-off endpoints included: their events wait. */
+export async function endpointsOfWabas(
+  database: Database,
+  wabaIds: readonly string[],
+): Promise<Subscriber[]> {
+  return await query<Subscriber>(
+    database,
+    `select id, waba_id as "wabaId", event_types as "eventTypes", phone_number_ids as "phoneNumberIds",
+            order_scope as "orderScope", mode, version
+       from webhook_endpoints where waba_id = any (?::text[]) order by id`,
+    [wabaIds],
+  );
+}

@@ -1,0 +1,40 @@
+import type { Database } from './database.ts';
+import { execute, query } from './sql.ts';
+
+/** A process that was not heard of for this long is taken for dead. */
+const ALIVE_SECONDS = 5;
+
+export type WorkerPeers = {
+  /** Live worker processes, this one included. */
+  count: number;
+  /** Whether another one runs a session. */
+  sessionElsewhere: boolean;
+};
+
+/** Tells the others that this process lives and whether it runs a session; returns what they told. */
+export async function reportWorker(
+  database: Database,
+  worker: { id: string; session: boolean },
+): Promise<WorkerPeers> {
+  const [row] = await query<WorkerPeers>(
+    database,
+    `with reported as (
+       insert into worker_processes (id, session) values (:id, :session)
+       on conflict (id) do update set session = excluded.session, seen_at = now()
+     )
+     select count(*)::integer + 1 as count, coalesce(bool_or(session), false) as "sessionElsewhere"
+       from worker_processes
+      where id <> :id and seen_at > now() - cast(:aliveSeconds as integer) * interval '1 second'`,
+    { ...worker, aliveSeconds: ALIVE_SECONDS },
+  );
+  return row ?? { count: 1, sessionElsewhere: false };
+}
+
+/** Takes a process that ends off the list, and those that died long ago. */
+export async function forgetWorker(database: Database, id: string): Promise<void> {
+  await execute(
+    database,
+    `delete from worker_processes where id = ? or seen_at < now() - interval '1 hour'`,
+    [id],
+  );
+}

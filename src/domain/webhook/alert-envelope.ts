@@ -1,0 +1,67 @@
+import packageJson from '../../../package.json' with { type: 'json' };
+
+/** What can be told about a webhook endpoint: it mostly fails, it was switched off, it takes deliveries again. */
+export type AlertKind = 'failing' | 'disabled' | 'recovered';
+
+/** What an alert says. It has no `eventType`, so that nobody can take it for an event. */
+export type AlertEnvelope = {
+  alertId: string;
+  alert: AlertKind;
+  occurredAt: Date;
+  /** A whole number, as text because PostgreSQL's bigint comes as text. */
+  userId: string;
+  wabaId: string;
+  endpoint: { id: string; url: string; description: string; mode: string; modeReason: string | null };
+  reason: string | null;
+  /** Deliveries that wait for the endpoint, at most MAX_WAITING. */
+  waiting: number;
+  details: Readonly<Record<string, string | number | boolean | null>>;
+};
+
+/** Counting stops here: an alert must not cost a look at a million rows. */
+export const MAX_WAITING = 10_000;
+
+/** The name of an alert as receivers see it. */
+export function alertName(alert: AlertKind): string {
+  return `endpoint.${alert}`;
+}
+
+/** The `webhook-id` of an alert. */
+export function publicAlertId(uuid: string): string {
+  return `alr_${uuid.replaceAll('-', '')}`;
+}
+
+/** The body of an alert. Throws RangeError when occurredAt is no date. */
+export function serializeAlert(alert: AlertEnvelope): string {
+  return JSON.stringify({
+    alertId: alert.alertId,
+    alert: alertName(alert.alert),
+    occurredAt: alert.occurredAt.toISOString(),
+    userId: Number(alert.userId),
+    wabaId: alert.wabaId,
+    endpoint: alert.endpoint,
+    reason: alert.reason,
+    waiting: alert.waiting,
+    details: alert.details,
+  });
+}
+
+/** The headers of one attempt to send an alert; none of them is a header of an event, except what verifiers need. */
+export function alertHeaders(input: {
+  alertId: string;
+  alert: AlertKind;
+  timestampSeconds: number;
+  /** The Standard Webhooks list. */
+  signature: string;
+}): Record<string, string> {
+  return {
+    'content-type': 'application/json',
+    'user-agent': `Heliograph/${packageJson.version}`,
+    'X-Service-Alert': alertName(input.alert),
+    'X-Service-Signature': input.signature,
+    'webhook-id': input.alertId,
+    'webhook-timestamp': String(input.timestampSeconds),
+    'webhook-signature': input.signature,
+    'Idempotency-Key': input.alertId,
+  };
+}

@@ -1,0 +1,70 @@
+import type { EndpointMinute } from '../database/endpoint-health.ts';
+
+/** Share and least number of failures, within some minutes, at which an endpoint is taken for down. */
+export const BREAKER = { share: 0.7, leastFailures: 10, minutes: 5 };
+const MINUTE_MS = 60_000;
+
+type Minute = { minute: number; successes: number; failures: number };
+
+export type EndpointHealth = {
+  /** Counts an attempt; true when with it the endpoint has to be taken for down. Counting then starts anew. */
+  record(endpointId: string, attempt: { ok: boolean; durationMs: number }): boolean;
+  /** What was counted since the last call. */
+  drain(): EndpointMinute[];
+};
+
+/** This process's view of how its attempts went; the database has everybody's (endpoint_minutes). */
+export function makeEndpointHealth(now: () => number = Date.now): EndpointHealth {
+  const windows = new Map<string, Minute[]>();
+  let deltas = new Map<string, EndpointMinute>();
+
+  const count = (endpointId: string, minute: number, ok: boolean): Minute[] => {
+    const window = (windows.get(endpointId) ?? []).filter((m) => m.minute > minute - BREAKER.minutes);
+    let current = window.at(-1);
+    if (current?.minute !== minute) {
+      current = { minute, successes: 0, failures: 0 };
+      window.push(current);
+    }
+    if (ok) current.successes += 1;
+    else current.failures += 1;
+    windows.set(endpointId, window);
+    return window;
+  };
+
+  return {
+    record(endpointId, { ok, durationMs }) {
+      const minute = Math.floor(now() / MINUTE_MS);
+      addDelta(deltas, endpointId, minute * MINUTE_MS, ok, durationMs);
+      const window = count(endpointId, minute, ok);
+      if (ok || !isDown(window)) return false;
+      windows.delete(endpointId);
+      return true;
+    },
+    drain() {
+      const drained = [...deltas.values()];
+      deltas = new Map();
+      return drained;
+    },
+  };
+}
+
+function addDelta(
+  deltas: Map<string, EndpointMinute>,
+  endpointId: string,
+  minuteMs: number,
+  ok: boolean,
+  durationMs: number,
+): void {
+  const key = `${endpointId} ${minuteMs}`;
+  const delta = deltas.get(key) ?? { endpointId, minuteMs, successes: 0, failures: 0, totalMs: 0 };
+  if (ok) delta.successes += 1;
+  else delta.failures += 1;
+  delta.totalMs += durationMs;
+  deltas.set(key, delta);
+}
+
+function isDown(window: readonly Minute[]): boolean {
+  const failures = window.reduce((sum, minute) => sum + minute.failures, 0);
+  const successes = window.reduce((sum, minute) => sum + minute.successes, 0);
+  return failures >= BREAKER.leastFailures && failures >= BREAKER.share * (failures + successes);
+}

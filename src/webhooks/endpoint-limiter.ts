@@ -1,0 +1,119 @@
+import type { SendResult } from './send-result.ts';
+
+/** Most attempts side by side to one endpoint and process, unless the endpoint says otherwise. */
+const MAX_IN_FLIGHT = 100;
+
+/** An endpoint that nothing is known of, and one that just came back: successes raise it quickly. */
+export const FIRST_LIMIT = 10;
+const LIMIT_AFTER_RECOVERY = 1;
+
+/** An endpoint that takes this long for an answer gets no more at once, whatever it answers. */
+const SLOW_MS = 2_000;
+const SLOW_LIMIT = 10;
+
+/** Weight of the newest attempt in the mean duration. */
+const NEWEST_WEIGHT = 0.2;
+
+/** What the tenant allows. */
+export type EndpointLimits = { maxInFlight: number | null; ratePerSecond: number | null };
+
+type State = {
+  limit: number;
+  inFlight: number;
+  meanMs: number;
+  tokens: number;
+  refilledMs: number;
+  usedMs: number;
+};
+
+export type EndpointLimiter = {
+  /** Attempts that may be started now. */
+  free(endpointId: string, limits: EndpointLimits): number;
+  start(endpointId: string, limits: EndpointLimits): void;
+  /** The attempt is over; null: it was not sent. */
+  end(endpointId: string, limits: EndpointLimits, result: SendResult | null): void;
+  /** The endpoint was switched on: it gets its speed back step by step. */
+  restart(endpointId: string): void;
+  /** Endpoints used lately. */
+  known(): string[];
+  /** How many processes share the rate limits; at least 1. */
+  shareWith(processes: number): void;
+};
+
+const FORGET_AFTER_MS = 60_000;
+
+/**
+ * How many attempts may be under way per endpoint in this process. The limit grows by one per success and halves on
+ * time-outs, 429 and 503, so a fast tenant gets its speed and a hanging one holds few slots of many.
+ */
+export function makeEndpointLimiter(now: () => number = () => performance.now()): EndpointLimiter {
+  const states = new Map<string, State>();
+  let processes = 1;
+  const stateOf = (endpointId: string): State => {
+    const known = states.get(endpointId);
+    if (known !== undefined) return known;
+    const at = now();
+    const fresh = { limit: FIRST_LIMIT, inFlight: 0, meanMs: 0, tokens: 1, refilledMs: at, usedMs: at };
+    states.set(endpointId, fresh);
+    return fresh;
+  };
+  return {
+    free(endpointId, limits) {
+      const state = stateOf(endpointId);
+      return Math.max(
+        0,
+        Math.min(ceiling(state, limits) - state.inFlight, refill(state, limits, now(), processes)),
+      );
+    },
+    start(endpointId, limits) {
+      const state = stateOf(endpointId);
+      state.inFlight += 1;
+      state.usedMs = now();
+      if (limits.ratePerSecond !== null) state.tokens -= 1;
+    },
+    end(endpointId, limits, result) {
+      const state = stateOf(endpointId);
+      state.inFlight -= 1;
+      if (result !== null) adapt(state, limits, result);
+    },
+    restart(endpointId) {
+      stateOf(endpointId).limit = LIMIT_AFTER_RECOVERY;
+    },
+    known() {
+      const since = now() - FORGET_AFTER_MS;
+      return [...states].filter(([, state]) => state.inFlight > 0 || state.usedMs > since).map(([id]) => id);
+    },
+    shareWith(count) {
+      processes = Math.max(1, count);
+    },
+  };
+}
+
+function ceiling(state: State, { maxInFlight }: EndpointLimits): number {
+  const most = Math.min(state.limit, maxInFlight ?? MAX_IN_FLIGHT);
+  return state.meanMs > SLOW_MS ? Math.min(most, SLOW_LIMIT) : most;
+}
+
+/** Whole tokens of the endpoint's rate limit; as many as wanted when it has none. At most a second's worth is saved up. */
+function refill(state: State, { ratePerSecond }: EndpointLimits, nowMs: number, processes: number): number {
+  if (ratePerSecond === null) return Number.POSITIVE_INFINITY;
+  const rate = ratePerSecond / processes;
+  const earned = ((nowMs - state.refilledMs) / 1_000) * rate;
+  state.tokens = Math.min(Math.max(1, rate), state.tokens + earned);
+  state.refilledMs = nowMs;
+  return Math.floor(state.tokens);
+}
+
+function adapt(state: State, { maxInFlight }: EndpointLimits, result: SendResult): void {
+  const { totalMs } = result.timings;
+  state.meanMs = state.meanMs === 0 ? totalMs : state.meanMs + NEWEST_WEIGHT * (totalMs - state.meanMs);
+  if (isOverload(result)) state.limit = Math.max(1, Math.floor(state.limit / 2));
+  else if (result.outcome === 'response' && result.statusCode >= 200 && result.statusCode < 300) {
+    state.limit = Math.min(maxInFlight ?? MAX_IN_FLIGHT, state.limit + 1);
+  }
+}
+
+function isOverload(result: SendResult): boolean {
+  if (result.outcome === 'error') return result.errorClass === 'timeout';
+  return result.statusCode === 429 || result.statusCode === 503;
+}

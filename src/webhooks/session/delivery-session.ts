@@ -1,0 +1,244 @@
+import { randomUUID } from 'node:crypto';
+import { type Claim, lockClaims, removeHeads } from '../../database/delivery-settlement.ts';
+import type { FreeSlots } from '../../database/due-pick.ts';
+import { type ClaimedDelivery, claimDue, releaseClaims } from '../../database/session-claims.ts';
+import { type AttemptTools, isInTime, leaseMsFor } from '../delivery-attempt.ts';
+import { type EndpointLimiter, type EndpointLimits, FIRST_LIMIT } from '../endpoint-limiter.ts';
+import { sendDelivery } from '../send-delivery.ts';
+import { type DirectClaims, makeDirectClaims } from './direct-claims.ts';
+import { type EndpointBook, makeEndpointBook } from './endpoint-book.ts';
+import { makeResultRecorder, type Recorded, type ResultRecorder } from './result-recorder.ts';
+
+/** Attempts of one process side by side; they mostly wait for the network. */
+const SLOTS = 512;
+
+/** A session that found nothing to do for this long ends; shorter lulls do not bring the slower way back. */
+const IDLE_MS = 1_000;
+
+/** Beside the wake-ups: rate limits and leases end by themselves. */
+const POLL_MS = 50;
+const BACK_OFF_MS = 500;
+
+export type SessionCounts = { claimed: number; delivered: number; failing: number; lost: number };
+
+/** The workflow on whose behalf the session claims; over when `ended` says so. */
+export type SessionSeat = { workflowId: string; ended: () => boolean };
+
+export type SessionTools = AttemptTools & {
+  limiter: EndpointLimiter;
+  /** Something failed for the moment; the session goes on. */
+  onTrouble: (error: unknown) => void;
+  /** Deliveries now need a workflow of their own. */
+  onRetries: () => void;
+};
+
+/**
+ * Carries deliveries without a workflow each: claims what is due as slots get free, attempts side by side, records in
+ * groups. Attempts outlive the seat: when one ends, the next goes on claiming while the old ones finish.
+ */
+export class DeliverySession {
+  readonly #tools: SessionTools;
+  readonly #leaseMs: number;
+  readonly #book: EndpointBook;
+  readonly #recorder: ResultRecorder;
+  readonly #counts: SessionCounts = { claimed: 0, delivered: 0, failing: 0, lost: 0 };
+  #seat: SessionSeat | null = null;
+  #inFlight = 0;
+  /** The last claim found something: new deliveries must not overtake what may still wait. */
+  #backlog = false;
+  #lastEndpointId = '0';
+  #woken = false;
+  #interrupt: (() => void) | null = null;
+
+  constructor(tools: SessionTools) {
+    this.#tools = tools;
+    this.#leaseMs = leaseMsFor(tools.defaults.timeoutMs);
+    this.#book = makeEndpointBook({ ...tools, onUnreadable: (_id, error) => tools.onTrouble(error) });
+    this.#recorder = makeResultRecorder(tools, {
+      giveUpMs: this.#leaseMs,
+      onUnrecordable: tools.onTrouble,
+      onRecorded: (recorded) => this.#onRecorded(recorded),
+    });
+  }
+
+  /** Claims and attempts until there was nothing to do for a while (`idle`) or the seat's time is over (`ended`). */
+  async run(seat: SessionSeat): Promise<'idle' | 'ended'> {
+    this.#seat = seat;
+    try {
+      return await this.#claimLoop(seat);
+    } finally {
+      if (this.#seat === seat) this.#seat = null;
+    }
+  }
+
+  isActive(): boolean {
+    return this.#seat !== null;
+  }
+
+  counts(): SessionCounts {
+    return { ...this.#counts };
+  }
+
+  /** Something may have become claimable, or the seat may have ended. */
+  wake(): void {
+    this.#woken = true;
+    this.#interrupt?.();
+  }
+
+  /** Resolves when no attempt is under way any more and all are recorded. */
+  async drained(): Promise<void> {
+    while (this.#inFlight > 0) await sleep(20);
+  }
+
+  /** Lets a publisher of this process claim for the session what it inserts; null while there is none or it is busy. */
+  directClaims(): DirectClaims | null {
+    const seat = this.#seat;
+    if (seat === null || seat.ended() || this.#backlog || this.#inFlight >= SLOTS) return null;
+    return makeDirectClaims({
+      leaseMs: this.#leaseMs,
+      mayTake: (endpointId) => this.#mayTake(endpointId),
+      begin: (endpointId) => this.#begin(endpointId),
+      cancel: (endpointId) => this.#end(endpointId),
+      carry: (claims, token, startMs) => this.#attemptAll(claims, { token, startMs, ...seat }),
+    });
+  }
+
+  async #claimLoop(seat: SessionSeat): Promise<'idle' | 'ended'> {
+    let busyMs = performance.now();
+    while (!seat.ended()) {
+      this.#woken = false;
+      try {
+        if ((await this.#claim(seat)) > 0 || this.#inFlight > 0) busyMs = performance.now();
+        if (performance.now() - busyMs > IDLE_MS) return 'idle';
+        await this.#pause();
+      } catch (error) {
+        this.#tools.onTrouble(error);
+        await sleep(BACK_OFF_MS);
+      }
+    }
+    return 'ended';
+  }
+
+  /** Claims once, as many as there are free slots; returns how many. */
+  async #claim({ workflowId }: SessionSeat): Promise<number> {
+    const limit = SLOTS - this.#inFlight;
+    if (limit <= 0) return 0;
+    const startMs = performance.now();
+    const token = randomUUID();
+    const { deliveries: claims, orphans } = await claimDue(this.#tools.database, {
+      slots: this.#freeSlots(),
+      afterEndpointId: this.#lastEndpointId,
+      limit,
+      token,
+      leaseMs: this.#leaseMs,
+    });
+    this.#backlog = claims.length > 0;
+    this.#lastEndpointId = claims.length === limit ? (claims.at(-1)?.endpointId ?? '0') : '0';
+    if (orphans.length > 0) await this.#drop(orphans.map(({ deliveryId }) => ({ deliveryId, token })));
+    for (const claim of claims) this.#begin(claim.endpointId);
+    await this.#attemptAll(claims, { token, startMs, workflowId });
+    return claims.length;
+  }
+
+  async #drop(claims: readonly Claim[]): Promise<void> {
+    await this.#tools.database.transaction(async (trx) => {
+      const ours = await lockClaims(trx, claims);
+      await removeHeads(trx, [...ours]);
+    });
+  }
+
+  #freeSlots(): FreeSlots {
+    const { limiter } = this.#tools;
+    const endpointIds = limiter.known();
+    const free = endpointIds.map((id) => Math.min(limiter.free(id, this.#limitsOf(id)), SLOTS));
+    return { endpointIds, free, otherwise: FIRST_LIMIT };
+  }
+
+  /** Only endpoints whose limits are known; the others are found due. */
+  #mayTake(endpointId: string): boolean {
+    const limits = this.#book.limitsOf(endpointId);
+    return limits !== undefined && this.#inFlight < SLOTS && this.#tools.limiter.free(endpointId, limits) > 0;
+  }
+
+  #limitsOf(endpointId: string): EndpointLimits {
+    return this.#book.limitsOf(endpointId) ?? NO_LIMITS;
+  }
+
+  #begin(endpointId: string): void {
+    this.#inFlight += 1;
+    this.#counts.claimed += 1;
+    this.#tools.limiter.start(endpointId, this.#limitsOf(endpointId));
+  }
+
+  /** The end of a claim that was not attempted. */
+  #end(endpointId: string): void {
+    this.#inFlight -= 1;
+    this.#tools.limiter.end(endpointId, this.#limitsOf(endpointId), null);
+  }
+
+  /** Starts the attempts; does not wait for them. */
+  async #attemptAll(claims: readonly ClaimedDelivery[], run: ClaimRun): Promise<void> {
+    try {
+      await this.#book.load(new Map(claims.map((claim) => [claim.endpointId, claim.endpointVersion])));
+    } catch (error) {
+      this.#tools.onTrouble(error);
+    }
+    for (const claim of claims) void this.#attempt(claim, run);
+  }
+
+  async #attempt(claim: ClaimedDelivery, { token, startMs, workflowId }: ClaimRun): Promise<void> {
+    const { sender, limiter } = this.#tools;
+    const { endpointId } = claim;
+    const endpoint = this.#book.get(endpointId, claim.endpointVersion);
+    const deadlineMs = startMs + (endpoint?.timeoutMs ?? 0);
+    if (endpoint === undefined || !isInTime(deadlineMs, endpoint.timeoutMs)) {
+      // An endpoint that is gone or unreadable keeps the claim until its lease ends: nothing may spin.
+      if (endpoint !== undefined) await this.#release(claim, token);
+      this.#end(endpointId);
+      return;
+    }
+    const sent = await sendDelivery(sender, endpoint, claim, deadlineMs - performance.now());
+    limiter.end(endpointId, this.#limitsOf(endpointId), sent.result);
+    this.#recorder.add({ ...claim, token, endpoint, isProbe: false, sent, workflowId });
+  }
+
+  async #release(claim: ClaimedDelivery, token: string): Promise<void> {
+    try {
+      await releaseClaims(this.#tools.database, token, [claim.deliveryId]);
+    } catch (error) {
+      this.#tools.onTrouble(error);
+    }
+  }
+
+  #onRecorded({ outcomes, promoted }: Recorded): void {
+    this.#inFlight -= outcomes.length;
+    const failingBefore = this.#counts.failing;
+    for (const { outcome } of outcomes) {
+      if (outcome === null) this.#counts.lost += 1;
+      else if (outcome.state === 'delivered') this.#counts.delivered += 1;
+      else this.#counts.failing += 1;
+    }
+    if (this.#counts.failing > failingBefore) this.#tools.onRetries();
+    if (promoted > 0 || this.#backlog) this.wake();
+  }
+
+  async #pause(): Promise<void> {
+    if (this.#woken) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, POLL_MS);
+      this.#interrupt = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#interrupt = null;
+  }
+}
+
+type ClaimRun = { token: string; startMs: number; workflowId: string };
+
+const NO_LIMITS: EndpointLimits = { maxInFlight: null, ratePerSecond: null };
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

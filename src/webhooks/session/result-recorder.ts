@@ -1,0 +1,104 @@
+import { isTransientError } from '../../database/error-class.ts';
+import type { SettledOutcome } from '../attempt-outcome.ts';
+import { type MadeAttempt, type SettlementTools, settleAttempts } from '../settle-attempts.ts';
+
+export type Recorded = {
+  /** Null: it could not be recorded, and comes again when its lease has ended. */
+  outcomes: { attempt: MadeAttempt; outcome: SettledOutcome | null }[];
+  promoted: number;
+};
+
+export type ResultRecorder = { add(attempt: MadeAttempt): void };
+
+/** Per transaction; a transaction per result would be the slowest part of a delivery. */
+const GROUP = 250;
+
+const RETRY_MS = 250;
+
+/**
+ * Records attempts in groups of whatever is there; nobody waits for a group to fill. While the database is away a group
+ * is tried again until `giveUpMs`, when its leases have ended and its deliveries are somebody else's.
+ */
+export function makeResultRecorder(
+  tools: SettlementTools,
+  options: {
+    giveUpMs: number;
+    onRecorded: (recorded: Recorded) => void;
+    onUnrecordable: (error: unknown) => void;
+  },
+): ResultRecorder {
+  let waiting: MadeAttempt[] = [];
+  let running = false;
+
+  const run = async () => {
+    while (waiting.length > 0) {
+      const group = waiting.slice(0, GROUP);
+      waiting = waiting.slice(GROUP);
+      options.onRecorded(await record(group));
+    }
+    running = false;
+  };
+
+  const record = async (group: readonly MadeAttempt[]): Promise<Recorded> => {
+    const deadlineMs = performance.now() + options.giveUpMs;
+    for (;;) {
+      try {
+        return await settleOrHalve(tools, group);
+      } catch (error) {
+        if (!isTransientError(error)) options.onUnrecordable(error);
+        if (!isTransientError(error) || performance.now() > deadlineMs) return unrecorded(group);
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    }
+  };
+
+  return {
+    add(attempt) {
+      waiting.push(attempt);
+      if (running) return;
+      running = true;
+      setImmediate(() => void run());
+    },
+  };
+}
+
+function unrecorded(group: readonly MadeAttempt[]): Recorded {
+  return { outcomes: group.map((attempt) => ({ attempt, outcome: null })), promoted: 0 };
+}
+
+/** One tenant's answer must not harm another's: a group that the database refuses is halved until it is found. */
+async function settleOrHalve(tools: SettlementTools, group: readonly MadeAttempt[]): Promise<Recorded> {
+  try {
+    const { outcomes, promoted } = await settleAttempts(tools, group);
+    return {
+      outcomes: group.map((attempt, index) => ({ attempt, outcome: outcomes[index] ?? null })),
+      promoted,
+    };
+  } catch (error) {
+    if (isTransientError(error)) throw error;
+    const [only] = group;
+    if (only !== undefined && group.length === 1) return await settleWithoutAnswer(tools, only, error);
+    const half = group.length >> 1;
+    const first = await settleOrHalve(tools, group.slice(0, half));
+    const second = await settleOrHalve(tools, group.slice(half));
+    return {
+      outcomes: [...first.outcomes, ...second.outcomes],
+      promoted: first.promoted + second.promoted,
+    };
+  }
+}
+
+/** What the receiver sent is the only part that comes from outside, so it is left out. */
+async function settleWithoutAnswer(
+  tools: SettlementTools,
+  attempt: MadeAttempt,
+  cause: unknown,
+): Promise<Recorded> {
+  const { result } = attempt.sent;
+  if (result.outcome === 'error') throw cause;
+  const bare = { ...result, headers: {}, body: Buffer.from('(could not be stored)') };
+  const { outcomes, promoted } = await settleAttempts(tools, [
+    { ...attempt, sent: { ...attempt.sent, result: bare } },
+  ]);
+  return { outcomes: [{ attempt, outcome: outcomes[0] ?? null }], promoted };
+}

@@ -1,0 +1,83 @@
+import type { Database } from '../database/database.ts';
+import { addEndpointMinutes, findFailingFor, findMostlyFailing } from '../database/endpoint-health.ts';
+import { disableEndpoint, startProbing } from '../database/endpoint-modes.ts';
+import { applyWantedScope, findWantedScopes } from '../database/order-scope.ts';
+import { forgetWorker, reportWorker, type WorkerPeers } from '../database/worker-processes.ts';
+import { BREAKER, type EndpointHealth } from '../webhooks/endpoint-health.ts';
+import type { EndpointLimiter } from '../webhooks/endpoint-limiter.ts';
+import { probeDelayMs } from '../webhooks/judge-outcome.ts';
+import type { DeliverySession } from '../webhooks/session/delivery-session.ts';
+import type { Logger } from './logger.ts';
+import { type Loop, startLoop } from './loop.ts';
+
+export type EndpointKeeperTools = {
+  database: Database;
+  logger: Logger;
+  /** Of this process. */
+  worker: string;
+  health: EndpointHealth;
+  limiter: EndpointLimiter;
+  session: DeliverySession;
+  retryScheduleMs: readonly number[];
+  disableAfterHours: number;
+};
+
+export type EndpointKeeper = Loop & { sessionElsewhere(): boolean };
+
+const TURN_MS = 1_000;
+
+/** What needs no haste, in turns. */
+const SLOW_EVERY = 5;
+
+/**
+ * Once a second: tells the database how this process's attempts went, and the other processes that it lives; stops
+ * endpoints that fail over all processes together, disables those that failed for days, and applies wanted order scopes.
+ */
+export function startEndpointKeeper(tools: EndpointKeeperTools): EndpointKeeper {
+  const { database } = tools;
+  let peers: WorkerPeers = { count: 1, sessionElsewhere: false };
+  let turns = 0;
+  const loop = startLoop({
+    name: 'endpoint-keeper',
+    pollMs: TURN_MS,
+    logger: tools.logger,
+    turn: async () => {
+      peers = await reportWorker(database, { id: tools.worker, session: tools.session.isActive() });
+      tools.limiter.shareWith(peers.count);
+      await storeHealth(tools);
+      if (turns % SLOW_EVERY === 0) await slowWork(tools);
+      turns += 1;
+      return false;
+    },
+  });
+  return {
+    wake: loop.wake,
+    sessionElsewhere: () => peers.sessionElsewhere,
+    stop: async () => {
+      await loop.stop();
+      await forgetWorker(database, tools.worker).catch(() => undefined);
+    },
+  };
+}
+
+async function storeHealth({ database, health, retryScheduleMs }: EndpointKeeperTools): Promise<void> {
+  const minutes = health.drain();
+  if (minutes.length === 0) return;
+  await database.transaction((trx) => addEndpointMinutes(trx, minutes));
+  const failing = minutes.filter((minute) => minute.failures > 0).map((minute) => minute.endpointId);
+  if (failing.length === 0) return;
+  for (const { endpointId, failures, attempts } of await findMostlyFailing(database, failing, BREAKER)) {
+    const reason = `most attempts fail: ${failures} of the last ${attempts}`;
+    const probeAfterMs = probeDelayMs(retryScheduleMs, 0, Math.random);
+    await database.transaction((trx) => startProbing(trx, endpointId, { probeAfterMs, reason }));
+  }
+}
+
+async function slowWork({ database, logger, disableAfterHours }: EndpointKeeperTools): Promise<void> {
+  for (const endpointId of await findFailingFor(database, disableAfterHours)) {
+    const reason = `every attempt failed for ${disableAfterHours} hours`;
+    await database.transaction((trx) => disableEndpoint(trx, endpointId, { version: null, reason }));
+    logger.info({ endpointId }, 'an endpoint was disabled: it only failed for days; its events are kept');
+  }
+  for (const endpointId of await findWantedScopes(database)) await applyWantedScope(database, endpointId);
+}

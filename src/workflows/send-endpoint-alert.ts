@@ -1,0 +1,44 @@
+import {
+  ApplicationFailure,
+  CancellationScope,
+  isCancellation,
+  proxyActivities,
+  setCurrentDetails,
+} from '@temporalio/workflow';
+import type { AlertActivities, AlertEnd } from '../activities/send-endpoint-alert/activities.ts';
+
+/** Ids only: the alert's bytes are in the database. */
+export type SendEndpointAlertInput = { wabaId: string; alertId: string };
+
+const { sendAlert, giveUpAlert } = proxyActivities<AlertActivities>({
+  startToCloseTimeout: '2 minutes',
+  heartbeatTimeout: '10 seconds',
+  // Failures bring their own waits; these are for a worker that died.
+  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+});
+
+/**
+ * Tells a tenant about one of its webhook endpoints, at its operations URL.
+ *
+ *   sendAlert: one activity, retried for about 9 hours; its last failure says why and when next
+ *
+ * Cancel means give up. Terminate loses nothing: the task in the database starts this workflow again.
+ */
+export async function sendEndpointAlert(input: SendEndpointAlertInput): Promise<string> {
+  setCurrentDetails(
+    `**Telling WABA ${input.wabaId} about one of its endpoints.**\n\n` +
+      'While it waits, the pending activity shows the last answer and the time of the next attempt.',
+  );
+  try {
+    return resultOf(await sendAlert(input));
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+    return await CancellationScope.nonCancellable(() => giveUpAlert(input));
+  }
+}
+
+/** An alert that nobody took is a failed workflow, so that operators find it by its status. */
+function resultOf({ failed, summary }: AlertEnd): string {
+  if (failed) throw ApplicationFailure.create({ message: summary, type: 'AlertFailed', nonRetryable: true });
+  return summary;
+}

@@ -1,0 +1,106 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { storeEndpoint } from '../../src/accounts/endpoints.ts';
+import { createTenant } from '../../src/accounts/tenants.ts';
+import { addWaba } from '../../src/accounts/wabas.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { type DatabasePool, openDatabase } from '../../src/database/database.ts';
+import { migrate } from '../../src/database/migrate.ts';
+import { makeSecretBox, parseEncryptionKeys } from '../../src/domain/secret-box.ts';
+import { ensureCertificate } from '../../src/embedded/certificate.ts';
+import { APP_SECRET, embeddedEnvironment } from '../../src/embedded/embedded-environment.ts';
+import { startInfrastructure } from '../../src/embedded/infrastructure.ts';
+import { readPorts } from '../../src/embedded/ports.ts';
+import { loadWorkflowBundle } from '../../src/worker/workflow-bundle.ts';
+import { freePortBase } from '../acceptance/support/free-ports.ts';
+import { silentLogger } from '../support/silent-logger.ts';
+import type { DrillAccount } from './accounts.ts';
+import type { DrillSupervisor } from './drill-supervisor.ts';
+
+const MAIN_SCRIPT = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+/** Short, so that a run ends soon; a lease lasts twice as long. */
+export const WEBHOOK_TIMEOUT_MS = 1_500;
+export const LEASE_MS = 2 * WEBHOOK_TIMEOUT_MS;
+/** The longest there may be: nothing is given up within a run. */
+const RETRY_SCHEDULE = [1, 1, 1, 2, 2, 2, ...Array.from({ length: 44 }, () => 5)].join(',');
+
+export type DrillStack = {
+  ingressUrl: string;
+  appSecret: string;
+  database: DatabasePool;
+};
+
+/** The whole product in `dataDir`: three servers, sandbox upstream, API and two workers, each a process of its own. */
+export async function startStack(
+  dataDir: string,
+  supervisor: DrillSupervisor,
+  options: {
+    accounts: readonly DrillAccount[];
+    endpointUrls: readonly string[];
+    log: (line: string) => void;
+  },
+): Promise<DrillStack> {
+  const { log } = options;
+  const ports = readPorts({ HELIOGRAPH_EMBEDDED_PORT_BASE: String(await freePortBase()) });
+  const [infrastructure, certificate] = await Promise.all([
+    startInfrastructure({ dataDir, ports, durable: true, log, supervisor }),
+    ensureCertificate(join(dataDir, 'tls')),
+  ]);
+  const environment = {
+    ...embeddedEnvironment(dataDir, ports, infrastructure, certificate),
+    HELIOGRAPH_WEBHOOK_TIMEOUT_MS: String(WEBHOOK_TIMEOUT_MS),
+    HELIOGRAPH_WEBHOOK_CONNECT_TIMEOUT_MS: '1000',
+    HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS: RETRY_SCHEDULE,
+  };
+  const config = loadConfig(environment);
+  const database = openDatabase({ ...config.database, poolMax: 2, applicationName: 'drill' });
+  await Promise.all([migrate(database), loadWorkflowBundle(silentLogger)]);
+  const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
+  await addAccounts({ database, secretBox }, options);
+  const own = (name: string, args: string[], port: number, path: string, more: Record<string, string> = {}) =>
+    supervisor.start({
+      name,
+      command: process.execPath,
+      args: [MAIN_SCRIPT, ...args],
+      env: { PATH: process.env.PATH, ...environment, ...more },
+      logFile: join(dataDir, 'logs', `${name}.log`),
+      stopSignal: 'SIGTERM',
+      stopGraceMs: 15_000,
+      readyTimeoutMs: 90_000,
+      isReady: () => answers(port, path),
+    });
+  const ingressUrl = `http://127.0.0.1:${ports.api}`;
+  const sandboxArgs = ['sandbox', 'serve', '--port', String(ports.sandbox), '--ingress-url', ingressUrl];
+  await Promise.all([
+    own('sandbox', sandboxArgs, ports.sandbox, '/sandbox/faults'),
+    own('api', ['api'], ports.api, '/readyz'),
+    own('worker-1', ['worker'], ports.workerHealth, '/readyz'),
+    // The port of the sample receiver, which does not run here.
+    own('worker-2', ['worker'], ports.receiver, '/readyz', {
+      HELIOGRAPH_WORKER_HEALTH_PORT: String(ports.receiver),
+    }),
+  ]);
+  return { ingressUrl, appSecret: APP_SECRET, database };
+}
+
+async function addAccounts(
+  tools: Parameters<typeof addWaba>[0],
+  { accounts, endpointUrls }: { accounts: readonly DrillAccount[]; endpointUrls: readonly string[] },
+): Promise<void> {
+  for (const { wabaId, phoneNumberId, displayPhoneNumber, endpoints } of accounts) {
+    const { userId } = await createTenant(tools, `Drill ${wabaId}`);
+    const phoneNumbers = [{ phoneNumberId, displayPhoneNumber, verifiedName: 'Drill' }];
+    await addWaba(tools, userId, { wabaId, phoneNumbers, accessToken: 'sandbox-access-token' });
+    for (const { index, kind, eventTypes } of endpoints) {
+      const url = endpointUrls[index] ?? '';
+      await storeEndpoint(tools, wabaId, { url, description: kind, eventTypes });
+    }
+  }
+}
+
+async function answers(port: number, path: string): Promise<boolean> {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(2_000) });
+  await response.body?.cancel();
+  return response.ok;
+}

@@ -1,0 +1,87 @@
+import type { Client } from '@temporalio/client';
+import { Worker } from '@temporalio/worker';
+import { type Config, loadConfig } from '../../../src/config/config.ts';
+import type { Database } from '../../../src/database/database.ts';
+import { makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
+import { makeHttpSender } from '../../../src/webhooks/http-sender.ts';
+import { openOperationsActivities } from '../../../src/worker/operations-activities.ts';
+import {
+  connectTemporal,
+  installTemporalRuntime,
+  registerSearchAttributes,
+} from '../../../src/worker/temporal-connection.ts';
+import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
+import { startWorkflowStarter } from '../../../src/worker/workflow-starter.ts';
+import { taskQueues } from '../../../src/workflows/task-queues.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
+import { createTestDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+
+export const WABA = '900000000000101';
+export const OTHER_WABA = '900000000000202';
+
+export type OperationsStack = {
+  config: Config;
+  /** As environment variables, for commands. */
+  settings: Record<string, string>;
+  database: Database;
+  client: Client;
+  taskQueue: string;
+  /** Starts a worker for the operations queue; they are stopped with the stack. */
+  startWorker(): Promise<{ stop(): Promise<void> }>;
+  stop(): Promise<void>;
+};
+
+/** The operations queue with its workflow starter on real servers; nobody attempts deliveries. */
+export async function startOperationsStack(
+  options: { maxOpenPerEndpoint?: number; alertScheduleMs?: number[]; withWorker?: boolean } = {},
+): Promise<OperationsStack> {
+  const { withWorker = true, ...limits } = options;
+  const store = await createTestDatabase(20);
+  await seedFixtureAccounts(store.database);
+  const settings = testSettings(store.url);
+  const config = loadConfig(settings);
+  installTemporalRuntime(silentLogger);
+  const { connection, client } = await connectTemporal(config.temporal);
+  await registerSearchAttributes(connection, config.temporal.namespace);
+  const workflowBundle = await loadWorkflowBundle(silentLogger);
+  const queues = taskQueues(config.temporal.taskQueuePrefix);
+  const sender = makeHttpSender({
+    guard: makeAddressGuard({ allowCidrs: config.webhooks.allowCidrs }),
+    allowHttp: true,
+    connectTimeoutMs: 2_000,
+    totalTimeoutMs: 5_000,
+  });
+  const { database } = store;
+  const tools = { database, sender, secretBox: testSecretBox, timeoutMs: 5_000, ...limits };
+  const activities = openOperationsActivities(tools);
+  const starter = startWorkflowStarter({ database, client, queues, logger: silentLogger });
+  const stops: (() => Promise<void>)[] = [];
+  const startWorker = async () => {
+    const worker = await Worker.create({
+      ...{ connection, workflowBundle, taskQueue: queues.operations, activities },
+      shutdownGraceTime: 500,
+    });
+    const running = worker.run();
+    let stopping: Promise<void> | null = null;
+    const stop = () => {
+      if (stopping === null) {
+        worker.shutdown();
+        stopping = running;
+      }
+      return stopping;
+    };
+    stops.push(stop);
+    return { stop };
+  };
+  if (withWorker) await startWorker();
+  const stop = async () => {
+    await starter.stop();
+    await Promise.all(stops.map((end) => end()));
+    await sender.close();
+    await connection.close();
+    await store.close();
+  };
+  return { config, settings, database, client, taskQueue: queues.operations, startWorker, stop };
+}

@@ -1,0 +1,41 @@
+import type { Database } from '../../src/database/database.ts';
+import { insertDeliveries } from '../../src/database/deliveries.ts';
+import { enqueueDeliveries } from '../../src/database/delivery-queue.ts';
+import { query } from '../../src/database/sql.ts';
+import { dayOfUuidV7, uuidV7 } from '../../src/domain/uuid-v7.ts';
+
+/** A delivery of an event of its own, to be queued. */
+export function newQueuedRow(endpointId: string, lane: string, released = true) {
+  const id = uuidV7(Date.now());
+  const day = dayOfUuidV7(id);
+  const event = { eventDay: day, eventUuid: id };
+  return {
+    endpointId,
+    lane,
+    released,
+    open: true,
+    deliveryDay: day,
+    deliveryId: id,
+    wabaId: '900000000000101',
+    ...event,
+  };
+}
+
+export type QueuedRow = ReturnType<typeof newQueuedRow>;
+
+/** Logs and queues rows as a publisher does, and returns the position that each got. */
+export async function queueRows(
+  database: Database,
+  rows: readonly QueuedRow[],
+): Promise<Map<string, bigint>> {
+  return await database.transaction(async (trx) => {
+    await insertDeliveries(trx, rows);
+    await enqueueDeliveries(trx, rows);
+    const queued = await query<{ id: string; position: string }>(
+      trx,
+      'select delivery_id as id, position from delivery_queue where delivery_id = any (?::uuid[])',
+      [rows.map((row) => row.deliveryId)],
+    );
+    return new Map(queued.map(({ id, position }) => [id, BigInt(position)]));
+  });
+}
