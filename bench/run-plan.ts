@@ -8,6 +8,8 @@ export type RunPlan = {
   /** `statuses`: one body holds sent, delivered and read of one message. */
   body: 'message' | 'statuses';
   count: number;
+  /** So many of them come first and are checked, but left out of the latencies. */
+  leadIn: number;
   /** Null: closed loop, each connection sends as soon as it has its answer. */
   ratePerSecond: number | null;
   /** Connections (closed loop), or the most of them (open loop). */

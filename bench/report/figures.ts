@@ -15,6 +15,8 @@ export type Figures = {
   events: number;
   /** Upstream body in until the receiver has the event. */
   latencyMs: Percentiles;
+  /** The same for the first two seconds of a rate, which the other latencies leave out. */
+  leadInLatencyMs: Percentiles;
   /** Upstream body in until the ingress answered. */
   acknowledgementMs: Percentiles;
   /** How late the driver itself sent: part of both latencies. */
@@ -59,6 +61,8 @@ export function figuresOf(measured: Measured): Figures {
   const check = checkDeliveries(plan, times, arrivals);
   const good = Array.from({ length: plan.count }, (_, n) => n).filter((n) => !addressOf(plan, n).isBad);
   const acknowledged = good.filter((n) => times.status[n] === 200);
+  const counted = (n: number) => n >= plan.leadIn;
+  const latency = ({ n, arrivedMs }: { n: number; arrivedMs: number }) => arrivedMs - scheduled(n);
   const scheduled = (n: number) => times.scheduledMs[n] ?? 0;
   const startMs = scheduled(0);
   const lastArrivalMs = Math.max(...[startMs], ...lastOf(check.first.map(({ arrivedMs }) => arrivedMs)));
@@ -71,9 +75,12 @@ export function figuresOf(measured: Measured): Figures {
     ratePerSecond: scenario.ratePerSecond,
     bodies: plan.count,
     events: check.first.length,
-    latencyMs: percentilesOf(check.first.map(({ n, arrivedMs }) => arrivedMs - scheduled(n))),
-    acknowledgementMs: percentilesOf(acknowledged.map((n) => (times.answeredMs[n] ?? 0) - scheduled(n))),
-    sendLagMs: percentilesOf(good.map((n) => (times.sentMs[n] ?? 0) - scheduled(n))),
+    latencyMs: percentilesOf(check.first.filter(({ n }) => counted(n)).map(latency)),
+    leadInLatencyMs: percentilesOf(check.first.filter(({ n }) => !counted(n)).map(latency)),
+    acknowledgementMs: percentilesOf(
+      acknowledged.filter(counted).map((n) => (times.answeredMs[n] ?? 0) - scheduled(n)),
+    ),
+    sendLagMs: percentilesOf(good.filter(counted).map((n) => (times.sentMs[n] ?? 0) - scheduled(n))),
     eventsPerSecond: perSecond(check.first.length, lastArrivalMs - startMs),
     bodiesPerSecond: perSecond(acknowledged.length, lastAnswerMs - startMs),
     backlog: Math.max(0, expected - measured.cameBySendEnd),

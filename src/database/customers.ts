@@ -130,3 +130,16 @@ export async function openConversations(
     ],
   );
 }
+
+/** The conversations of (number, contact) pairs, where there are any. */
+export async function findConversations(
+  trx: Transaction,
+  pairs: readonly { phoneNumberId: string; contactId: string }[],
+): Promise<{ id: string; phoneNumberId: string; contactId: string }[]> {
+  return await query<{ id: string; phoneNumberId: string; contactId: string }>(
+    trx,
+    `select id, phone_number_id as "phoneNumberId", contact_id as "contactId" from conversations
+      where (phone_number_id, contact_id) in (select * from unnest(?::text[], ?::bigint[])) and merged_into is null`,
+    [pairs.map((pair) => pair.phoneNumberId), pairs.map((pair) => pair.contactId)],
+  );
+}

@@ -4,8 +4,8 @@ import { wakeDeliveries } from './endpoint-changes.ts';
 import { execute, query } from './sql.ts';
 
 /** What one transaction locks and removes at most. */
-const HEADS_PER_BATCH = 500;
-const BEHIND_PER_BATCH = 500;
+const HEADS_PER_BATCH = 400;
+const BEHIND_PER_BATCH = 600;
 
 /** Queue and log are written in one order; what else writes the log in groups may not, and then one of two yields. */
 const DEADLOCK = '40P01';
@@ -44,13 +44,18 @@ export async function dropWaiting(
   for (;;) {
     const pass = await dropPass(database, cut);
     dropped += pass.dropped;
-    // A missed lane had its head settled meanwhile, so every further pass has less to do.
+    // A missed lane had its head settled meanwhile, or many rows: every further pass has less to do.
     if (!pass.missed) return { dropped, upToPosition: cut.upToPosition };
   }
 }
 
 type Cut = DropOptions & { wabaId: string; endpointId: string; upToPosition: string };
-type Batch = { dropped: number; missed: boolean; nextLane: string | null };
+type Batch = {
+  dropped: number;
+  /** There may be more to drop in lanes that the pass has left behind. */
+  missed: boolean;
+  nextLane: string | null;
+};
 
 /** Goes over all lanes of the endpoint once. */
 async function dropPass(database: Database, cut: Cut): Promise<{ dropped: number; missed: boolean }> {
@@ -92,7 +97,7 @@ async function dropBatch(trx: Transaction, cut: Cut, fromLane: string): Promise<
     heads.map((head) => head.lane),
   );
   const removed = heads.filter((head) => head.droppable);
-  const positions = [...removed.map((head) => head.position), ...behind];
+  const positions = [...removed, ...behind].map((row) => row.position);
   if (positions.length > 0) await remove(trx, cut, positions);
   const lanesWithoutHead = removed.map(({ lane }) => ({ endpoint_id: cut.endpointId, lane }));
   const promoted = removed.length > 0 ? await promoteNext(trx, lanesWithoutHead) : 0;
@@ -100,8 +105,8 @@ async function dropBatch(trx: Transaction, cut: Cut, fromLane: string): Promise<
   const isCutShort = behind.length === BEHIND_PER_BATCH;
   return {
     dropped: positions.length,
-    missed: heads.length < here.length,
-    nextLane: isCutShort ? fromLane : (lanes[HEADS_PER_BATCH] ?? null),
+    missed: isCutShort || heads.length < here.length,
+    nextLane: isCutShort ? (behind.at(-1)?.lane ?? fromLane) : (lanes[HEADS_PER_BATCH] ?? null),
   };
 }
 
@@ -132,10 +137,13 @@ async function lockHeads(trx: Transaction, cut: Cut, lanes: readonly string[]): 
   );
 }
 
-async function rowsBehind(trx: Transaction, cut: Cut, lanes: readonly string[]): Promise<string[]> {
-  const rows = await query<{ position: string }>(
+type Behind = { position: string; lane: string };
+
+/** Lane by lane as far as a batch goes. Should lanes come in another order, the next pass finds what is left. */
+async function rowsBehind(trx: Transaction, cut: Cut, lanes: readonly string[]): Promise<Behind[]> {
+  return await query<Behind>(
     trx,
-    `select behind.position from unnest(?::text[]) as l (lane)
+    `select behind.position, l.lane from unnest(?::text[]) as l (lane)
       cross join lateral (
         select position from delivery_queue
          where endpoint_id = ? and lane = l.lane and state = 'queued' and position <= ?
@@ -144,7 +152,6 @@ async function rowsBehind(trx: Transaction, cut: Cut, lanes: readonly string[]):
       limit ?`,
     [lanes, cut.endpointId, cut.upToPosition, BEHIND_PER_BATCH, BEHIND_PER_BATCH],
   );
-  return rows.map((row) => row.position);
 }
 
 async function remove(trx: Transaction, cut: Cut, positions: readonly string[]): Promise<void> {
@@ -155,18 +162,23 @@ async function remove(trx: Transaction, cut: Cut, positions: readonly string[]):
     [positions],
   );
   rows.sort((a, b) => (a.id < b.id ? -1 : 1));
+  for (const [day, gone] of Map.groupBy(rows, (row) => row.day)) {
+    await recordDropped(
+      trx,
+      cut,
+      day,
+      gone.map((row) => row.id),
+    );
+  }
+}
+
+/** One day at a time: a list of ids within one partition is always looked up by the primary key. */
+async function recordDropped(trx: Transaction, cut: Cut, day: string, ids: readonly string[]): Promise<void> {
   await execute(
     trx,
-    `update deliveries d
+    `update deliveries
         set state = 'dropped', finished_at = clock_timestamp(), next_attempt_at = null, last_error = ?
-       from unnest(?::date[], ?::uuid[]) as gone (day, id)
-      where d.day = gone.day and d.id = gone.id and d.day = any (?::date[]) and d.waba_id = ?`,
-    [
-      cut.reason,
-      rows.map((row) => row.day),
-      rows.map((row) => row.id),
-      [...new Set(rows.map((row) => row.day))],
-      cut.wabaId,
-    ],
+      where day = ? and id = any (?::uuid[]) and waba_id = ?`,
+    [cut.reason, day, ids, cut.wabaId],
   );
 }

@@ -25,45 +25,54 @@ export type WaitingDeliveries = {
 };
 
 /**
- * Counts what waits for each of these endpoints, which the caller has looked up under their owner. Heads and those
- * behind them are counted apart because each has its own index. The oldest of an endpoint is a head, and of those
- * that are due the first by position; so no more rows are read than are counted.
+ * Counts what waits for each of these endpoints, which the caller has looked up under their owner. Each state is
+ * counted in an index of its own, and the oldest is the oldest of the heads. The planner is kept to the indexes: it
+ * does not know how much an endpoint has, and reads the whole queue for one that has nothing.
  */
 export async function countWaiting(
   database: Database,
   endpointIds: readonly string[],
 ): Promise<Map<string, WaitingDeliveries>> {
-  const rows = await query<Omit<WaitingDeliveries, 'count' | 'more'> & { id: string }>(
-    database,
-    `select e.id, coalesce(heads.due, 0)::int as due, behind.queued::int as queued,
-            coalesce(heads.held, 0)::int as held, coalesce(heads.retrying, 0)::int as retrying,
-            coalesce(heads.claimed, 0)::int as claimed,
-            (extract(epoch from clock_timestamp() - least(heads.oldest, first_due.oldest, first_replay.oldest,
-                                                        in_flight.oldest)) * 1000)::float8 as "oldestMs"
-       from unnest(?::bigint[]) as e (id)
-      cross join lateral (
-        select count(*) filter (where state = 'due') as due, count(*) filter (where state = 'held') as held,
-               count(*) filter (where state = 'retrying') as retrying,
-               count(*) filter (where state = 'claimed') as claimed, min(created_at) as oldest
-          from (select state, created_at from delivery_queue
-                 where endpoint_id = e.id and state <> 'queued' limit ?) as counted
-      ) as heads
-      cross join lateral (
-        select count(*) as queued
-          from (select 1 from delivery_queue where endpoint_id = e.id and state = 'queued' limit ?) as counted
-      ) as behind
-       left join lateral (select created_at as oldest from delivery_queue
-         where endpoint_id = e.id and state = 'due' and not replay order by position limit 1) as first_due on true
-       left join lateral (select created_at as oldest from delivery_queue
-         where endpoint_id = e.id and state = 'due' and replay order by position limit 1) as first_replay on true
-      cross join lateral (select min(created_at) as oldest from delivery_queue
-         where endpoint_id = e.id and state in ('claimed', 'retrying')) as in_flight`,
-    [endpointIds, MAX_COUNTED + 1, MAX_COUNTED + 1],
-  );
+  const rows = await database.transaction(async (trx) => {
+    await query(
+      trx,
+      `select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`,
+    );
+    return await query<Counted & { id: string }>(trx, COUNT, [endpointIds, LIMIT, LIMIT, LIMIT]);
+  });
   return new Map(rows.map(({ id, ...counted }) => [id, { ...totalOf(counted), ...counted }]));
 }
 
-function totalOf(counted: Omit<WaitingDeliveries, 'count' | 'more'>): { count: number; more: boolean } {
+type Counted = Omit<WaitingDeliveries, 'count' | 'more'>;
+
+const LIMIT = MAX_COUNTED + 1;
+
+/** The range and the order are those of the index: with `endpoint_id =` the planner may go by position alone. */
+const firstDue = (replay: boolean) => `select created_at as oldest from delivery_queue
+  where state = 'due' and (endpoint_id, replay) >= (e.id, ${replay}) and (endpoint_id, replay) <= (e.id, ${replay})
+  order by endpoint_id, replay, position limit 1`;
+
+const COUNT = `
+  select e.id, due.n::int as due, behind.n::int as queued, held.n::int as held,
+         in_flight.retrying::int as retrying, in_flight.claimed::int as claimed,
+         (extract(epoch from clock_timestamp() - least(first_due.oldest, first_replay.oldest, held.oldest,
+                                                     in_flight.oldest)) * 1000)::float8 as "oldestMs"
+    from unnest(?::bigint[]) as e (id)
+   cross join lateral (select count(*) as n from (
+     select 1 from delivery_queue where endpoint_id = e.id and state = 'due' limit ?) as counted) as due
+   cross join lateral (select count(*) as n from (
+     select 1 from delivery_queue where endpoint_id = e.id and state = 'queued' limit ?) as counted) as behind
+   cross join lateral (select count(*) as n, min(created_at) as oldest from delivery_queue
+     where not released and state = 'held' and endpoint_id = e.id) as held
+   cross join lateral (
+     select count(*) filter (where state = 'retrying') as retrying,
+            count(*) filter (where state = 'claimed') as claimed, min(created_at) as oldest
+       from (select state, created_at from delivery_queue
+              where endpoint_id = e.id and state in ('claimed', 'retrying') limit ?) as counted) as in_flight
+    left join lateral (${firstDue(false)}) as first_due on true
+    left join lateral (${firstDue(true)}) as first_replay on true`;
+
+function totalOf(counted: Counted): { count: number; more: boolean } {
   const total = counted.due + counted.queued + counted.held + counted.retrying + counted.claimed;
   return { count: Math.min(total, MAX_COUNTED), more: total > MAX_COUNTED };
 }

@@ -94,27 +94,25 @@ async function insertBehind(
   );
 }
 
+/** A delivery of a replay that is still in the queue; `released` false: it is held by a pause. */
+export type OpenReplayDelivery = { endpointId: string; deliveryId: string; released: boolean };
+
 /** Deliveries of a replay that are still in the queue. */
 export async function openReplayDeliveries(
   database: Database,
   replay: Replay,
-): Promise<{ endpointId: string; deliveryId: string }[]> {
-  return await query(
-    database,
-    `select q.endpoint_id as "endpointId", q.delivery_id as "deliveryId" from ${OPEN_OF_REPLAY}`,
-    openBindings(replay),
-  );
-}
-
-/** Whether something of a replay is in the queue, paused or not. */
-export async function hasOpenDeliveries(
-  database: Database,
-  replay: Replay,
-  { heldOnly }: { heldOnly: boolean },
-): Promise<boolean> {
-  const condition = heldOnly ? 'and not q.released' : '';
-  const text = `select 1 from ${OPEN_OF_REPLAY} ${condition} limit 1`;
-  return (await query(database, text, openBindings(replay))).length > 0;
+): Promise<OpenReplayDelivery[]> {
+  const open: OpenReplayDelivery[] = [];
+  for (const ids of await pendingIds(database, replay)) {
+    const rows = await query<OpenReplayDelivery>(
+      database,
+      `select endpoint_id as "endpointId", delivery_id as "deliveryId", released from delivery_queue
+        where delivery_id = any (?::uuid[])`,
+      [ids],
+    );
+    open.push(...rows);
+  }
+  return open;
 }
 
 /** Which of these deliveries are still in the queue. */
@@ -127,56 +125,56 @@ export async function stillQueued(database: Database, deliveryIds: readonly stri
   return rows.map((row) => row.delivery_id);
 }
 
+const IDS_AT_ONCE = 1_000;
+
 /**
- * By id, so that the queue is looked into by its index whatever the statistics say: while they are stale, a join is
- * planned as a look at the whole queue for each delivery.
+ * Unsettled deliveries of a replay, in portions. The queue is then looked into by id: a join would be planned as a
+ * look at the whole queue for each delivery while statistics are stale.
  */
-const OPEN_OF_REPLAY = `delivery_queue q
-  where q.replay and q.delivery_id = any (array(
-    select id from deliveries where replay_id = :replayId and state = 'pending'
-       and day >= (cast(:createdAt as timestamptz) at time zone 'utc')::date))`;
-
-function openBindings(replay: Replay): Record<string, Binding> {
-  return { replayId: replay.id, createdAt: replay.createdAt };
+async function pendingIds(database: Database, replay: Replay): Promise<string[][]> {
+  const rows = await query<{ id: string }>(
+    database,
+    `select id from deliveries
+      where replay_id = ? and state = 'pending' and day >= (cast(? as timestamptz) at time zone 'utc')::date`,
+    [replay.id, replay.createdAt],
+  );
+  const ids = rows.map((row) => row.id);
+  return Array.from({ length: Math.ceil(ids.length / IDS_AT_ONCE) }, (_, portion) =>
+    ids.slice(portion * IDS_AT_ONCE, (portion + 1) * IDS_AT_ONCE),
+  );
 }
-
-/** Rows changed at once; also how many are passed over at most because somebody else has them at the moment. */
-const SWEEP_ROWS = 10_000;
 
 /**
  * Brings what a locked replay has in the queue into line with its state: while it is paused nothing of it can be
  * claimed, and once it is cancelled nothing waits for another attempt. What is being attempted is left alone, as
  * are rows that somebody else has locked (waiting for them could deadlock), so it is to be repeated.
- * Returns how many of its rows this changed.
  */
-export async function applyReplayState(trx: Transaction, replay: Replay): Promise<number> {
-  for (let changed = 0; ; ) {
-    const rows = await execute(trx, SWEEPS[replay.state], { ...openBindings(replay), limit: SWEEP_ROWS });
-    changed += rows;
-    if (rows < SWEEP_ROWS) {
-      if (changed > 0) await execute(trx, `select pg_notify('heliograph_deliveries', '')`);
-      return changed;
-    }
+export async function applyReplayState(trx: Transaction, replay: Replay): Promise<void> {
+  let changed = 0;
+  for (const ids of await pendingIds(trx, replay)) {
+    changed += await execute(trx, SWEEPS[replay.state], [ids]);
   }
+  if (changed > 0) await execute(trx, `select pg_notify('heliograph_deliveries', '')`);
 }
 
-/** Rows to change, found and locked without waiting. */
+/** Rows to change, locked without waiting. */
 function lockOpen(condition: string): string {
-  return `select q.position from ${OPEN_OF_REPLAY} and ${condition} limit :limit for update skip locked`;
+  return `select position from delivery_queue
+    where replay and delivery_id = any (?::uuid[]) and ${condition} for update skip locked`;
 }
 
 const RELEASE = `update delivery_queue
     set released = true, state = case when state = 'held' then 'due' else state end
-  where position = any (array(${lockOpen('not q.released')}))`;
+  where position = any (array(${lockOpen('not released')}))`;
 
 const SWEEPS: Record<Replay['state'], string> = {
   running: RELEASE,
   done: RELEASE,
   paused: `update delivery_queue
       set released = false, state = case when state = 'due' then 'held' else state end
-    where position = any (array(${lockOpen(`q.released and q.state in ('queued', 'due')`)}))`,
+    where position = any (array(${lockOpen(`released and state in ('queued', 'due')`)}))`,
   cancelled: `with removed as (
-      delete from delivery_queue where position = any (array(${lockOpen(`q.state <> 'claimed'`)}))
+      delete from delivery_queue where position = any (array(${lockOpen(`state <> 'claimed'`)}))
       returning delivery_day, delivery_id, attempts
     )
     update deliveries d

@@ -4,7 +4,7 @@ import type { Database, Transaction } from './database.ts';
 import { readReplayPage, type SelectedDelivery } from './replay-page.ts';
 import {
   applyReplayState,
-  hasOpenDeliveries,
+  openReplayDeliveries,
   queueReplayDeliveries,
   type ReplayDelivery,
 } from './replay-queue.ts';
@@ -104,7 +104,7 @@ export async function changeReplay(
   return await database.transaction(async (trx) => {
     const replay = await lockReplay(trx, ids.wabaId, ids.replayId);
     if (replay === null) return null;
-    const isOver = replay.state === 'done' && !(await hasOpenDeliveries(trx, replay, { heldOnly: false }));
+    const isOver = replay.state === 'done' && (await openReplayDeliveries(trx, replay)).length === 0;
     if (isOver || !ALLOWED_FROM[state].includes(replay.state)) return { replay, refused: true };
     if (replay.state !== state) await setReplayState(trx, replay.id, state);
     const changed = { ...replay, state };
@@ -149,8 +149,8 @@ export async function settleReplay(
 
 async function isThrough(trx: Transaction, replay: Replay): Promise<boolean> {
   if (replay.state === 'done') return true;
-  if (replay.state === 'cancelled') return !(await hasOpenDeliveries(trx, replay, { heldOnly: false }));
+  if (replay.state === 'cancelled') return (await openReplayDeliveries(trx, replay)).length === 0;
   if (replay.state === 'paused' || replay.cursor.endpoints.length > 0) return false;
   // After a pause, a row that was locked when it should have been released would wait for ever.
-  return !(await hasOpenDeliveries(trx, replay, { heldOnly: true }));
+  return (await openReplayDeliveries(trx, replay)).every(({ released }) => released);
 }

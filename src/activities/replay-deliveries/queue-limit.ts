@@ -21,7 +21,9 @@ export async function openQueueLimit(
 ): Promise<QueueLimit> {
   const openIds = new Map<string, string[]>();
   const add = (endpointId: string, deliveryIds: readonly string[]) => {
-    openIds.set(endpointId, [...(openIds.get(endpointId) ?? []), ...deliveryIds]);
+    const known = openIds.get(endpointId);
+    if (known === undefined) openIds.set(endpointId, [...deliveryIds]);
+    else known.push(...deliveryIds);
   };
   for (const { endpointId, deliveryId } of await openReplayDeliveries(database, replay)) {
     add(endpointId, [deliveryId]);

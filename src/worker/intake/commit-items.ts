@@ -103,7 +103,7 @@ function notSeenBefore(owned: readonly Owned[], claimedKeys: ReadonlySet<string>
 async function saveMessages(
   trx: Transaction,
   messages: readonly Owned<MessageItem>[],
-  conversations: ReadonlyMap<MessageItem, string>,
+  conversations: ReadonlyMap<MessageItem | StatusItem, string>,
 ): Promise<Map<string, string>> {
   if (messages.length === 0) return new Map();
   const rows = messages.map(({ item, wabaId }) => ({
@@ -174,10 +174,10 @@ type PlannedEvent = { event: NewEvent; orderOf: Owned<MessageItem> | null };
 function eventsOf(
   owned: Owned,
   messageId: string | null,
-  conversations: ReadonlyMap<MessageItem, string>,
+  conversations: ReadonlyMap<MessageItem | StatusItem, string>,
 ): PlannedEvent[] {
   const { item, wabaId, tenantId } = owned;
-  const conversationId = item.kind === 'message' ? (conversations.get(item) ?? null) : null;
+  const conversationId = item.kind === 'payment' ? null : (conversations.get(item) ?? null);
   const { phoneNumberId, eventId, laneKey } = item;
   const base = { wabaId, tenantId, phoneNumberId, conversationId, messageId };
   const own: PlannedEvent = {

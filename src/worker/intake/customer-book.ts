@@ -66,6 +66,12 @@ export class CustomerBook {
     return entry;
   }
 
+  /** The contact that is known under one of the ids, as it is. */
+  find(ids: { wabaId: string; userId: string | null; waId: string | null }): BookEntry | undefined {
+    const user = ids.userId === null ? undefined : this.#byUserId.get(`${ids.wabaId} ${ids.userId}`);
+    return user ?? (ids.waId === null ? undefined : this.#byWaId.get(`${ids.wabaId} ${ids.waId}`));
+  }
+
   #match(ids: { wabaId: string; userId: string | null; waId: string | null }): BookEntry | undefined {
     const user = ids.userId === null ? undefined : this.#byUserId.get(`${ids.wabaId} ${ids.userId}`);
     const phone = ids.waId === null ? undefined : this.#byWaId.get(`${ids.wabaId} ${ids.waId}`);

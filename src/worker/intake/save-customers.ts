@@ -2,6 +2,7 @@ import {
   type Contact,
   drawContactIds,
   findContacts,
+  findConversations,
   mergeContacts,
   openConversations,
   saveContacts,
@@ -24,14 +25,15 @@ export async function findCustomers(
 }
 
 /**
- * Brings contacts and conversations up to date with a batch; returns each message's conversation id.
+ * Brings contacts and conversations up to date with a batch; returns the conversation id of each message, and of
+ * each status whose recipient has written before.
  * Only one batch runs at a time in the whole installation, so what was read cannot change underneath.
  */
 export async function saveCustomers(
   trx: Transaction,
   items: readonly Owned<MessageItem | StatusItem>[],
   stored: readonly Contact[],
-): Promise<Map<MessageItem, string>> {
+): Promise<Map<MessageItem | StatusItem, string>> {
   const book = new CustomerBook(stored);
   const senders = new Map<Owned<MessageItem>, BookEntry>();
   for (const owned of items) {
@@ -39,7 +41,11 @@ export async function saveCustomers(
     else applyStatus(book, owned);
   }
   await writeBook(trx, book);
-  return await conversationsOf(trx, book, senders);
+  const [ofMessages, ofStatuses] = await Promise.all([
+    conversationsOf(trx, book, senders),
+    conversationsOfStatuses(trx, book, items),
+  ]);
+  return new Map<MessageItem | StatusItem, string>([...ofMessages, ...ofStatuses]);
 }
 
 function isMessage(owned: Owned<MessageItem | StatusItem>): owned is Owned<MessageItem> {
@@ -109,4 +115,27 @@ async function conversationsOf(
   const rows = await openConversations(trx, [...pairs.values()]);
   const idOf = new Map(rows.map((row) => [`${row.phoneNumberId} ${row.contactId}`, row.id]));
   return new Map([...pairOf].map(([item, key]) => [item, idOf.get(key) ?? '']));
+}
+
+/** A status opens no conversation: a business may write to a customer who never answered. */
+async function conversationsOfStatuses(
+  trx: Transaction,
+  book: CustomerBook,
+  items: readonly Owned<MessageItem | StatusItem>[],
+): Promise<Map<StatusItem, string>> {
+  const pairOf = new Map<StatusItem, { phoneNumberId: string; contactId: string }>();
+  for (const { item, wabaId } of items) {
+    if (item.kind !== 'status') continue;
+    const contactId = book.find({ wabaId, ...item.recipient })?.id ?? null;
+    if (contactId !== null) pairOf.set(item, { phoneNumberId: item.phoneNumberId, contactId });
+  }
+  if (pairOf.size === 0) return new Map();
+  const rows = await findConversations(trx, [...pairOf.values()]);
+  const idOf = new Map(rows.map((row) => [`${row.phoneNumberId} ${row.contactId}`, row.id]));
+  const found = new Map<StatusItem, string>();
+  for (const [item, { phoneNumberId, contactId }] of pairOf) {
+    const id = idOf.get(`${phoneNumberId} ${contactId}`);
+    if (id !== undefined) found.set(item, id);
+  }
+  return found;
 }

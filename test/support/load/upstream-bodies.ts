@@ -90,7 +90,7 @@ export function paymentStatus(id: string, referenceId: string, status: string): 
 }
 
 /** The value of `X-Hub-Signature-256`. */
-export function upstreamSignature(body: Buffer, appSecret: string): string {
+function upstreamSignature(body: Buffer, appSecret: string): string {
   return `sha256=${createHmac('sha256', appSecret).update(body).digest('hex')}`;
 }
 
