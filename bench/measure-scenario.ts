@@ -19,9 +19,6 @@ const OPEN_LOOP_CONNECTIONS = 512;
 /** With bad endpoints every sixth body goes to one of them. */
 const BAD_EVERY = 6;
 
-/** The product goes over from single workflows to a session when a rate begins; how fast it is then is a figure of its own. */
-const LEAD_IN_SECONDS = 2;
-
 /** Nothing new for so long: what is missing does not come. */
 const STALL_MS = 20_000;
 const ARRIVAL_TIMEOUT_MS = 180_000;
@@ -39,7 +36,6 @@ export async function measureScenario(bench: Bench, scenario: Scenario, run: num
     ...stack.pids(),
     receiver: processes.receiver.pid,
     driver: floor ? processes.floor.pid : processes.driver.pid,
-    bench: process.pid,
   };
   const startedMs = nowMs();
   const window = openUsageWindow(pids);
@@ -60,9 +56,8 @@ export async function measureScenario(bench: Bench, scenario: Scenario, run: num
 }
 
 function planOf({ targets, badTargets }: BenchProcesses, scenario: Scenario, run: number): RunPlan {
-  const { body, count, ratePerSecond, endpoints, driver, withBadEndpoints } = scenario;
+  const { body, leadIn, count, ratePerSecond, endpoints, driver, withBadEndpoints } = scenario;
   const closedLoop = ratePerSecond === null || driver === 'floor';
-  const leadIn = (ratePerSecond ?? 0) * LEAD_IN_SECONDS;
   return {
     ...{ run, body, count: leadIn + count, leadIn, ratePerSecond },
     concurrency: closedLoop ? FLOOD_CONNECTIONS : OPEN_LOOP_CONNECTIONS,

@@ -52,7 +52,7 @@ function warmUps({ driver, deliveryWorkflows }: Scenario): Scenario[] {
   const [plain] = listScenarios(false);
   if (plain === undefined) return [];
   const count = (ratePerSecond * seconds) / 2;
-  const warmUp = { ...plain, driver, deliveryWorkflows, ratePerSecond, count };
+  const warmUp = { ...plain, leadIn: 0, driver, deliveryWorkflows, ratePerSecond, count };
   return [
     { ...warmUp, endpoints: 1 },
     { ...warmUp, endpoints: 100 },

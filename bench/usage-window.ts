@@ -17,7 +17,7 @@ const WATCHED = ['api', 'worker'];
 
 /** Watches processes from now until `close`. */
 export function openUsageWindow(pids: Readonly<Record<string, number>>): { close(): Usage } {
-  const before = { cpuMs: readCpuMs(pids), busyMs: readMachineBusyMs() };
+  const before = { cpuMs: readCpuMs(pids), oursMs: allOfOurs(), busyMs: readMachineBusyMs() };
   const rssPeakMib: Record<string, number> = {};
   const sample = () => {
     for (const name of WATCHED) {
@@ -35,11 +35,16 @@ export function openUsageWindow(pids: Readonly<Record<string, number>>): { close
       const cpuMs = Object.fromEntries(
         Object.entries(after).map(([name, ms]) => [name, Math.max(0, ms - (before.cpuMs[name] ?? 0))]),
       );
-      const oursMs = Object.values(cpuMs).reduce((sum, ms) => sum + ms, 0);
+      const oursMs = allOfOurs() - before.oursMs;
       const othersCpuMs = Math.max(0, readMachineBusyMs() - before.busyMs - oursMs);
       const { postgres } = pids;
       const postgresPssMib = postgres === undefined ? 0 : readPssMib(postgres);
       return { cpuMs, othersCpuMs, rssPeakMib, postgresPssMib };
     },
   };
+}
+
+/** Everything is a descendant of this process. */
+function allOfOurs(): number {
+  return readCpuMs({ all: process.pid }).all ?? 0;
 }

@@ -15,7 +15,7 @@ export type Figures = {
   events: number;
   /** Upstream body in until the receiver has the event. */
   latencyMs: Percentiles;
-  /** The same for the first two seconds of a rate, which the other latencies leave out. */
+  /** The same for the lead-in, which the other latencies leave out. */
   leadInLatencyMs: Percentiles;
   /** Upstream body in until the ingress answered. */
   acknowledgementMs: Percentiles;

@@ -45,7 +45,7 @@ export function figuresText(all: readonly Figures[]): string {
   const notes = all.flatMap(({ scenario, notes }) => notes.map((note) => `${scenario}: ${note}`));
   return [
     'Latency in ms from the planned sending of the upstream body: p50 p95 p99 until the receiver has the event,',
-    'start95 for the first two seconds, which the others leave out; ack until the ingress answered 200;',
+    'start95 for the beginning of the rate, which the others leave out; ack until the ingress answered 200;',
     "lag the driver's own lateness, which is part of both.",
     ...alignedTable(LATENCY, all),
     '',
@@ -53,6 +53,7 @@ export function figuresText(all: readonly Figures[]): string {
     ...alignedTable(COST, all),
     ...(notes.length === 0 ? [] : ['', ...notes]),
     ...floorLines(all),
+    ...othersLines(all),
     '',
   ].join('\n');
 }
@@ -63,6 +64,13 @@ function floorLines(all: readonly Figures[]): string[] {
   const flood = rateOf('flood');
   if (floor === undefined || flood === undefined) return [];
   return ['', `The flood reaches ${((100 * flood) / floor).toFixed(0)} % of the floor.`];
+}
+
+const OTHERS_LIMIT = 0.1;
+
+function othersLines(all: readonly Figures[]): string[] {
+  if (all.every(({ othersCpuShare }) => othersCpuShare <= OTHERS_LIMIT)) return [];
+  return ['', 'Other programs took more than a tenth of this machine meanwhile: these figures are too bad.'];
 }
 
 /** What a scenario gave, while the next one runs. */

@@ -68,6 +68,6 @@ async function switchTo(
   wabaId: string,
   change: { id: string; mode: 'open' | 'paused' | 'disabled'; reason: string | null },
 ): Promise<void> {
-  const found = await setEndpointMode(database, wabaId, { ...change, version: null });
+  const found = await setEndpointMode(database, wabaId, change);
   if (!found) throw unknownEndpoint(change.id);
 }

@@ -1,6 +1,7 @@
 import { listPhoneNumbers } from '../database/accounts.ts';
 import type { Database } from '../database/database.ts';
-import type { OrderScope, StoredEndpointOptions } from '../database/webhook-endpoints.ts';
+import type { OrderScope } from '../database/subscribers.ts';
+import type { StoredEndpointOptions } from '../database/webhook-endpoints.ts';
 import { EVENT_TYPES, type EventType } from '../domain/event-type.ts';
 import { MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS } from '../domain/webhook/retry-schedule.ts';
 import type { SignatureProfile } from '../domain/webhook/webhook-signature.ts';

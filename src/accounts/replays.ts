@@ -22,6 +22,7 @@ import { publicDeliveryId } from '../domain/public-ids.ts';
 import { AccountError } from './account-error.ts';
 import { checkRowId } from './account-input.ts';
 import { knownWaba } from './known-accounts.ts';
+import { countOf, type ReplayCount, totalOf } from './replay-count.ts';
 import { checkSelection, type GivenSelection } from './replay-input.ts';
 
 /** More than this is several replays: one must stay something that an operator can watch and stop. */
@@ -32,16 +33,6 @@ const MAX_LISTED = 100;
 const CLOCK_SPARE_MS = 86_400_000;
 
 export type ReplayTools = { database: Database };
-
-/** What a replay would send. `skipped` is beside `deliveries`, not part of it. */
-export type ReplayCount = {
-  deliveries: number;
-  byType: Record<string, number>;
-  byEndpoint: Record<string, number>;
-  oldest: Date | null;
-  newest: Date | null;
-  skipped: { open: number; noBody: number; endpointGone: number };
-};
 
 export type ReplayView = {
   replayId: string;
@@ -66,7 +57,7 @@ export async function countReplay(
   wabaId: string,
   given: GivenSelection,
 ): Promise<ReplayCount> {
-  return summary(await groupsOf(database, wabaId, await knownSelection(database, wabaId, given)));
+  return countOf(await groupsOf(database, wabaId, await knownSelection(database, wabaId, given)));
 }
 
 /**
@@ -82,7 +73,7 @@ export async function startReplay(
   const selection = await knownSelection(database, wabaId, given);
   const groups = await groupsOf(database, wabaId, selection);
   const range = await selectionRange(database, selection);
-  const { deliveries, skipped } = summary(groups);
+  const { deliveries, skipped } = countOf(groups);
   if (deliveries === 0 || range === null) {
     throw new AccountError('nothing_to_replay', 'There is nothing to send again in this selection.');
   }
@@ -97,7 +88,7 @@ export async function startReplay(
     endpoints: endpoints.map((id) => ({ id, nextId: range.fromId })),
     skipped: skipped.endpointGone,
   };
-  const total = groups.reduce((sum, group) => sum + group.deliveries, 0);
+  const total = totalOf(groups);
   return await database.transaction(async (trx) => {
     const replay = await insertReplay(trx, wabaId, { selection, total, cursor, requestedBy });
     await ensureWorkflow(trx, replay);
@@ -175,7 +166,7 @@ async function groupsOf(
   selection: ReplaySelection,
 ): Promise<SelectedGroup[]> {
   const groups = await countSelection(database, wabaId, selection, MAX_DELIVERIES + 1);
-  const total = groups.reduce((sum, group) => sum + group.deliveries, 0);
+  const total = totalOf(groups);
   if (total > MAX_DELIVERIES) {
     const message = `More than ${MAX_DELIVERIES} deliveries are selected; narrow the selection down.`;
     throw new AccountError('replay_too_large', message);
@@ -196,37 +187,6 @@ async function firstUnknown(
     if ((await countSelection(database, wabaId, one, 1)).length === 0) return unknownDelivery(id);
   }
   return new AccountError('unknown_delivery', 'One of the deliveries does not exist.');
-}
-
-function summary(groups: readonly SelectedGroup[]): ReplayCount {
-  const wanted = groups.filter(({ obstacle }) => obstacle === null);
-  const skippedFor = (name: SelectedGroup['obstacle']) =>
-    sum(groups.filter(({ obstacle }) => obstacle === name));
-  return {
-    deliveries: sum(wanted),
-    byType: tally(wanted, ({ eventType }) => eventType ?? 'unknown'),
-    byEndpoint: tally(wanted, ({ endpointId }) => endpointId),
-    oldest: wanted.reduce<Date | null>((at, { oldest }) => (at === null || oldest < at ? oldest : at), null),
-    newest: wanted.reduce<Date | null>((at, { newest }) => (at === null || newest > at ? newest : at), null),
-    skipped: {
-      open: skippedFor('open'),
-      noBody: skippedFor('no_body'),
-      endpointGone: skippedFor('endpoint_gone'),
-    },
-  };
-}
-
-function sum(groups: readonly SelectedGroup[]): number {
-  return groups.reduce((total, { deliveries }) => total + deliveries, 0);
-}
-
-function tally(
-  groups: readonly SelectedGroup[],
-  nameOf: (group: SelectedGroup) => string,
-): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const group of groups) counts[nameOf(group)] = (counts[nameOf(group)] ?? 0) + group.deliveries;
-  return counts;
 }
 
 function viewOf(replay: Replay): ReplayView {

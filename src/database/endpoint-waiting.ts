@@ -2,7 +2,7 @@ import type { Database } from './database.ts';
 import { query } from './sql.ts';
 
 /** Counting stops here, so that a million waiting deliveries cost no more than this many. */
-export const MAX_COUNTED = 100_000;
+const MAX_COUNTED = 100_000;
 
 /** Deliveries of one endpoint that are not settled, by where they stand in the queue. */
 export type WaitingDeliveries = {

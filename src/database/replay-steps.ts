@@ -17,7 +17,7 @@ import {
   setReplayState,
 } from './replays.ts';
 import { query } from './sql.ts';
-import type { OrderScope } from './webhook-endpoints.ts';
+import type { OrderScope } from './subscribers.ts';
 import { finishTask, insertWorkflowTasks } from './workflow-tasks.ts';
 
 const PAGE_DELIVERIES = 500;

@@ -3,33 +3,7 @@ import type { SignatureProfile } from '../domain/webhook/webhook-signature.ts';
 import type { Database } from './database.ts';
 import type { EndpointMode } from './endpoint-settings.ts';
 import { execute, query } from './sql.ts';
-
-export type Subscriber = {
-  id: string;
-  wabaId: string;
-  eventTypes: EventType[] | null;
-  phoneNumberIds: string[] | null;
-  orderScope: OrderScope;
-  mode: EndpointMode;
-  version: number;
-};
-
-/** What shares a lane at an endpoint: events of one eventId, of one conversation, or all. */
-export type OrderScope = 'event' | 'conversation' | 'endpoint';
-
-/** Who receives the events of these WABAs, switched-off endpoints included: their events wait. */
-export async function endpointsOfWabas(
-  database: Database,
-  wabaIds: readonly string[],
-): Promise<Subscriber[]> {
-  return await query<Subscriber>(
-    database,
-    `select id, waba_id as "wabaId", event_types as "eventTypes", phone_number_ids as "phoneNumberIds",
-            order_scope as "orderScope", mode, version from webhook_endpoints
-      where waba_id = any (?::text[]) order by id`,
-    [wabaIds],
-  );
-}
+import type { OrderScope } from './subscribers.ts';
 
 /** What a tenant may choose for an endpoint, as it is stored. Null means the installation's setting, or no limit. */
 export type StoredEndpointOptions = {
@@ -149,13 +123,12 @@ export async function findEndpointForOperator(database: Database, id: string): P
 }
 
 /**
- * Sets an endpoint's mode, when it is still at `version`; returns whether it was. A null version means any.
- * What the breaker noted of the mode before is forgotten; opening forgets since when the endpoint fails, too.
+ * Sets an endpoint's mode as somebody wishes; false: the WABA has no such endpoint. What the breaker noted of the mode before is forgotten; opening forgets since when the endpoint fails, too.
  */
 export async function setEndpointMode(
   database: Database,
   wabaId: string,
-  change: { id: string; version: number | null; mode: 'open' | 'paused' | 'disabled'; reason: string | null },
+  change: { id: string; mode: 'open' | 'paused' | 'disabled'; reason: string | null },
 ): Promise<boolean> {
   const changed = await execute(
     database,
@@ -164,7 +137,7 @@ export async function setEndpointMode(
             mode_changed_at = case when mode = :mode then mode_changed_at else now() end,
             next_probe_at = null, probe_failures = 0,
             failing_since = case when :mode = 'open' then null else failing_since end
-      where waba_id = :wabaId and id = :id and (cast(:version as integer) is null or version = cast(:version as integer))`,
+      where waba_id = :wabaId and id = :id`,
     { wabaId, ...change },
   );
   return changed === 1;

@@ -150,7 +150,7 @@ function startLoops(
     ['dispatcher', dispatcher],
     ['retryStarter', startRetryStarter({ ...tools, retryLimits })],
     ['sweeper', startSweeper({ ...tools, blockLimitHours, onReleased })],
-    ['workflowStarter', startWorkflowStarter({ database, client, logger, queues })],
+    ['workflowStarter', startWorkflowStarter(tools)],
   ];
 }
 

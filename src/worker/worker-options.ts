@@ -10,7 +10,7 @@ const MEDIA_SLOTS = 20;
 const ORDER_SLOTS = 50;
 const OPERATION_SLOTS = 20;
 
-/** One worker per task queue; some run workflows, the others activities only. */
+/** One worker per task queue; the first runs the workflows too. */
 export function workerOptions(parts: {
   namespace: string;
   queues: ReturnType<typeof taskQueues>;
@@ -27,8 +27,8 @@ export function workerOptions(parts: {
   });
   return [
     { ...workflows, ...queue(queues.deliveries, activities.deliver, ATTEMPT_SLOTS) },
-    { ...workflows, ...queue(queues.media, activities.media, MEDIA_SLOTS) },
-    { ...workflows, ...queue(queues.operations, activities.operations, OPERATION_SLOTS) },
+    queue(queues.media, activities.media, MEDIA_SLOTS),
+    queue(queues.operations, activities.operations, OPERATION_SLOTS),
     queue(queues.deliveryRetries, activities.deliver, ATTEMPT_SLOTS),
     queue(queues.sessions, activities.session, 1),
     queue(queues.orders, activities.orders, ORDER_SLOTS),

@@ -1,7 +1,6 @@
 import { type Client, WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/client';
 import type { Database } from '../database/database.ts';
 import { returnTasks, takeDueTasks, type WorkflowTask } from '../database/workflow-tasks.ts';
-import type { taskQueues } from '../workflows/task-queues.ts';
 import type { Logger } from './logger.ts';
 import { type Loop, startLoop } from './loop.ts';
 import { searchAttributes } from './search-attributes.ts';
@@ -9,7 +8,7 @@ import { searchAttributes } from './search-attributes.ts';
 export type WorkflowStarterTools = {
   database: Database;
   client: Client;
-  queues: ReturnType<typeof taskQueues>;
+  taskQueue: string;
   logger: Logger;
 };
 
@@ -40,7 +39,7 @@ export function startWorkflowStarter(tools: WorkflowStarterTools): Loop {
 
 async function startTask(tools: WorkflowStarterTools, task: WorkflowTask): Promise<void> {
   await tools.client.workflow.start(task.workflowType, {
-    taskQueue: tools.queues[QUEUES[task.workflowType]],
+    taskQueue: tools.taskQueue,
     workflowId: task.workflowId,
     workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
@@ -50,13 +49,6 @@ async function startTask(tools: WorkflowStarterTools, task: WorkflowTask): Promi
     staticSummary: SUMMARIES[task.workflowType],
   });
 }
-
-const QUEUES = {
-  storeInboundMedia: 'media',
-  enrichOrder: 'media',
-  sendEndpointAlert: 'operations',
-  replayDeliveries: 'operations',
-} as const;
 
 const SUMMARIES = {
   storeInboundMedia: 'fetch inbound media into the object store',

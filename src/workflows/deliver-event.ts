@@ -11,7 +11,7 @@ import type {
   DeliveryEnd,
   FirstAttempt,
 } from '../activities/deliver-event/activities.ts';
-import { retryQueueOf } from './task-queues.ts';
+import { queuesBeside } from './task-queues.ts';
 
 /** Ids only: the event's bytes stay in the database. */
 export type DeliverEventInput = {
@@ -81,7 +81,7 @@ async function firstAttempt(input: DeliverEventInput): Promise<FirstAttempt> {
 /** Activities that are retried until they have an answer: the wait between webhooks is theirs to say. */
 function lasting(input: DeliverEventInput): DeliverEventActivities {
   return proxyActivities<DeliverEventActivities>({
-    taskQueue: retryQueueOf(workflowInfo().taskQueue),
+    taskQueue: queuesBeside(workflowInfo().taskQueue).deliveryRetries,
     startToCloseTimeout: input.leaseMs + RECORDING_MS,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },

@@ -1,6 +1,6 @@
 import { continueAsNew, proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { DeliverSessionActivities } from '../activities/deliver-session/activities.ts';
-import { sessionQueueOf } from './task-queues.ts';
+import { queuesBeside } from './task-queues.ts';
 
 /** Long before the server asks for it, and rarely: a seat lasts an hour. */
 const SEATS_PER_RUN = 100;
@@ -17,7 +17,7 @@ const SEATS_PER_RUN = 100;
  */
 export async function deliverSession(): Promise<string> {
   const { claimWhileBusy } = proxyActivities<DeliverSessionActivities>({
-    taskQueue: sessionQueueOf(workflowInfo().taskQueue),
+    taskQueue: queuesBeside(workflowInfo().taskQueue).sessions,
     startToCloseTimeout: '70 minutes',
     heartbeatTimeout: '10 seconds',
     retry: { initialInterval: '1 second', backoffCoefficient: 1 },

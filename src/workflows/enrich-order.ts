@@ -1,13 +1,13 @@
 import { proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { EnrichOrderActivities } from '../activities/enrich-order/activities.ts';
-import { orderQueueOf } from './task-queues.ts';
+import { queuesBeside } from './task-queues.ts';
 
 /** Ids only: the cart is in the database. */
 export type EnrichOrderInput = { wabaId: string; orderId: string };
 
 function activities(): EnrichOrderActivities {
   return proxyActivities<EnrichOrderActivities>({
-    taskQueue: orderQueueOf(workflowInfo().taskQueue),
+    taskQueue: queuesBeside(workflowInfo().taskQueue).orders,
     startToCloseTimeout: '1 minute',
     // Failures bring their own waits; these are for a worker that died.
     retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },

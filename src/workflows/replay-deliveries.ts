@@ -8,8 +8,10 @@ import {
   proxyActivities,
   setCurrentDetails,
   setHandler,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { ReplayActivities } from '../activities/replay-deliveries/activities.ts';
+import { queuesBeside } from './task-queues.ts';
 
 /** Ids only: selection and progress are in the database. */
 export type ReplayDeliveriesInput = { wabaId: string; replayId: string };
@@ -26,13 +28,15 @@ const pause = defineSignal('pause');
 const resume = defineSignal('resume');
 const progressQuery = defineQuery<ReplayProgress | null>('progress');
 
-const { queueReplay, awaitReplayResume, switchReplayState, endCancelledReplay } =
-  proxyActivities<ReplayActivities>({
+function activities(): ReplayActivities {
+  return proxyActivities<ReplayActivities>({
+    taskQueue: queuesBeside(workflowInfo().taskQueue).operations,
     startToCloseTimeout: '2 minutes',
     heartbeatTimeout: '10 seconds',
     // What waits brings its own wait; these are for a worker that died.
     retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
   });
+}
 
 /**
  * Puts the deliveries of one selection into the queue again, beside the live ones and behind their first attempts.
@@ -45,6 +49,7 @@ const { queueReplay, awaitReplayResume, switchReplayState, endCancelledReplay } 
  * loses nothing: the task in the database starts this workflow again.
  */
 export async function replayDeliveries(input: ReplayDeliveriesInput): Promise<string> {
+  const { switchReplayState, endCancelledReplay } = activities();
   let progress: ReplayProgress | null = null;
   let resumes = 0;
   const switchTo = (state: 'paused' | 'running') =>
@@ -78,7 +83,7 @@ async function queueAll(
   countResumes: () => number,
 ): Promise<ReplayProgress> {
   for (let reported = 0; ; ) {
-    const progress = await queueReplay({ ...input, reported });
+    const progress = await activities().queueReplay({ ...input, reported });
     show(progress);
     reported = progress.queued;
     if (progress.state === 'paused') await untilResumed(input, countResumes);
@@ -90,7 +95,7 @@ async function queueAll(
 async function untilResumed(input: ReplayDeliveriesInput, countResumes: () => number): Promise<void> {
   const before = countResumes();
   await CancellationScope.cancellable(async () => {
-    await Promise.race([awaitReplayResume(input), condition(() => countResumes() > before)]);
+    await Promise.race([activities().awaitReplayResume(input), condition(() => countResumes() > before)]);
     CancellationScope.current().cancel();
   });
 }

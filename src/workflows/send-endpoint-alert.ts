@@ -4,18 +4,23 @@ import {
   isCancellation,
   proxyActivities,
   setCurrentDetails,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { AlertActivities, AlertEnd } from '../activities/send-endpoint-alert/activities.ts';
+import { queuesBeside } from './task-queues.ts';
 
 /** Ids only: the alert's bytes are in the database. */
 export type SendEndpointAlertInput = { wabaId: string; alertId: string };
 
-const { sendAlert, giveUpAlert } = proxyActivities<AlertActivities>({
-  startToCloseTimeout: '2 minutes',
-  heartbeatTimeout: '10 seconds',
-  // Failures bring their own waits; these are for a worker that died.
-  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
-});
+function activities(): AlertActivities {
+  return proxyActivities<AlertActivities>({
+    taskQueue: queuesBeside(workflowInfo().taskQueue).operations,
+    startToCloseTimeout: '2 minutes',
+    heartbeatTimeout: '10 seconds',
+    // Failures bring their own waits; these are for a worker that died.
+    retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+  });
+}
 
 /**
  * Tells a tenant about one of its webhook endpoints, at its operations URL.
@@ -25,6 +30,7 @@ const { sendAlert, giveUpAlert } = proxyActivities<AlertActivities>({
  * Cancel means give up. Terminate loses nothing: the task in the database starts this workflow again.
  */
 export async function sendEndpointAlert(input: SendEndpointAlertInput): Promise<string> {
+  const { sendAlert, giveUpAlert } = activities();
   setCurrentDetails(
     `**Telling WABA ${input.wabaId} about one of its endpoints.**\n\n` +
       'While it waits, the pending activity shows the last answer and the time of the next attempt.',

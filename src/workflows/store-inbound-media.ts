@@ -4,8 +4,10 @@ import {
   isCancellation,
   proxyActivities,
   setCurrentDetails,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { StoreInboundMediaActivities } from '../activities/store-inbound-media/activities.ts';
+import { queuesBeside } from './task-queues.ts';
 
 /** Ids only: what is known of the media is in the database. */
 export type StoreInboundMediaInput = { wabaId: string; messageId: string };
@@ -15,20 +17,26 @@ export type MediaResult =
   | { outcome: 'stored' | 'finished'; summary: string }
   | { outcome: 'failed'; code: string; summary: string };
 
-const { fetchAndStoreMedia } = proxyActivities<StoreInboundMediaActivities>({
-  startToCloseTimeout: '15 minutes',
-  heartbeatTimeout: '30 seconds',
-  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-  // The failures bring their own waits; these are for a worker that died.
-  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '5 minutes' },
-  summary: 'fetch from upstream, check, store, announce',
-});
+function fetching(): StoreInboundMediaActivities {
+  return proxyActivities<StoreInboundMediaActivities>({
+    taskQueue: queuesBeside(workflowInfo().taskQueue).media,
+    startToCloseTimeout: '15 minutes',
+    heartbeatTimeout: '30 seconds',
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    // The failures bring their own waits; these are for a worker that died.
+    retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '5 minutes' },
+    summary: 'fetch from upstream, check, store, announce',
+  });
+}
 
-const { giveUpMedia } = proxyActivities<StoreInboundMediaActivities>({
-  startToCloseTimeout: '1 minute',
-  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
-  summary: 'mark as failed',
-});
+function givingUp(): StoreInboundMediaActivities {
+  return proxyActivities<StoreInboundMediaActivities>({
+    taskQueue: queuesBeside(workflowInfo().taskQueue).media,
+    startToCloseTimeout: '1 minute',
+    retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+    summary: 'mark as failed',
+  });
+}
 
 /**
  * Owns one inbound media file until it is stored and announced, or has failed for good.
@@ -51,10 +59,10 @@ export async function storeInboundMedia(input: StoreInboundMediaInput): Promise<
 
 async function fetchOrGiveUp(input: StoreInboundMediaInput): Promise<MediaResult> {
   try {
-    return await fetchAndStoreMedia(input);
+    return await fetching().fetchAndStoreMedia(input);
   } catch (error) {
     if (!isCancellation(error)) throw error;
-    return await CancellationScope.nonCancellable(() => giveUpMedia(input));
+    return await CancellationScope.nonCancellable(() => givingUp().giveUpMedia(input));
   }
 }
 

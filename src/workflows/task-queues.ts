@@ -1,30 +1,26 @@
-/** Task queues of one installation; `prefix` is the setting HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX. */
+const WORKFLOWS_SUFFIX = '-deliveries';
+
+/**
+ * Task queues of one installation; `prefix` is the setting HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX. Every workflow runs on
+ * `deliveries`, beside the first attempts, because each queue with workflows costs a process another copy of their
+ * code; the other queues are for activities, apart so that one kind cannot hold up another.
+ */
 export function taskQueues(prefix: string) {
-  const deliveries = `${prefix}-deliveries`;
-  const media = `${prefix}-media`;
+  const deliveries = `${prefix}${WORKFLOWS_SUFFIX}`;
   return {
     deliveries,
-    deliveryRetries: retryQueueOf(deliveries),
+    deliveryRetries: `${deliveries}-retries`,
     /** One slot per worker process. */
-    sessions: sessionQueueOf(deliveries),
-    media,
-    orders: orderQueueOf(media),
+    sessions: `${deliveries}-sessions`,
+    media: `${prefix}-media`,
+    /** Catalog look-ups: slow downloads must not hold back a cart. */
+    orders: `${prefix}-media-orders`,
     /** What tenants and operators set going by hand, and what tells them about it: replays, endpoint alerts. */
     operations: `${prefix}-operations`,
   };
 }
 
-/** The queue of retries that belongs to a queue of first attempts. */
-export function retryQueueOf(deliveries: string): string {
-  return `${deliveries}-retries`;
-}
-
-/** The queue of sessions that belongs to a queue of first attempts. */
-export function sessionQueueOf(deliveries: string): string {
-  return `${deliveries}-sessions`;
-}
-
-/** Catalog look-ups have a queue of their own beside media, so that slow downloads cannot hold back a cart. */
-export function orderQueueOf(media: string): string {
-  return `${media}-orders`;
+/** The task queues of the installation that a workflow on this queue belongs to. */
+export function queuesBeside(workflowTaskQueue: string): ReturnType<typeof taskQueues> {
+  return taskQueues(workflowTaskQueue.slice(0, -WORKFLOWS_SUFFIX.length));
 }

@@ -55,7 +55,7 @@ export function withEndpointOptions(command: Command): Command {
     .option('--rate-limit <n>', 'attempts per second, 1 to 10000 (default: no limit)', orDefault(parseNumber))
     .option(
       '--block-limit <seconds>',
-      'give up what fails and holds up others of its key for so long (default: no limit)',
+      'give up what fails and holds up others of its key for so long (default: the setting)',
       orDefault(parseNumber),
     )
     .option(
@@ -118,7 +118,7 @@ export function parseNumber(text: string): number {
 }
 
 /** Reads one `--header <name>: <value>`. Throws commander's InvalidArgumentError. */
-export function parseHeader(
+function parseHeader(
   text: string,
   earlier: Record<string, string | null> = {},
 ): Record<string, string | null> {

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
+import type { ReplayCount } from '../../accounts/replay-count.ts';
 import type { GivenSelection } from '../../accounts/replay-input.ts';
 import {
   countReplay,
-  type ReplayCount,
   type ReplayView,
   replayOf,
   replaysOf,

@@ -59,6 +59,11 @@ export async function up(knex: Knex): Promise<void> {
       add column replay_of uuid;
     create index deliveries_replay on deliveries (replay_id) where replay_id is not null;
 
+    -- One index for what two did: attempts are looked up by their delivery.
+    alter table attempts drop constraint attempts_pkey;
+    alter table attempts add primary key (delivery_id, attempt, day);
+    drop index attempts_delivery;
+
     create table replays (
       id bigint generated always as identity primary key,
       waba_id text not null references wabas,
@@ -96,6 +101,9 @@ export async function up(knex: Knex): Promise<void> {
 
 export async function down(knex: Knex): Promise<void> {
   await knex.raw(`
+    alter table attempts drop constraint attempts_pkey;
+    alter table attempts add primary key (day, delivery_id, attempt);
+    create index attempts_delivery on attempts (delivery_id, attempt);
     drop table endpoint_alerts, replays, worker_processes, endpoint_minutes;
     alter table wabas drop column operations_url, drop column operations_secret_sealed;
     alter table deliveries drop column replay_id, drop column replay_of;

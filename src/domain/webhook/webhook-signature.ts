@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 
 /** Form of the signature that an endpoint asked for; `standard` is the default. */
 export type SignatureProfile = 'standard' | 'github' | 'stripe';
@@ -41,7 +41,7 @@ export function signStandard({ secrets, id, timestampSeconds, body }: SignatureI
   if (id === '' || id.includes('.')) throw new UnusableSignatureInputError('The id is empty or holds a dot.');
   const head = `${id}.${checkedTimestamp(timestampSeconds)}.`;
   return checkedSecrets(secrets)
-    .map(({ bytes }) => `v1,${createHmac('sha256', bytes).update(head).update(body).digest('base64')}`)
+    .map(({ key }) => `v1,${createHmac('sha256', key).update(head).update(body).digest('base64')}`)
     .join(' ');
 }
 
@@ -74,13 +74,30 @@ function hexHmac(key: string, ...parts: (string | Uint8Array)[]): string {
   return hmac.digest('hex');
 }
 
-type Secret = { text: string; bytes: Buffer };
+type Secret = { text: string; key: KeyObject };
+
+/** Of secrets in use; the oldest go first, so that rotated ones do not stay in memory for ever. */
+const known = new Map<string, KeyObject>();
+const MAX_KNOWN = 10_000;
+
+/** Making a key anew costs more than the signature of a short body. */
+function keyOf(text: string): KeyObject | null {
+  const cached = known.get(text);
+  if (cached !== undefined) return cached;
+  const bytes = secretBytes(text);
+  if (bytes === null) return null;
+  const key = createSecretKey(bytes);
+  const [oldest] = known.keys();
+  if (known.size >= MAX_KNOWN && oldest !== undefined) known.delete(oldest);
+  known.set(text, key);
+  return key;
+}
 
 function checkedSecrets(secrets: readonly string[]): [Secret, ...Secret[]] {
   const [first, ...others] = secrets.map((text) => {
-    const bytes = secretBytes(text);
-    if (bytes === null) throw new UnusableSignatureInputError('A webhook secret has the wrong form.');
-    return { text, bytes };
+    const key = keyOf(text);
+    if (key === null) throw new UnusableSignatureInputError('A webhook secret has the wrong form.');
+    return { text, key };
   });
   if (first === undefined) throw new UnusableSignatureInputError('There is no webhook secret to sign with.');
   return [first, ...others];

@@ -5,7 +5,7 @@ import { rotateSecret } from '../../../src/accounts/endpoint-secrets.ts';
 import { addEndpoint, endpointStatus, updateEndpoint } from '../../../src/accounts/endpoints.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { execute, query } from '../../../src/database/sql.ts';
-import { endpointsOfWabas, setEndpointMode } from '../../../src/database/webhook-endpoints.ts';
+import { endpointsOfWabas } from '../../../src/database/subscribers.ts';
 import { endpointSecretPlace } from '../../../src/domain/secret-places.ts';
 import { makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
 import { newQueuedRow, queueRows } from '../../support/queued-rows.ts';
@@ -105,11 +105,6 @@ describe('endpoints of accounts', () => {
     await enableEndpoint(tools, WABA, { id, waiting: null, by: 'a test' });
     const open = { mode: 'open', modeReason: null, failingSince: null, nextProbeAt: null };
     expect(await endpointStatus(tools, WABA, id)).toMatchObject(open);
-    await fail();
-    const { version } = await endpointStatus(tools, WABA, id);
-    const change = { id, mode: 'disabled' as const, reason: 'gone' };
-    expect(await setEndpointMode(database, WABA, { ...change, version: version - 1 })).toBe(false);
-    expect(await setEndpointMode(database, WABA, { ...change, version })).toBe(true);
   });
 
   test('a rotation keeps one secret before the present one, and only for its overlap', async () => {

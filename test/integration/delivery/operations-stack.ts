@@ -56,21 +56,26 @@ export async function startOperationsStack(
   const { database } = store;
   const tools = { database, sender, secretBox: testSecretBox, timeoutMs: 5_000, ...limits };
   const activities = openOperationsActivities(tools);
-  const starter = startWorkflowStarter({ database, client, queues, logger: silentLogger });
+  const starter = startWorkflowStarter({
+    database,
+    client,
+    taskQueue: queues.deliveries,
+    logger: silentLogger,
+  });
   const stops: (() => Promise<void>)[] = [];
   const startWorker = async () => {
-    const worker = await Worker.create({
-      ...{ connection, workflowBundle, taskQueue: queues.operations, activities },
-      shutdownGraceTime: 500,
-    });
-    const running = worker.run();
-    let stopping: Promise<void> | null = null;
-    const stop = () => {
+    const workers = await Promise.all([
+      Worker.create({ connection, workflowBundle, taskQueue: queues.deliveries }),
+      Worker.create({ connection, taskQueue: queues.operations, activities, shutdownGraceTime: 500 }),
+    ]);
+    const running = Promise.all(workers.map((worker) => worker.run()));
+    let stopping: Promise<unknown> | null = null;
+    const stop = async () => {
       if (stopping === null) {
-        worker.shutdown();
+        for (const worker of workers) worker.shutdown();
         stopping = running;
       }
-      return stopping;
+      await stopping;
     };
     stops.push(stop);
     return { stop };
@@ -83,5 +88,5 @@ export async function startOperationsStack(
     await connection.close();
     await store.close();
   };
-  return { config, settings, database, client, taskQueue: queues.operations, startWorker, stop };
+  return { config, settings, database, client, taskQueue: queues.deliveries, startWorker, stop };
 }

@@ -134,14 +134,15 @@ async function startMediaWorker(config: Config, database: Database, tools: Tools
   await registerSearchAttributes(connection, config.temporal.namespace);
   const workflowBundle = await loadWorkflowBundle(silentLogger);
   const queues = taskQueues(config.temporal.taskQueuePrefix);
-  const { media: taskQueue, orders } = queues;
+  const { deliveries: taskQueue, media, orders } = queues;
   const activities = makeStoreInboundMediaActivities(tools);
   const workers = await Promise.all([
-    Worker.create({ connection, workflowBundle, taskQueue, activities }),
+    Worker.create({ connection, workflowBundle, taskQueue }),
+    Worker.create({ connection, taskQueue: media, activities }),
     Worker.create({ connection, taskQueue: orders, activities: makeEnrichOrderActivities(tools) }),
   ]);
   const running = workers.map((worker) => worker.run());
-  const starter = startWorkflowStarter({ database, client, queues, logger: silentLogger });
+  const starter = startWorkflowStarter({ database, client, taskQueue, logger: silentLogger });
   const stop = async () => {
     await starter.stop();
     for (const worker of workers) worker.shutdown();

@@ -11,6 +11,7 @@ function plan(over: Partial<RunPlan> = {}): RunPlan {
       run: RUN,
       body: 'message',
       count: 3,
+      leadIn: 0,
       ratePerSecond: 10,
       concurrency: 1,
       targets: [TARGET],

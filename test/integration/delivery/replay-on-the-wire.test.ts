@@ -1,0 +1,48 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { replayOf, startReplay } from '../../../src/accounts/replays.ts';
+import { loadConfig } from '../../../src/config/config.ts';
+import { insertBodies } from '../../../src/database/inbox.ts';
+import { startWorker } from '../../../src/worker/start-worker.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { createTestDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+import { fixtureBody } from '../../support/upstream-fixtures.ts';
+import { eventually, startReceiver } from '../../support/webhook-receiver.ts';
+
+const WABA = '900000000000101';
+
+test('a replayed webhook has the id, bytes and sequence of the first one, and says that it is a replay', async () => {
+  const store = await createTestDatabase(20);
+  onTestFinished(store.close);
+  const { database } = store;
+  await seedFixtureAccounts(database);
+  const receiver = await startReceiver();
+  onTestFinished(receiver.close);
+  await addEndpoint(database, WABA, `${receiver.url}/hook`);
+  const worker = await startWorker(loadConfig(testSettings(store.url)), silentLogger);
+  onTestFinished(worker.stop);
+  await insertBodies(database, [fixtureBody('in_text_unicode')]);
+  await eventually('delivered', () => receiver.received.length === 1);
+  const [first] = receiver.received;
+  const deliveryIds = [String(first?.headers['x-service-delivery-id'])];
+  const start = () => startReplay({ database }, WABA, { deliveryIds }, 'test').catch(() => null);
+  let replay = await start();
+  await eventually('recorded', async () => {
+    replay ??= await start();
+    return replay !== null;
+  });
+  await eventually('delivered again', () => receiver.received.length === 2);
+  const [, second] = receiver.received;
+  expect(second?.body).toBe(first?.body);
+  for (const name of ['webhook-id', 'x-service-sequence', 'x-service-event-id', 'x-service-attempt']) {
+    expect(second?.headers[name]).toBe(first?.headers[name]);
+  }
+  expect(first?.headers).not.toHaveProperty('x-service-replay');
+  expect(second?.headers).toMatchObject({ 'x-service-replay': 'true' });
+  expect(second?.headers['x-service-delivery-id']).not.toBe(deliveryIds[0]);
+  await eventually('recorded', async () => {
+    const { outcomes, state } = await replayOf({ database }, WABA, replay?.replayId ?? '');
+    return outcomes.delivered === 1 && state === 'done';
+  });
+});
