@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import pg from 'pg';
 import { type Bindings, prepared, unprepared } from './statement.ts';
 
@@ -101,7 +102,7 @@ async function bracket<T>(
 ): Promise<T> {
   try {
     // Sent together with the first statement; when it fails, so does everything after it.
-    const [, result] = await Promise.all([client.query(begin), work(transactionOn(client))]);
+    const [, result] = await Promise.all([send(client, { text: begin }), work(transactionOn(client))]);
     await client.query(commit);
     return result;
   } catch (error) {
@@ -114,12 +115,20 @@ async function bracket<T>(
   }
 }
 
+/** Statements that are given in the same tick leave in one write. */
+function send(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
+  const { stream } = (client as unknown as { connection: { stream: Duplex } }).connection;
+  stream.cork();
+  process.nextTick(() => stream.uncork());
+  return client.query(statement);
+}
+
 function transactionOn(client: pg.PoolClient): Transaction {
   let savepoints = 0;
   return {
     isTransaction: true,
     raw: (text, bindings) =>
-      client.query(bindings === undefined ? unprepared(text) : prepared(text, bindings)),
+      send(client, bindings === undefined ? unprepared(text) : prepared(text, bindings)),
     transaction: async (work) => {
       savepoints += 1;
       const name = `s${savepoints}`;
