@@ -61,11 +61,6 @@ async function assemble(
   const database = openDatabase({ url: databaseUrl, poolMax: 2, applicationName: 'heliograph-bench' });
   cleanups.push(database.destroy);
   await migrate(database);
-  await database.raw('create extension pg_stat_statements');
-  cleanups.push(async () => {
-    const { rows } = await database.raw(`select calls, round(total_exec_time::numeric,0) as ms, round(mean_exec_time::numeric,3) as mean, round((total_plan_time)::numeric,0) as plan, rows, shared_blks_hit/calls as blks, regexp_replace(left(query, 200), '\\s+', ' ', 'g') as q from pg_stat_statements order by total_exec_time desc limit 45`);
-    (await import('node:fs')).writeFileSync('/tmp/pgss.txt', rows.map((r) => [r.calls, r.ms, r.mean, r.plan, r.rows, r.blks, r.q].join(' | ')).join('\n'));
-  });
 
   const nodeArguments = profileDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
   const common = { nodeArguments, onCrash };

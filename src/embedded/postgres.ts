@@ -23,8 +23,6 @@ const SETTINGS = [
   'unix_socket_directories=',
   'max_connections=200',
   'shared_buffers=128MB',
-  'shared_preload_libraries=pg_stat_statements',
-  'pg_stat_statements.max=2000',
   'log_timezone=UTC',
   'timezone=UTC',
 ];
