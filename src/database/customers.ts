@@ -15,26 +15,31 @@ export type Contact = {
 const CONTACT = `id, waba_id as "wabaId", user_id as "userId", parent_user_id as "parentUserId", wa_id as "waId",
   profile_name as "profileName", username`;
 
-/** The contacts of these WABAs that carry one of the ids. */
+/** The contacts of these WABAs that carry one of the ids; an id of another of the WABAs may bring more. */
 export async function findContacts(
   trx: Transaction,
   ids: readonly { wabaId: string; userId: string | null; waId: string | null }[],
 ): Promise<Contact[]> {
-  const users = ids.filter((id) => id.userId !== null);
-  const phones = ids.filter((id) => id.waId !== null);
+  const wabaIds = [...new Set(ids.map((id) => id.wabaId))];
+  const users = new Set(ids.flatMap((id) => id.userId ?? []));
+  const phones = new Set(ids.flatMap((id) => id.waId ?? []));
+  const [byUser, byPhone] = await Promise.all([
+    users.size === 0 ? [] : findContactsBy(trx, 'user_id', wabaIds, [...users]),
+    phones.size === 0 ? [] : findContactsBy(trx, 'wa_id', wabaIds, [...phones]),
+  ]);
+  return [...new Map([...byUser, ...byPhone].map((contact) => [contact.id, contact])).values()];
+}
+
+async function findContactsBy(
+  trx: Transaction,
+  column: 'user_id' | 'wa_id',
+  wabaIds: readonly string[],
+  values: readonly string[],
+): Promise<Contact[]> {
   return await query<Contact>(
     trx,
-    `select ${CONTACT} from contacts
-      where (waba_id, user_id) in (select * from unnest(?::text[], ?::text[]))
-     union
-     select ${CONTACT} from contacts
-      where (waba_id, wa_id) in (select * from unnest(?::text[], ?::text[]))`,
-    [
-      users.map((id) => id.wabaId),
-      users.map((id) => id.userId),
-      phones.map((id) => id.wabaId),
-      phones.map((id) => id.waId),
-    ],
+    `select ${CONTACT} from contacts where waba_id = any (?::text[]) and ${column} = any (?::text[])`,
+    [wabaIds, values],
   );
 }
 

@@ -1,7 +1,6 @@
 import type { Transaction } from './database.ts';
 import { promoteNext } from './delivery-settlement.ts';
 import { execute, query } from './sql.ts';
-import type { Binding } from './statement.ts';
 
 /** Claims heads for a session while they are inserted. */
 export type DirectClaimer = {
@@ -18,6 +17,7 @@ export type QueuedDelivery = {
   released: boolean;
   /** Its endpoint takes deliveries at present: only then may a claimer take it. */
   open?: boolean;
+  replay?: boolean;
   deliveryDay: string;
   deliveryId: string;
   eventDay: string;
@@ -25,13 +25,9 @@ export type QueuedDelivery = {
 };
 
 /**
- * Queues deliveries in the order given. The first of a lane becomes its head, the others wait behind it.
- *
- * The insert of a head either succeeds or meets the present head and locks it, so nobody can finish that head
- * before the rows behind it are visible to the promotion that follows. Positions of waiting rows are drawn
- * under that lock, hence their order is the order in which their transactions took the lane.
- *
- * Returns those that were claimed by `claimer`: they are attempted once the transaction is committed.
+ * Queues deliveries in the order given: the first of a lane becomes its head, the others wait behind it (see the
+ * function enqueue_deliveries for how order is kept). Returns those that were claimed by `claimer`: they are attempted
+ * once the transaction is committed.
  */
 export async function enqueueDeliveries<Delivery extends QueuedDelivery>(
   trx: Transaction,
@@ -39,79 +35,64 @@ export async function enqueueDeliveries<Delivery extends QueuedDelivery>(
   claimer: DirectClaimer | null = null,
 ): Promise<Delivery[]> {
   if (deliveries.length === 0) return [];
-  const heads = firstOfEachLane(deliveries);
-  const wanted = new Set(
-    heads.filter(({ open, released, deliveryId, endpointId }) => {
-      return open === true && released && claimer?.take(deliveryId, endpointId) === true;
-    }),
+  const wanted = wantedBy(claimer, deliveries);
+  const [row] = await query<{ heads: string[] | null }>(
+    trx,
+    `select enqueue_deliveries(:endpointIds, :lanes, :released, :replays, :deliveryDays, :deliveryIds, :eventDays,
+                               :eventUuids, :claimed, :token, :leaseMs) as heads`,
+    {
+      endpointIds: deliveries.map((d) => d.endpointId),
+      lanes: deliveries.map((d) => d.lane),
+      released: deliveries.map((d) => d.released),
+      replays: deliveries.map((d) => d.replay ?? false),
+      deliveryDays: deliveries.map((d) => d.deliveryDay),
+      deliveryIds: deliveries.map((d) => d.deliveryId),
+      eventDays: deliveries.map((d) => d.eventDay),
+      eventUuids: deliveries.map((d) => d.eventUuid),
+      ...claimParameters(deliveries, wanted, claimer),
+    },
   );
-  const inserted = await insertHeads(trx, heads, wanted, claimer);
-  const rest = deliveries.filter((delivery) => !inserted.has(delivery.deliveryId));
-  if (rest.length > 0) await insertBehind(trx, rest);
-  return [...wanted].filter(({ deliveryId }) => inserted.has(deliveryId));
+  return claimedOf(wanted, row?.heads ?? null);
 }
 
-function firstOfEachLane<Delivery extends QueuedDelivery>(deliveries: readonly Delivery[]): Delivery[] {
-  const firsts = new Map<string, Delivery>();
-  for (const delivery of deliveries) {
-    const key = `${delivery.endpointId} ${delivery.lane}`;
-    if (!firsts.has(key)) firsts.set(key, delivery);
-  }
-  return [...firsts.values()];
-}
-
-const COLUMNS = 'endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid';
-const UNNEST = 'unnest(?::bigint[], ?::text[], ?::boolean[], ?::date[], ?::uuid[], ?::date[], ?::uuid[]';
-const AS = 'd (endpoint_id, lane, released, delivery_day, delivery_id, event_day, event_uuid';
-
-function columnArrays(deliveries: readonly QueuedDelivery[]): Binding[] {
-  return [
-    deliveries.map((d) => d.endpointId),
-    deliveries.map((d) => d.lane),
-    deliveries.map((d) => d.released),
-    deliveries.map((d) => d.deliveryDay),
-    deliveries.map((d) => d.deliveryId),
-    deliveries.map((d) => d.eventDay),
-    deliveries.map((d) => d.eventUuid),
-  ];
-}
-
-/** Returns the ids of the deliveries that became heads. Lanes are locked in one order, so writers cannot deadlock. */
-async function insertHeads(
-  trx: Transaction,
-  heads: readonly QueuedDelivery[],
-  claimed: ReadonlySet<QueuedDelivery>,
+/** The deliveries that the claimer takes if they become heads: of each lane only the first can. */
+export function wantedBy<Delivery extends QueuedDelivery>(
   claimer: DirectClaimer | null,
-): Promise<Set<string>> {
-  const rows = await query<{ delivery_id: string }>(
-    trx,
-    `insert into delivery_queue (${COLUMNS}, by_session, token, lease_until)
-     select endpoint_id, lane, case when claimed then 'claimed' when released then 'due' else 'held' end, released,
-            delivery_day, delivery_id, event_day, event_uuid, claimed, case when claimed then ?::uuid end,
-            case when claimed then clock_timestamp() + ?::float8 * interval '1 millisecond' end
-       from ${UNNEST}, ?::boolean[]) as ${AS}, claimed)
-      order by endpoint_id, lane
-     on conflict (endpoint_id, lane) where state <> 'queued' do update set lane = excluded.lane
-     returning delivery_id`,
-    [
-      claimer?.token ?? null,
-      claimer?.leaseMs ?? 0,
-      ...columnArrays(heads),
-      heads.map((head) => claimed.has(head)),
-    ],
-  );
-  return new Set(rows.map((row) => row.delivery_id));
+  deliveries: readonly Delivery[],
+): Set<Delivery> {
+  const lanes = new Set<string>();
+  const wanted = new Set<Delivery>();
+  if (claimer === null) return wanted;
+  for (const delivery of deliveries) {
+    const lane = `${delivery.endpointId} ${delivery.lane}`;
+    if (lanes.has(lane)) continue;
+    lanes.add(lane);
+    const mayTake = delivery.open === true && delivery.released;
+    if (mayTake && claimer.take(delivery.deliveryId, delivery.endpointId)) wanted.add(delivery);
+  }
+  return wanted;
 }
 
-async function insertBehind(trx: Transaction, rest: readonly QueuedDelivery[]): Promise<void> {
-  await execute(
-    trx,
-    `insert into delivery_queue (${COLUMNS})
-     select endpoint_id, lane, 'queued', released, delivery_day, delivery_id, event_day, event_uuid
-       from ${UNNEST}) with ordinality as ${AS}, n)
-      order by n`,
-    columnArrays(rest),
-  );
+/** The parameters by which enqueue_deliveries and publish_events claim. */
+export function claimParameters<Delivery extends QueuedDelivery>(
+  deliveries: readonly Delivery[],
+  wanted: ReadonlySet<Delivery>,
+  claimer: DirectClaimer | null,
+) {
+  return {
+    claimed: deliveries.map((d) => wanted.has(d)),
+    token: claimer?.token ?? null,
+    leaseMs: claimer?.leaseMs ?? 0,
+  };
+}
+
+/** Of the wanted deliveries, those that became heads. */
+export function claimedOf<Delivery extends QueuedDelivery>(
+  wanted: ReadonlySet<Delivery>,
+  heads: readonly string[] | null,
+): Delivery[] {
+  const isHead = new Set(heads ?? []);
+  return [...wanted].filter(({ deliveryId }) => isHead.has(deliveryId));
 }
 
 /** Makes a reserved event's deliveries claimable, where they are heads; those behind follow when promoted. */

@@ -1,4 +1,5 @@
-import type { Transaction } from './database.ts';
+import type { AttemptRecord } from './attempts.ts';
+import type { Database, Transaction } from './database.ts';
 import { execute, query } from './sql.ts';
 
 export type Claim = { deliveryId: string; token: string };
@@ -118,4 +119,73 @@ export async function findRetryRoom(
     { ...limits, endpointIds },
   );
   return new Map(rows.map((row) => [row.endpointId, row]));
+}
+
+/** What is written of one attempt: the queue row, the attempt itself, and the delivery in the log. */
+export type SettledDelivery = {
+  deliveryId: string;
+  deliveryDay: string;
+  token: string;
+  /** Null takes it out of the queue and promotes the next of its lane. */
+  nextState: KeptDelivery['state'] | null;
+  attempt: number;
+  probes: number;
+  delayMs: number | null;
+  awaitsWorkflow: boolean;
+  logState: 'pending' | 'delivered' | 'failed';
+  error: string | null;
+  workflowId: string | null;
+  record: AttemptRecord;
+};
+
+/**
+ * Writes what came of attempts whose claims are still in force, in one statement; returns their ids and how many
+ * deliveries were promoted (see the function settle_deliveries).
+ */
+export async function settleDeliveries(
+  database: Database,
+  settled: readonly SettledDelivery[],
+  worker: string,
+): Promise<{ ours: Set<string>; promoted: number }> {
+  const [row] = await query<{ ours: string[] | null; promoted: number }>(
+    database,
+    `select ours, promoted from settle_deliveries(
+       :ids, :tokens, :nextStates, :attempts, :probes, :delaysMs, :awaits, :days, :logStates, :errors, :workflowIds,
+       :wabaIds, :endpointIds, :started, :durationsMs, :timings, :statusCodes, :errorClasses, :errorMessages, :urls,
+       :addresses, :requestHeaders, :responseHeaders, :responseBodies, :worker)`,
+    {
+      ids: settled.map((s) => s.deliveryId),
+      tokens: settled.map((s) => s.token),
+      nextStates: settled.map((s) => s.nextState),
+      attempts: settled.map((s) => s.attempt),
+      probes: settled.map((s) => s.probes),
+      delaysMs: settled.map((s) => s.delayMs),
+      awaits: settled.map((s) => s.awaitsWorkflow),
+      days: settled.map((s) => s.deliveryDay),
+      logStates: settled.map((s) => s.logState),
+      errors: settled.map((s) => s.error),
+      workflowIds: settled.map((s) => s.workflowId),
+      ...recordColumns(settled.map((s) => s.record)),
+      worker,
+    },
+  );
+  return { ours: new Set(row?.ours ?? []), promoted: row?.promoted ?? 0 };
+}
+
+function recordColumns(records: readonly AttemptRecord[]) {
+  return {
+    wabaIds: records.map((r) => r.wabaId),
+    endpointIds: records.map((r) => r.endpointId),
+    started: records.map((r) => r.startedAt),
+    durationsMs: records.map((r) => r.durationMs),
+    timings: records.map((r) => r.timingsJson),
+    statusCodes: records.map((r) => r.statusCode),
+    errorClasses: records.map((r) => r.errorClass),
+    errorMessages: records.map((r) => r.errorMessage),
+    urls: records.map((r) => r.url),
+    addresses: records.map((r) => r.remoteAddress),
+    requestHeaders: records.map((r) => r.requestHeadersJson),
+    responseHeaders: records.map((r) => r.responseHeadersJson),
+    responseBodies: records.map((r) => r.responseBody),
+  };
 }

@@ -40,3 +40,27 @@ export async function loadEndpointSettings(
     [endpointIds],
   );
 }
+
+/** The endpoints whose tenants limit what they get at once or per second. */
+export async function findLimitedEndpoints(
+  database: Database,
+): Promise<{ id: string; maxInFlight: number | null; ratePerSecond: number | null }[]> {
+  return await query(
+    database,
+    `select id, max_in_flight as "maxInFlight", rate_limit_per_second as "ratePerSecond" from webhook_endpoints
+      where max_in_flight is not null or rate_limit_per_second is not null`,
+  );
+}
+
+/** Endpoints that were switched on within the last `seconds`, and when (Unix time, ms). */
+export async function findSwitchedOn(
+  database: Database,
+  seconds: number,
+): Promise<{ id: string; atMs: number }[]> {
+  return await query(
+    database,
+    `select id, cast(extract(epoch from mode_changed_at) * 1000 as float8) as "atMs" from webhook_endpoints
+      where mode = 'open' and mode_changed_at > now() - :seconds * interval '1 second' and mode_changed_at > created_at`,
+    { seconds },
+  );
+}

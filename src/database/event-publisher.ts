@@ -3,8 +3,7 @@ import type { EventType } from '../domain/event-type.ts';
 import { laneOf } from '../domain/ordering-key.ts';
 import { dayOfUuidV7, uuidV7 } from '../domain/uuid-v7.ts';
 import type { Transaction } from './database.ts';
-import { insertDeliveries } from './deliveries.ts';
-import { type DirectClaimer, enqueueDeliveries, releaseEvent } from './delivery-queue.ts';
+import { claimedOf, claimParameters, type DirectClaimer, releaseEvent, wantedBy } from './delivery-queue.ts';
 import { lockPublishing } from './locks.ts';
 import { drawSequences } from './ordering-keys.ts';
 import type { ClaimedDelivery } from './session-claims.ts';
@@ -68,11 +67,10 @@ export async function publishPrepared(
 ): Promise<Published> {
   if (events.length === 0) return { events: [], claimed: [] };
   const published = number(events, sequences, options.occurredAt);
-  const [, claimed] = await Promise.all([
-    storeEvents(trx, published, options.occurredAt),
-    fanOut(trx, published, subscribers, options.claimer),
-  ]);
-  return { events: published, claimed };
+  const deliveries = fanOut(published, subscribers);
+  const claimed = await store(trx, published, deliveries, options);
+  if (claimed.length < deliveries.length) await wakeDispatcher(trx);
+  return { events: published, claimed: claimed.flatMap(claimOf) };
 }
 
 /** Publishes events in one go. */
@@ -94,7 +92,7 @@ export async function insertEvents(
   occurredAt: Date,
 ): Promise<PublishedEvent[]> {
   const published = number(events, await drawSequences(trx, events), occurredAt);
-  await storeEvents(trx, published, occurredAt);
+  await store(trx, published, [], { occurredAt, claimer: null });
   return published;
 }
 
@@ -111,33 +109,48 @@ function number(
   });
 }
 
-async function storeEvents(
+/** Returns the deliveries that were claimed. */
+async function store(
   trx: Transaction,
   published: readonly PublishedEvent[],
-  occurredAt: Date,
-): Promise<void> {
-  await execute(
+  deliveries: readonly PlannedDelivery[],
+  { occurredAt, claimer }: { occurredAt: Date; claimer: DirectClaimer | null },
+): Promise<PlannedDelivery[]> {
+  const wanted = wantedBy(claimer, deliveries);
+  const [row] = await query<{ heads: string[] | null }>(
     trx,
-    `insert into events (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence,
-                         conversation_id, message_id, body, occurred_at)
-     select * from unnest(?::date[], ?::uuid[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::text[],
-                          ?::bigint[], ?::bigint[], ?::bigint[], ?::bytea[], ?::timestamptz[])`,
-    [
-      published.map((event) => event.day),
-      published.map((event) => event.uuid),
-      published.map((event) => event.wabaId),
-      published.map((event) => event.tenantId),
-      published.map((event) => event.phoneNumberId),
-      published.map((event) => event.type),
-      published.map((event) => event.eventId),
-      published.map((event) => event.lane),
-      published.map((event) => event.sequence),
-      published.map((event) => event.conversationId),
-      published.map((event) => event.messageId),
-      published.map((event) => event.body),
-      published.map((event) => (event.body === null ? null : occurredAt)),
-    ],
+    `select publish_events(:days, :ids, :wabaIds, :tenantIds, :phoneNumberIds, :eventTypes, :eventIds, :eventLanes,
+                           :sequences, :conversationIds, :messageIds, :bodies, :occurredAt, :deliveryEvents,
+                           :endpointIds, :lanes, :deliveryDays, :deliveryIds, :claimed, :token, :leaseMs) as heads`,
+    {
+      ...eventColumns(published),
+      occurredAt,
+      deliveryEvents: deliveries.map((d) => d.eventNumber),
+      endpointIds: deliveries.map((d) => d.endpointId),
+      lanes: deliveries.map((d) => d.lane),
+      deliveryDays: deliveries.map((d) => d.deliveryDay),
+      deliveryIds: deliveries.map((d) => d.deliveryId),
+      ...claimParameters(deliveries, wanted, claimer),
+    },
   );
+  return claimedOf(wanted, row?.heads ?? null);
+}
+
+function eventColumns(published: readonly PublishedEvent[]) {
+  return {
+    days: published.map((event) => event.day),
+    ids: published.map((event) => event.uuid),
+    wabaIds: published.map((event) => event.wabaId),
+    tenantIds: published.map((event) => event.tenantId),
+    phoneNumberIds: published.map((event) => event.phoneNumberId),
+    eventTypes: published.map((event) => event.type),
+    eventIds: published.map((event) => event.eventId),
+    eventLanes: published.map((event) => event.lane),
+    sequences: published.map((event) => event.sequence),
+    conversationIds: published.map((event) => event.conversationId),
+    messageIds: published.map((event) => event.messageId),
+    bodies: published.map((event) => event.body),
+  };
 }
 
 type EnvelopeParts = Pick<NewEvent, 'type' | 'tenantId' | 'wabaId' | 'phoneNumberId' | 'eventId'>;
@@ -157,38 +170,31 @@ function bodyOf(event: EnvelopeParts, dataJson: string, occurredAt: Date): Buffe
   );
 }
 
-type PlannedDelivery = ReturnType<typeof newDelivery> & { event: PublishedEvent; version: number };
+type PlannedDelivery = ReturnType<typeof newDelivery> & {
+  event: PublishedEvent;
+  /** Its place among the events, from 1. */
+  eventNumber: number;
+  endpointVersion: number;
+};
 
-async function fanOut(
-  trx: Transaction,
-  events: readonly PublishedEvent[],
-  subscribers: readonly Subscriber[],
-  claimer: DirectClaimer | null,
-): Promise<ClaimedDelivery[]> {
-  const deliveries = events.flatMap((event) =>
+function fanOut(events: readonly PublishedEvent[], subscribers: readonly Subscriber[]): PlannedDelivery[] {
+  return events.flatMap((event, index) =>
     subscribers
       .filter((endpoint) => wants(endpoint, event))
       .map((endpoint) => {
         const open = endpoint.mode === 'open';
         const delivery = newDelivery(event, endpoint.id, laneAt(endpoint, event), open);
-        return { ...delivery, event, version: endpoint.version };
+        return { ...delivery, event, eventNumber: index + 1, endpointVersion: endpoint.version };
       }),
   );
-  if (deliveries.length === 0) return [];
-  const [, claimed] = await Promise.all([
-    insertDeliveries(trx, deliveries),
-    enqueueDeliveries(trx, deliveries, claimer),
-  ]);
-  if (claimed.length < deliveries.length) await wakeDispatcher(trx);
-  return claimed.flatMap(claimOf);
 }
 
 function claimOf(delivery: PlannedDelivery): ClaimedDelivery[] {
-  const { event, version, deliveryId, deliveryDay, endpointId, eventDay, eventUuid } = delivery;
+  const { event, endpointVersion, deliveryId, deliveryDay, endpointId, eventDay, eventUuid } = delivery;
   if (event.body === null) return [];
   return [
     {
-      ...{ deliveryId, deliveryDay, endpointId, endpointVersion: version, eventDay, eventUuid },
+      ...{ deliveryId, deliveryDay, endpointId, endpointVersion, eventDay, eventUuid },
       ...{ attempts: 0, probes: 0, replay: false },
       ...{ eventType: event.type, eventId: event.eventId, sequence: event.sequence, body: event.body },
     },

@@ -42,6 +42,19 @@ export type InboxOutcome = {
 
 /** Marks bodies as taken in (or not), with what was set aside and why. */
 export async function finishBodies(trx: Transaction, outcomes: readonly InboxOutcome[]): Promise<void> {
+  const plain = outcomes.filter((o) => o.state === 'done' && o.notes.length === 0);
+  const noted = outcomes.filter((o) => !plain.includes(o));
+  for (const day of new Set(plain.map((o) => o.day))) {
+    await execute(
+      trx,
+      `update inbox set state = 'done', processed_at = now() where received_day = ? and id = any (?::bigint[])`,
+      [day, plain.filter((o) => o.day === day).map((o) => o.id)],
+    );
+  }
+  if (noted.length > 0) await finishNoted(trx, noted);
+}
+
+async function finishNoted(trx: Transaction, outcomes: readonly InboxOutcome[]): Promise<void> {
   await execute(
     trx,
     `update inbox i set state = o.state, notes = o.notes, processed_at = now()

@@ -1,5 +1,5 @@
 import type { AttemptRecord } from '../database/attempts.ts';
-import type { DeliveryProgress } from '../database/deliveries.ts';
+import type { SettledDelivery } from '../database/delivery-settlement.ts';
 import type { SettledOutcome } from './attempt-outcome.ts';
 import type { SendResult } from './send-result.ts';
 import type { MadeAttempt } from './settle-attempts.ts';
@@ -16,32 +16,35 @@ export type SentRequest = {
 /** Signatures are left out: whoever reads the log must not be able to replay a request with them. */
 const UNLOGGED_HEADERS = new Set(['x-service-signature', 'webhook-signature']);
 
-/** What the log says of the delivery after an attempt. */
-export function progressOf(attempt: MadeAttempt, outcome: SettledOutcome): DeliveryProgress {
-  const { result } = attempt.sent;
+/** What is written of an attempt and its delivery. */
+export function settledDelivery(attempt: MadeAttempt, outcome: SettledOutcome): SettledDelivery {
+  const { deliveryId, deliveryDay, token, workflowId, probes } = attempt;
+  const isFinal = outcome.state === 'delivered' || outcome.state === 'failed';
+  const isHeld = outcome.state === 'held';
+  const usedNoRetry = isHeld || (outcome.state === 'retrying' && outcome.isProbe);
   return {
-    deliveryDay: attempt.deliveryDay,
-    deliveryId: attempt.deliveryId,
-    state: outcome.state === 'delivered' || outcome.state === 'failed' ? outcome.state : 'pending',
-    attempts: outcome.attempt,
-    statusCode: result.outcome === 'response' ? result.statusCode : null,
+    ...{ deliveryId, deliveryDay, token, workflowId },
+    nextState: isFinal ? null : isHeld ? 'due' : 'retrying',
+    attempt: outcome.attempt,
+    probes: usedNoRetry ? probes + 1 : probes,
+    delayMs: outcome.state === 'retrying' || outcome.state === 'parked' ? outcome.delayMs : null,
+    awaitsWorkflow: outcome.state === 'parked' || (outcome.state === 'retrying' && !isCarried(attempt)),
+    logState: isFinal ? outcome.state : 'pending',
     error: outcome.state === 'delivered' ? null : outcome.reason,
-    nextDelayMs: outcome.state === 'retrying' || outcome.state === 'parked' ? outcome.delayMs : null,
-    workflowId: attempt.workflowId,
+    record: attemptRecord(attempt),
   };
 }
 
-/** What the log says of the attempt itself. */
-export function attemptRecord(
-  { deliveryId, endpoint, sent }: MadeAttempt,
-  outcome: SettledOutcome,
-): Omit<AttemptRecord, 'worker' | 'workflowId'> {
+/** Whether a workflow has this delivery already and will attempt it again itself. */
+function isCarried({ workflowId }: MadeAttempt): boolean {
+  return workflowId?.startsWith('delivery/') === true;
+}
+
+function attemptRecord({ endpoint, sent }: MadeAttempt): AttemptRecord {
   const { wabaId, url, startedAt, headers, result } = sent;
   const response = result.outcome === 'response' ? result : null;
   const error = result.outcome === 'error' ? result : null;
   return {
-    deliveryId,
-    attempt: outcome.attempt,
     wabaId,
     endpointId: endpoint.id,
     startedAt,

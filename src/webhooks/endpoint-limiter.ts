@@ -27,15 +27,19 @@ type State = {
 };
 
 export type EndpointLimiter = {
+  /** What these endpoints' tenants allow; for those that never came up here, nothing is limited. */
+  allow(limits: ReadonlyMap<string, EndpointLimits>): void;
   /** Attempts that may be started now. */
-  free(endpointId: string, limits: EndpointLimits): number;
-  start(endpointId: string, limits: EndpointLimits): void;
+  free(endpointId: string): number;
+  start(endpointId: string): void;
   /** The attempt is over; null: it was not sent. */
-  end(endpointId: string, limits: EndpointLimits, result: SendResult | null): void;
+  end(endpointId: string, result: SendResult | null): void;
+  /** Attempts that somebody else makes: they count against the rate only. */
+  spend(endpointId: string, attempts: number): void;
   /** The endpoint was switched on: it gets its speed back step by step. */
   restart(endpointId: string): void;
-  /** Endpoints used lately. */
-  known(): string[];
+  /** What endpoints may get now: those used lately or limited by their tenants; the others have the first limit. */
+  slots(most: number): { endpointIds: string[]; free: number[]; otherwise: number };
   /** How many processes share the rate limits; at least 1. */
   shareWith(processes: number): void;
 };
@@ -48,6 +52,7 @@ const FORGET_AFTER_MS = 60_000;
  */
 export function makeEndpointLimiter(now: () => number = () => performance.now()): EndpointLimiter {
   const states = new Map<string, State>();
+  const allowed = new Map<string, EndpointLimits>();
   let processes = 1;
   const stateOf = (endpointId: string): State => {
     const known = states.get(endpointId);
@@ -57,37 +62,59 @@ export function makeEndpointLimiter(now: () => number = () => performance.now())
     states.set(endpointId, fresh);
     return fresh;
   };
+  const limitsOf = (endpointId: string) => allowed.get(endpointId) ?? UNLIMITED;
+  const free = (endpointId: string) => {
+    const state = stateOf(endpointId);
+    const limits = limitsOf(endpointId);
+    return Math.max(
+      0,
+      Math.min(ceiling(state, limits) - state.inFlight, refill(state, limits, now(), processes)),
+    );
+  };
+  const isLimited = ([id]: [string, State]) => {
+    const { maxInFlight, ratePerSecond } = limitsOf(id);
+    return maxInFlight !== null || ratePerSecond !== null;
+  };
   return {
-    free(endpointId, limits) {
-      const state = stateOf(endpointId);
-      return Math.max(
-        0,
-        Math.min(ceiling(state, limits) - state.inFlight, refill(state, limits, now(), processes)),
-      );
+    allow(limits) {
+      for (const [endpointId, limit] of limits) {
+        allowed.set(endpointId, limit);
+        stateOf(endpointId);
+      }
     },
-    start(endpointId, limits) {
+    free,
+    start(endpointId) {
       const state = stateOf(endpointId);
       state.inFlight += 1;
       state.usedMs = now();
-      if (limits.ratePerSecond !== null) state.tokens -= 1;
+      state.tokens -= 1;
     },
-    end(endpointId, limits, result) {
+    end(endpointId, result) {
       const state = stateOf(endpointId);
       state.inFlight -= 1;
-      if (result !== null) adapt(state, limits, result);
+      if (result !== null) adapt(state, limitsOf(endpointId), result);
+    },
+    spend(endpointId, attempts) {
+      stateOf(endpointId).tokens -= attempts;
     },
     restart(endpointId) {
       stateOf(endpointId).limit = LIMIT_AFTER_RECOVERY;
     },
-    known() {
+    slots(most) {
       const since = now() - FORGET_AFTER_MS;
-      return [...states].filter(([, state]) => state.inFlight > 0 || state.usedMs > since).map(([id]) => id);
+      const used = [...states].filter(
+        (entry) => entry[1].inFlight > 0 || entry[1].usedMs > since || isLimited(entry),
+      );
+      const endpointIds = used.map(([id]) => id);
+      return { endpointIds, free: endpointIds.map((id) => Math.min(free(id), most)), otherwise: FIRST_LIMIT };
     },
     shareWith(count) {
       processes = Math.max(1, count);
     },
   };
 }
+
+const UNLIMITED: EndpointLimits = { maxInFlight: null, ratePerSecond: null };
 
 function ceiling(state: State, { maxInFlight }: EndpointLimits): number {
   const most = Math.min(state.limit, maxInFlight ?? MAX_IN_FLIGHT);
@@ -96,7 +123,10 @@ function ceiling(state: State, { maxInFlight }: EndpointLimits): number {
 
 /** Whole tokens of the endpoint's rate limit; as many as wanted when it has none. At most a second's worth is saved up. */
 function refill(state: State, { ratePerSecond }: EndpointLimits, nowMs: number, processes: number): number {
-  if (ratePerSecond === null) return Number.POSITIVE_INFINITY;
+  if (ratePerSecond === null) {
+    state.tokens = 0;
+    return Number.POSITIVE_INFINITY;
+  }
   const rate = ratePerSecond / processes;
   const earned = ((nowMs - state.refilledMs) / 1_000) * rate;
   state.tokens = Math.min(Math.max(1, rate), state.tokens + earned);

@@ -1,15 +1,7 @@
-import { insertAttempts } from '../database/attempts.ts';
 import type { Database, Transaction } from '../database/database.ts';
-import { recordProgress } from '../database/deliveries.ts';
-import {
-  findRetryRoom,
-  type KeptDelivery,
-  keepDeliveries,
-  lockClaims,
-  removeHeads,
-} from '../database/delivery-settlement.ts';
+import { findRetryRoom, lockClaims, settleDeliveries } from '../database/delivery-settlement.ts';
 import { disableEndpoint, endProbing, recordFailedProbe, startProbing } from '../database/endpoint-modes.ts';
-import { attemptRecord, progressOf, type SentRequest } from './attempt-log.ts';
+import { type SentRequest, settledDelivery } from './attempt-log.ts';
 import type { SettledOutcome } from './attempt-outcome.ts';
 import type { EndpointHealth } from './endpoint-health.ts';
 import { type EndpointNow, judgeOutcome, probeDelayMs, type RetryLimits } from './judge-outcome.ts';
@@ -47,18 +39,40 @@ export type Settlement = {
 };
 
 /**
- * Records attempts and moves their deliveries on, in one transaction: finished ones leave the queue and the next of
- * their lanes is promoted, the others are put where they wait. Rejects when the database fails; nothing is recorded then.
+ * Records attempts and moves their deliveries on, all or none: finished ones leave the queue and the next of their
+ * lanes is promoted, the others are put where they wait. Rejects when the database fails; nothing is recorded then.
  */
 export async function settleAttempts(
   tools: SettlementTools,
   attempts: readonly MadeAttempt[],
 ): Promise<Settlement> {
+  const simple = attempts.every((attempt) => !isFailure(attempt) && !attempt.isProbe);
+  return simple ? await settleSuccesses(tools, attempts) : await settleMixed(tools, attempts);
+}
+
+/** Nothing is to be decided, so it is one statement. */
+async function settleSuccesses(
+  tools: SettlementTools,
+  attempts: readonly MadeAttempt[],
+): Promise<Settlement> {
+  const none = new Map<string, EndpointNow>();
+  const judged = attempts.map((attempt) => ({ attempt, outcome: outcomeOf(tools, attempt, none) }));
+  const { ours, promoted } = await settleDeliveries(
+    tools.database,
+    judged.map(({ attempt, outcome }) => settledDelivery(attempt, outcome)),
+    tools.worker,
+  );
+  for (const attempt of attempts) countAttempt(tools, attempt, true);
+  const outcomes = judged.map(({ attempt, outcome }) => (ours.has(attempt.deliveryId) ? outcome : null));
+  return { outcomes, promoted };
+}
+
+async function settleMixed(tools: SettlementTools, attempts: readonly MadeAttempt[]): Promise<Settlement> {
   const failing = [...new Set(attempts.filter(isFailure).map((attempt) => attempt.endpoint.id))];
   return await tools.database.transaction(async (trx) => {
     const [ours, rooms] = await Promise.all([
       lockClaims(trx, attempts),
-      failing.length === 0 ? new Map() : findRetryRoom(trx, failing, tools.retryLimits),
+      findRetryRoom(trx, failing, tools.retryLimits),
     ]);
     const endpoints = new Map<string, EndpointNow>(
       [...rooms].map(([id, room]) => [id, { mode: room.mode, room }]),
@@ -70,7 +84,9 @@ export async function settleAttempts(
       const outcome = outcomes[index] ?? null;
       return outcome === null ? [] : [{ attempt, outcome }];
     });
-    const promoted = await write(trx, tools, settled);
+    for (const { attempt } of settled) if (!isFailure(attempt)) countAttempt(tools, attempt, true);
+    const rows = settled.map(({ attempt, outcome }) => settledDelivery(attempt, outcome));
+    const { promoted } = await settleDeliveries(trx, rows, tools.worker);
     const reopened = await changeModes(trx, settled, endpoints);
     return { outcomes, promoted: promoted + reopened };
   });
@@ -93,10 +109,7 @@ function outcomeOf(
     mode: 'open',
     room: { endpointId: endpoint.id, ...NO_ROOM },
   };
-  const counts = attempt.eventType !== 'test';
-  const ok = !isFailure(attempt);
-  const isDown = counts && tools.health.record(endpoint.id, { ok, durationMs: sent.result.timings.totalMs });
-  if (isDown && now.mode === 'open') now.mode = 'down';
+  if (isFailure(attempt) && countAttempt(tools, attempt, false) && now.mode === 'open') now.mode = 'down';
   const made = {
     ...{ eventType: attempt.eventType, probes: attempt.probes, isProbe: attempt.isProbe },
     attempt: attempt.attempts + 1,
@@ -106,58 +119,17 @@ function outcomeOf(
   return judgeOutcome(made, now, tools.retryLimits);
 }
 
+/** True when the endpoint has to be taken for down. The test event says nothing about the others. */
+function countAttempt(
+  { health }: SettlementTools,
+  { eventType, endpoint, sent }: MadeAttempt,
+  ok: boolean,
+): boolean {
+  if (eventType === 'test') return false;
+  return health.record(endpoint.id, { ok, durationMs: sent.result.timings.totalMs });
+}
+
 type Settled = { attempt: MadeAttempt; outcome: SettledOutcome };
-
-/** Returns how many deliveries were promoted. The statements do not depend on each other's answers. */
-async function write(trx: Transaction, tools: SettlementTools, settled: readonly Settled[]): Promise<number> {
-  const finished = settled.filter(({ outcome }) => isFinal(outcome));
-  const [promoted] = await Promise.all([
-    removeHeads(
-      trx,
-      finished.map(({ attempt }) => attempt.deliveryId),
-    ),
-    keepDeliveries(trx, settled.flatMap(keptOf)),
-    insertAttempts(
-      trx,
-      settled.map(({ attempt, outcome }) => ({
-        ...attemptRecord(attempt, outcome),
-        worker: tools.worker,
-        workflowId: attempt.workflowId,
-      })),
-    ),
-    recordProgress(
-      trx,
-      settled.map(({ attempt, outcome }) => progressOf(attempt, outcome)),
-    ),
-  ]);
-  return promoted;
-}
-
-function isFinal({ state }: SettledOutcome): boolean {
-  return state === 'delivered' || state === 'failed';
-}
-
-function keptOf({ attempt, outcome }: Settled): KeptDelivery[] {
-  if (outcome.state === 'delivered' || outcome.state === 'failed') return [];
-  const { deliveryId, probes } = attempt;
-  const isHeld = outcome.state === 'held';
-  const usedNoRetry = isHeld || (outcome.state === 'retrying' && outcome.isProbe);
-  return [
-    {
-      deliveryId,
-      state: isHeld ? 'due' : 'retrying',
-      attempts: outcome.attempt,
-      probes: usedNoRetry ? probes + 1 : probes,
-      delayMs: isHeld ? null : outcome.delayMs,
-      awaitsWorkflow: outcome.state === 'parked' || (outcome.state === 'retrying' && !isCarried(attempt)),
-    },
-  ];
-}
-
-/** Whether a workflow has this delivery already and will attempt it again itself. */
-function isCarried({ workflowId }: MadeAttempt): boolean {
-  return workflowId?.startsWith('delivery/') === true;
-}
 
 /** Returns 1 per endpoint that takes deliveries again. */
 async function changeModes(
@@ -167,7 +139,9 @@ async function changeModes(
 ): Promise<number> {
   let reopened = 0;
   const down = new Set([...endpoints].filter(([, now]) => now.mode === 'down').map(([id]) => id));
-  for (const { attempt, outcome } of settled) {
+  // In one order over all processes, so that two of them cannot wait for each other's endpoints.
+  const inOrder = settled.toSorted((a, b) => Number(a.attempt.endpoint.id) - Number(b.attempt.endpoint.id));
+  for (const { attempt, outcome } of inOrder) {
     const { endpoint } = attempt;
     if (outcome.state === 'held' && isGone(attempt)) {
       const { version } = endpoint;

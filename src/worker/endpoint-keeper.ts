@@ -1,6 +1,7 @@
 import type { Database } from '../database/database.ts';
 import { addEndpointMinutes, findFailingFor, findMostlyFailing } from '../database/endpoint-health.ts';
 import { disableEndpoint, startProbing } from '../database/endpoint-modes.ts';
+import { findLimitedEndpoints, findSwitchedOn } from '../database/endpoint-settings.ts';
 import { applyWantedScope, findWantedScopes } from '../database/order-scope.ts';
 import { forgetWorker, reportWorker, type WorkerPeers } from '../database/worker-processes.ts';
 import { BREAKER, type EndpointHealth } from '../webhooks/endpoint-health.ts';
@@ -26,17 +27,29 @@ export type EndpointKeeper = Loop & { sessionElsewhere(): boolean };
 
 const TURN_MS = 1_000;
 
+/** Longer than the pause between two turns, also after a failing one. */
+const RECENTLY_SECONDS = 30;
+
 /** What needs no haste, in turns. */
 const SLOW_EVERY = 5;
 
 /**
  * Once a second: tells the database how this process's attempts went, and the other processes that it lives; stops
- * endpoints that fail over all processes together, disables those that failed for days, and applies wanted order scopes.
+ * endpoints that fail over all processes together, lets those that are back begin slowly, disables those that failed for days, and applies wanted order scopes.
  */
 export function startEndpointKeeper(tools: EndpointKeeperTools): EndpointKeeper {
   const { database } = tools;
   let peers: WorkerPeers = { count: 1, sessionElsewhere: false };
   let turns = 0;
+  const restarted = new Map<string, number>();
+  const applyLimits = async () => {
+    const limited = await findLimitedEndpoints(database);
+    tools.limiter.allow(new Map(limited.map(({ id, ...limits }) => [id, limits])));
+    for (const { id, atMs } of await findSwitchedOn(database, RECENTLY_SECONDS)) {
+      if (restarted.get(id) !== atMs) tools.limiter.restart(id);
+      restarted.set(id, atMs);
+    }
+  };
   const loop = startLoop({
     name: 'endpoint-keeper',
     pollMs: TURN_MS,
@@ -44,6 +57,7 @@ export function startEndpointKeeper(tools: EndpointKeeperTools): EndpointKeeper 
     turn: async () => {
       peers = await reportWorker(database, { id: tools.worker, session: tools.session.isActive() });
       tools.limiter.shareWith(peers.count);
+      await applyLimits();
       await storeHealth(tools);
       if (turns % SLOW_EVERY === 0) await slowWork(tools);
       turns += 1;

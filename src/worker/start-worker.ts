@@ -132,13 +132,14 @@ function startLoops(
   },
 ): [string, Loop][] {
   const { client, database, delivery, loops, logger } = parts;
-  const { session, leaseMs, retryLimits } = delivery;
+  const { session, limiter, leaseMs, retryLimits } = delivery;
   const queues = taskQueues(config.temporal.taskQueuePrefix);
   const tools = { database, client, logger, leaseMs, taskQueue: queues.deliveries };
   const keeper = startEndpointKeeper({ ...delivery, database, logger, ...config.webhooks });
   const dispatcher = startDispatcher({
     ...tools,
     session,
+    limiter,
     sessionStarter: makeSessionStarter(tools),
     allowance: config.delivery.workflows === 'always' ? null : makeStartAllowance(availableParallelism()),
     sessionElsewhere: keeper.sessionElsewhere,

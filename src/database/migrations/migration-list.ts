@@ -4,6 +4,7 @@ import * as inbox from './0002-inbox.ts';
 import * as conversations from './0003-conversations.ts';
 import * as deliveries from './0004-deliveries.ts';
 import * as deliveryEngine from './0005-delivery-engine.ts';
+import * as deliveryFunctions from './0006-delivery-functions.ts';
 
 /** All migrations in order. Append only: what has been released is never edited (docs/decisions/0003). */
 const MIGRATIONS: Record<string, Knex.Migration> = {
@@ -12,6 +13,7 @@ const MIGRATIONS: Record<string, Knex.Migration> = {
   '0003-conversations': { up: conversations.up, down: conversations.down },
   '0004-deliveries': { up: deliveries.up, down: deliveries.down },
   '0005-delivery-engine': { up: deliveryEngine.up, down: deliveryEngine.down },
+  '0006-delivery-functions': { up: deliveryFunctions.up, down: deliveryFunctions.down },
 };
 
 /** Explicit list instead of a directory scan: a bundled or type-stripped file name never changes a migration's name. */

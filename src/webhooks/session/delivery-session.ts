@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Claim, lockClaims, removeHeads } from '../../database/delivery-settlement.ts';
-import type { FreeSlots } from '../../database/due-pick.ts';
 import { type ClaimedDelivery, claimDue, releaseClaims } from '../../database/session-claims.ts';
 import { type AttemptTools, isInTime, leaseMsFor } from '../delivery-attempt.ts';
-import { type EndpointLimiter, type EndpointLimits, FIRST_LIMIT } from '../endpoint-limiter.ts';
+import type { EndpointLimiter } from '../endpoint-limiter.ts';
 import { sendDelivery } from '../send-delivery.ts';
 import { type DirectClaims, makeDirectClaims } from './direct-claims.ts';
 import { type EndpointBook, makeEndpointBook } from './endpoint-book.ts';
@@ -126,7 +125,7 @@ export class DeliverySession {
     const startMs = performance.now();
     const token = randomUUID();
     const { deliveries: claims, orphans } = await claimDue(this.#tools.database, {
-      slots: this.#freeSlots(),
+      slots: this.#tools.limiter.slots(SLOTS),
       afterEndpointId: this.#lastEndpointId,
       limit,
       token,
@@ -147,33 +146,21 @@ export class DeliverySession {
     });
   }
 
-  #freeSlots(): FreeSlots {
-    const { limiter } = this.#tools;
-    const endpointIds = limiter.known();
-    const free = endpointIds.map((id) => Math.min(limiter.free(id, this.#limitsOf(id)), SLOTS));
-    return { endpointIds, free, otherwise: FIRST_LIMIT };
-  }
-
-  /** Only endpoints whose limits are known; the others are found due. */
+  /** Only endpoints that are known here; the others are found due. */
   #mayTake(endpointId: string): boolean {
-    const limits = this.#book.limitsOf(endpointId);
-    return limits !== undefined && this.#inFlight < SLOTS && this.#tools.limiter.free(endpointId, limits) > 0;
-  }
-
-  #limitsOf(endpointId: string): EndpointLimits {
-    return this.#book.limitsOf(endpointId) ?? NO_LIMITS;
+    return this.#book.has(endpointId) && this.#inFlight < SLOTS && this.#tools.limiter.free(endpointId) > 0;
   }
 
   #begin(endpointId: string): void {
     this.#inFlight += 1;
     this.#counts.claimed += 1;
-    this.#tools.limiter.start(endpointId, this.#limitsOf(endpointId));
+    this.#tools.limiter.start(endpointId);
   }
 
   /** The end of a claim that was not attempted. */
   #end(endpointId: string): void {
     this.#inFlight -= 1;
-    this.#tools.limiter.end(endpointId, this.#limitsOf(endpointId), null);
+    this.#tools.limiter.end(endpointId, null);
   }
 
   /** Starts the attempts; does not wait for them. */
@@ -198,7 +185,7 @@ export class DeliverySession {
       return;
     }
     const sent = await sendDelivery(sender, endpoint, claim, deadlineMs - performance.now());
-    limiter.end(endpointId, this.#limitsOf(endpointId), sent.result);
+    limiter.end(endpointId, sent.result);
     this.#recorder.add({ ...claim, token, endpoint, isProbe: false, sent, workflowId });
   }
 
@@ -236,8 +223,6 @@ export class DeliverySession {
 }
 
 type ClaimRun = { token: string; startMs: number; workflowId: string };
-
-const NO_LIMITS: EndpointLimits = { maxInFlight: null, ratePerSecond: null };
 
 function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));

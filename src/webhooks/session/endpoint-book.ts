@@ -1,7 +1,7 @@
 import type { Database } from '../../database/database.ts';
 import { loadEndpointSettings } from '../../database/endpoint-settings.ts';
 import type { SecretBox } from '../../domain/secret-box.ts';
-import type { EndpointLimits } from '../endpoint-limiter.ts';
+import type { EndpointLimiter } from '../endpoint-limiter.ts';
 import { type DeliveryDefaults, openEndpoint, type SendableEndpoint } from '../sendable-endpoint.ts';
 
 export type EndpointBook = {
@@ -9,8 +9,7 @@ export type EndpointBook = {
   get(endpointId: string, version: number): SendableEndpoint | undefined;
   /** Loads endpoints that are not in the book at the wanted version; those that are gone or cannot be opened stay out. */
   load(wanted: ReadonlyMap<string, number>): Promise<void>;
-  /** What the tenant allows; undefined for an endpoint that is not in the book. */
-  limitsOf(endpointId: string): EndpointLimits | undefined;
+  has(endpointId: string): boolean;
 };
 
 /** The endpoints that a session sends to, read and unsealed once per version. */
@@ -18,6 +17,7 @@ export function makeEndpointBook(tools: {
   database: Database;
   secretBox: SecretBox;
   defaults: DeliveryDefaults;
+  limiter: EndpointLimiter;
   onUnreadable: (endpointId: string, error: unknown) => void;
 }): EndpointBook {
   const endpoints = new Map<string, SendableEndpoint>();
@@ -34,6 +34,8 @@ export function makeEndpointBook(tools: {
         stale.map(([id]) => id),
       );
       for (const settings of loaded) {
+        const { maxInFlight, rateLimitPerSecond: ratePerSecond } = settings;
+        tools.limiter.allow(new Map([[settings.id, { maxInFlight, ratePerSecond }]]));
         try {
           endpoints.set(settings.id, openEndpoint(settings, tools));
         } catch (error) {
@@ -42,10 +44,6 @@ export function makeEndpointBook(tools: {
         }
       }
     },
-    limitsOf(endpointId) {
-      const endpoint = endpoints.get(endpointId);
-      if (endpoint === undefined) return undefined;
-      return { maxInFlight: endpoint.maxInFlight, ratePerSecond: endpoint.rateLimitPerSecond };
-    },
+    has: (endpointId) => endpoints.has(endpointId),
   };
 }

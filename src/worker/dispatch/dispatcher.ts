@@ -1,6 +1,7 @@
 import type { Database } from '../../database/database.ts';
 import { type HandedOver, handOverDue, handOverProbes, returnToDue } from '../../database/delivery-claims.ts';
 import { hasDue } from '../../database/session-claims.ts';
+import type { EndpointLimiter } from '../../webhooks/endpoint-limiter.ts';
 import type { DeliverySession } from '../../webhooks/session/delivery-session.ts';
 import type { Logger } from '../logger.ts';
 import { type Loop, startLoop } from '../loop.ts';
@@ -13,6 +14,7 @@ export type DispatcherTools = Omit<DeliveryStarter, 'eager'> & {
   database: Database;
   logger: Logger;
   session: DeliverySession;
+  limiter: EndpointLimiter;
   sessionStarter: SessionStarter;
   /** Null: one workflow per delivery at any rate. */
   allowance: StartAllowance | null;
@@ -37,7 +39,10 @@ export function startDispatcher(tools: DispatcherTools): Loop {
   let lastEndpointId = '0';
   let probedMs = 0;
   const handOver = async (limit: number): Promise<number> => {
-    const deliveries = await handOverDue(tools.database, { limit, ...PER_ENDPOINT }, lastEndpointId);
+    const limits = { limit, firstAttemptsPerEndpoint: FIRST_ATTEMPTS_PER_ENDPOINT };
+    const slots = tools.limiter.slots(FIRST_ATTEMPTS_PER_ENDPOINT);
+    const deliveries = await handOverDue(tools.database, { ...limits, slots }, lastEndpointId);
+    for (const { endpointId } of deliveries) tools.limiter.spend(endpointId, 1);
     lastEndpointId = lastInTurn(deliveries, lastEndpointId);
     await startOrReturn(tools, deliveries);
     return deliveries.length;
@@ -66,11 +71,6 @@ export function startDispatcher(tools: DispatcherTools): Loop {
     },
   });
 }
-
-const PER_ENDPOINT = {
-  firstAttemptsPerEndpoint: FIRST_ATTEMPTS_PER_ENDPOINT,
-  slots: { endpointIds: [], free: [], otherwise: FIRST_ATTEMPTS_PER_ENDPOINT },
-};
 
 async function startOrReturn(tools: DispatcherTools, deliveries: readonly HandedOver[]): Promise<void> {
   await startDeliveries(tools, deliveries, (ids) => returnToDue(tools.database, ids));

@@ -1,0 +1,206 @@
+import type { Knex } from 'knex';
+
+/**
+ * The two steps that every delivery takes, queueing and settling, as functions: a step is then one round trip instead
+ * of seven, which is most of what it costs at low rates (docs/decisions/0020). They decide nothing but order and
+ * ownership; what an attempt means is said in src/webhooks.
+ *
+ * The planner settings: plans are kept per connection, and one made while a partition was empty would read all of it
+ * when it no longer is. Every statement in here is answered by an index.
+ */
+export async function up(knex: Knex): Promise<void> {
+  await knex.raw(ENQUEUE + PUBLISH + SETTLE + DROP_HOT_REFERENCES);
+}
+
+export async function down(knex: Knex): Promise<void> {
+  await knex.raw(`
+    drop function settle_deliveries, publish_events, enqueue_deliveries;
+    alter table messages add foreign key (waba_id) references wabas;
+    alter table messages add foreign key (phone_number_id) references phone_numbers;
+    alter table messages add foreign key (conversation_id) references conversations;
+  `);
+}
+
+const PLANNER = 'set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off';
+
+/**
+ * Queues deliveries in the order given; returns the ids of those that became the heads of their lanes.
+ *
+ * The insert of a head either succeeds or meets the present head and locks it, so nobody can finish that head before
+ * the rows behind it are visible to the promotion that follows. Positions of waiting rows are drawn under that lock,
+ * hence their order is the order in which their transactions took the lane. Heads are locked in one order over all
+ * writers, so they cannot deadlock.
+ */
+const ENQUEUE = `
+  create function enqueue_deliveries(
+    endpoint_ids bigint[], lanes text[], released boolean[], replays boolean[], delivery_days date[],
+    delivery_ids uuid[], event_days date[], event_uuids uuid[],
+    claimed boolean[], claim_token uuid, lease_ms double precision
+  ) returns uuid[] language plpgsql ${PLANNER} as $$
+  #variable_conflict use_column
+  declare
+    heads uuid[];
+  begin
+    with given as (
+      select * from unnest(endpoint_ids, lanes, released, replays, delivery_days, delivery_ids, event_days,
+                           event_uuids, claimed) with ordinality
+        as g (endpoint_id, lane, released, replay, delivery_day, delivery_id, event_day, event_uuid, claimed, n)
+    ), firsts as (
+      select distinct on (endpoint_id, lane) * from given order by endpoint_id, lane, n
+    ), inserted as (
+      insert into delivery_queue (endpoint_id, lane, state, released, replay, delivery_day, delivery_id, event_day,
+                                  event_uuid, by_session, token, lease_until)
+      select endpoint_id, lane, case when claimed then 'claimed' when f.released then 'due' else 'held' end,
+             f.released, replay, delivery_day, delivery_id, event_day, event_uuid, claimed,
+             case when claimed then claim_token end,
+             case when claimed then clock_timestamp() + lease_ms * interval '1 millisecond' end
+        from firsts f order by endpoint_id, lane
+      on conflict (endpoint_id, lane) where state <> 'queued' do update set lane = excluded.lane
+      returning delivery_id
+    )
+    select array_agg(i.delivery_id) into heads from inserted i where i.delivery_id = any (delivery_ids);
+    if coalesce(cardinality(heads), 0) < cardinality(delivery_ids) then
+      insert into delivery_queue (endpoint_id, lane, state, released, replay, delivery_day, delivery_id, event_day,
+                                  event_uuid)
+      select g.endpoint_id, g.lane, 'queued', g.released, g.replay, g.delivery_day, g.delivery_id, g.event_day,
+             g.event_uuid
+        from unnest(endpoint_ids, lanes, released, replays, delivery_days, delivery_ids, event_days, event_uuids)
+               with ordinality
+          as g (endpoint_id, lane, released, replay, delivery_day, delivery_id, event_day, event_uuid, n)
+       where heads is null or g.delivery_id <> all (heads)
+       order by g.n;
+    end if;
+    return heads;
+  end $$;
+`;
+
+/** Stores numbered events with their deliveries and queues these; returns as enqueue_deliveries does. */
+const PUBLISH = `
+  create function publish_events(
+    days date[], ids uuid[], waba_ids text[], tenant_ids bigint[], phone_number_ids text[], event_types text[],
+    event_ids text[], event_lanes text[], sequences bigint[], conversation_ids bigint[], message_ids bigint[],
+    bodies bytea[], occurred_at timestamptz,
+    delivery_events integer[], endpoint_ids bigint[], lanes text[], delivery_days date[], delivery_ids uuid[],
+    claimed boolean[], claim_token uuid, lease_ms double precision
+  ) returns uuid[] language plpgsql ${PLANNER} as $$
+  #variable_conflict use_column
+  declare
+    event_days date[];
+    event_uuids uuid[];
+    released boolean[];
+    owners text[];
+  begin
+    insert into events (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence,
+                        conversation_id, message_id, body, occurred_at)
+    select e.day, e.id, e.waba_id, e.tenant_id, e.phone_number_id, e.event_type, e.event_id, e.lane, e.sequence,
+           e.conversation_id, e.message_id, e.body,
+           case when e.body is not null then publish_events.occurred_at end
+      from unnest(days, ids, waba_ids, tenant_ids, phone_number_ids, event_types, event_ids, event_lanes, sequences,
+                  conversation_ids, message_ids, bodies)
+        as e (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence, conversation_id,
+              message_id, body);
+    if cardinality(delivery_ids) = 0 then
+      return '{}';
+    end if;
+    select array_agg(days[d.e] order by n), array_agg(ids[d.e] order by n),
+           array_agg(bodies[d.e] is not null order by n), array_agg(waba_ids[d.e] order by n)
+      into event_days, event_uuids, released, owners
+      from unnest(delivery_events) with ordinality as d (e, n);
+    insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid)
+    select * from unnest(delivery_days, delivery_ids, owners, endpoint_ids, event_days, event_uuids);
+    return enqueue_deliveries(endpoint_ids, lanes, released, array_fill(false, array[cardinality(delivery_ids)]),
+                              delivery_days, delivery_ids, event_days, event_uuids, claimed, claim_token, lease_ms);
+  end $$;
+`;
+
+/**
+ * Records attempts and moves their deliveries on, as far as the claim (id, token) is still in force: the lease of the
+ * others ended and somebody else took over. next_state null takes a delivery out of the queue and promotes the next
+ * of its lane, in a statement of its own: its snapshot must be taken after the head is locked, otherwise it misses
+ * rows that were queued behind the head meanwhile. Returns the ids that were ours and how many were promoted.
+ */
+const SETTLE = `
+  create function settle_deliveries(
+    ids uuid[], tokens uuid[], next_states text[], attempt_numbers integer[], probe_counts integer[],
+    delays_ms double precision[], awaits boolean[],
+    days date[], log_states text[], errors text[], workflow_ids text[],
+    waba_ids text[], endpoint_ids bigint[], started timestamptz[], durations_ms double precision[],
+    timings_json text[], status_codes integer[], error_classes text[], error_messages text[], urls text[],
+    addresses text[], request_headers_json text[], response_headers_json text[], response_bodies bytea[],
+    worker_name text,
+    out ours uuid[], out promoted integer
+  ) language plpgsql ${PLANNER} as $$
+  #variable_conflict use_column
+  declare
+    lane_endpoints bigint[];
+    lane_names text[];
+    log_day date;
+  begin
+    promoted := 0;
+    select array_agg(locked.delivery_id) into ours from (
+      select q.delivery_id from delivery_queue q
+        join unnest(ids, tokens) as c (delivery_id, token) on c.delivery_id = q.delivery_id and c.token = q.token
+       where q.state = 'claimed' order by q.endpoint_id, q.lane for update of q) as locked;
+    if ours is null then
+      return;
+    end if;
+    with gone as (
+      delete from delivery_queue q
+       using unnest(ids, next_states) as r (id, next_state)
+       where q.delivery_id = r.id and r.next_state is null and r.id = any (ours)
+      returning q.endpoint_id, q.lane
+    )
+    select array_agg(endpoint_id), array_agg(lane) into lane_endpoints, lane_names from gone;
+    if lane_endpoints is not null then
+      update delivery_queue q set state = case when q.released then 'due' else 'held' end
+       where q.state = 'queued' and q.position = any (array(
+         select (select n.position from delivery_queue n
+                  where n.endpoint_id = l.endpoint_id and n.lane = l.lane and n.state = 'queued'
+                  order by n.position limit 1)
+           from unnest(lane_endpoints, lane_names) as l (endpoint_id, lane)));
+      get diagnostics promoted = row_count;
+    end if;
+    if coalesce(cardinality(lane_endpoints), 0) < cardinality(ours) then
+      update delivery_queue q
+         set state = r.next_state, token = null, lease_until = null, by_session = false, attempts = r.attempts,
+             probes = r.probes, awaits_workflow = r.awaits,
+             next_attempt_at = clock_timestamp() + r.delay_ms * interval '1 millisecond',
+             first_failed_at = coalesce(q.first_failed_at, clock_timestamp())
+        from unnest(ids, next_states, attempt_numbers, probe_counts, delays_ms, awaits)
+               as r (id, next_state, attempts, probes, delay_ms, awaits)
+       where q.delivery_id = r.id and r.next_state is not null and r.id = any (ours);
+    end if;
+    insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, timings, status_code,
+                          error_class, error_message, url, remote_address, request_headers, response_headers,
+                          response_body, worker, workflow_id)
+    select a.id, a.attempt, a.waba_id, a.endpoint_id, a.started_at, a.duration_ms, a.timings::jsonb, a.status_code,
+           a.error_class, a.error_message, a.url, a.address, a.request_headers::jsonb, a.response_headers::jsonb,
+           a.response_body, worker_name, a.workflow_id
+      from unnest(ids, attempt_numbers, waba_ids, endpoint_ids, started, durations_ms, timings_json, status_codes,
+                  error_classes, error_messages, urls, addresses, request_headers_json, response_headers_json,
+                  response_bodies, workflow_ids)
+        as a (id, attempt, waba_id, endpoint_id, started_at, duration_ms, timings, status_code, error_class,
+              error_message, url, address, request_headers, response_headers, response_body, workflow_id)
+     where a.id = any (ours)
+    on conflict do nothing;
+    for log_day in select distinct d from unnest(days) as d loop
+      update deliveries d
+         set state = p.state, attempts = p.attempts, last_status_code = p.status_code, last_error = p.error,
+             next_attempt_at = clock_timestamp() + p.delay_ms * interval '1 millisecond',
+             finished_at = case when p.state = 'pending' then null else clock_timestamp() end,
+             workflow_id = coalesce(p.workflow_id, d.workflow_id)
+        from unnest(ids, days, log_states, attempt_numbers, status_codes, errors, delays_ms, workflow_ids)
+               as p (id, day, state, attempts, status_code, error, delay_ms, workflow_id)
+       where p.day = log_day and p.id = any (ours) and d.day = log_day and d.id = p.id;
+    end loop;
+  end $$;
+`;
+
+/**
+ * A message's number, WABA and conversation are looked up in the transaction that stores it, and none of them is ever
+ * deleted; checking that three times per message costs about a sixth of its way through the database.
+ */
+const DROP_HOT_REFERENCES = `
+  alter table messages drop constraint messages_waba_id_fkey, drop constraint messages_phone_number_id_fkey,
+    drop constraint messages_conversation_id_fkey;
+`;
