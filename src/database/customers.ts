@@ -80,7 +80,10 @@ export async function saveContacts(trx: Transaction, contacts: readonly Contact[
   );
 }
 
-/** Makes two contacts one: `kept` takes over the conversations of `dropped`, which disappears. */
+/**
+ * Makes two contacts one: `kept` takes over the conversations of `dropped`, which disappears. Conversations are locked
+ * before their messages move, so that none is left behind by a send that is under way.
+ */
 export async function mergeContacts(
   trx: Transaction,
   wabaId: string,
@@ -91,7 +94,8 @@ export async function mergeContacts(
     trx,
     `select k.id as kept, d.id as dropped from conversations d
        join conversations k on k.phone_number_id = d.phone_number_id and k.contact_id = ? and k.merged_into is null
-      where d.waba_id = ? and d.contact_id = ? and d.merged_into is null`,
+      where d.waba_id = ? and d.contact_id = ? and d.merged_into is null
+        for update of k, d`,
     [keptId, wabaId, droppedId],
   );
   for (const { kept, dropped } of doubles) await mergeConversations(trx, kept, dropped);
@@ -117,7 +121,10 @@ async function mergeConversations(trx: Transaction, kept: string, dropped: strin
   );
 }
 
-/** Finds or opens the conversation of each (number, contact) pair; the pairs must differ from each other. */
+/**
+ * Finds or opens the conversation of each (number, contact) pair; the pairs must differ from each other. They stay
+ * locked: message ids of a conversation are drawn only afterwards, which puts them in the order of commits.
+ */
 export async function openConversations(
   trx: Transaction,
   pairs: readonly { wabaId: string; phoneNumberId: string; contactId: string }[],

@@ -37,7 +37,20 @@ export type DatabaseOptions = {
   applicationName: string;
   /** False: a commit may be lost when the server crashes, for statements whose loss only repeats work. */
   durable?: boolean;
+  /**
+   * True: every statement keeps one plan, made of index look-ups. For a process whose statements are all answered by
+   * indexes: a plan of its own per execution costs more than most of them, and one that was made while a partition
+   * was empty would read all of it later.
+   */
+  fixedPlans?: boolean;
 };
+
+const FIXED_PLANS = [
+  'plan_cache_mode=force_generic_plan',
+  'enable_seqscan=off',
+  'enable_hashjoin=off',
+  'enable_mergejoin=off',
+];
 
 /** Opens a pool; it connects when it is first used. */
 export function openDatabase(options: DatabaseOptions): DatabasePool {
@@ -59,9 +72,15 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
 }
 
 /** How to connect; also for a connection that is opened apart from the pool. */
-export function connectionOf({ url, applicationName, durable = true }: DatabaseOptions): pg.ClientConfig {
+export function connectionOf({
+  url,
+  applicationName,
+  durable = true,
+  fixedPlans = false,
+}: DatabaseOptions): pg.ClientConfig {
   const settings = ['timezone=UTC', `lock_timeout=${LOCK_TIMEOUT_MS}`];
   if (!durable) settings.push('synchronous_commit=off');
+  if (fixedPlans) settings.push(...FIXED_PLANS);
   return {
     connectionString: url,
     application_name: applicationName,

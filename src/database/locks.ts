@@ -7,18 +7,28 @@ const INTAKE_LOCK = 7_340_001;
 /** Held, shared, while deliveries are queued; alone, while an endpoint's order scope changes. */
 const PUBLISHING_LOCK = 7_340_002;
 
+/** Held while contacts or conversations are added or change their identity: by intake, and by a first message out. */
+const CUSTOMERS_LOCK = 7_340_003;
+
 /**
  * Takes the intake lock for the rest of the transaction; false when another process has it.
  * It ends with the transaction, also when its process dies or freezes (the server ends idle transactions).
- * The publishing lock comes with it.
+ * The locks on customers and publishing come with it; the former may be waited for, for the milliseconds of a send.
  */
 export async function tryIntakeLock(trx: Transaction): Promise<boolean> {
   const [row] = await query<{ locked: boolean }>(
     trx,
-    'select pg_try_advisory_xact_lock(?::bigint) as locked, pg_advisory_xact_lock_shared(?::bigint)',
-    [INTAKE_LOCK, PUBLISHING_LOCK],
+    `select locked, case when locked then pg_advisory_xact_lock(?::bigint)::text end,
+            pg_advisory_xact_lock_shared(?::bigint)
+       from (select pg_try_advisory_xact_lock(?::bigint) as locked) as attempt`,
+    [CUSTOMERS_LOCK, PUBLISHING_LOCK, INTAKE_LOCK],
   );
   return row?.locked === true;
+}
+
+/** Waits until nobody changes contacts or conversations, and keeps it so for the rest of the transaction. */
+export async function lockCustomers(trx: Transaction): Promise<void> {
+  await query(trx, 'select pg_advisory_xact_lock(?::bigint)', [CUSTOMERS_LOCK]);
 }
 
 /** Takes the publishing lock for the rest of the transaction; before anything is read that decides about lanes. */

@@ -1,5 +1,6 @@
 import { nextStatus } from '../domain/status-rank.ts';
 import type { Transaction } from './database.ts';
+import { acceptByStatuses } from './send-markers.ts';
 import { execute, query } from './sql.ts';
 
 export type NewStatus = {
@@ -13,7 +14,8 @@ export type NewStatus = {
 
 /**
  * Records statuses and moves the state of their messages forward, never back. The message need not be known:
- * state is kept under the upstream id and joined when the message is read.
+ * state is kept under the upstream id and joined when the message is read. A message whose sending got no answer is
+ * recognized by its mark.
  */
 export async function recordStatuses(trx: Transaction, statuses: readonly NewStatus[]): Promise<void> {
   if (statuses.length === 0) return;
@@ -32,6 +34,7 @@ export async function recordStatuses(trx: Transaction, statuses: readonly NewSta
     ],
   );
   await advanceStates(trx, statuses);
+  await acceptByStatuses(trx, statuses);
 }
 
 type State = { phoneNumberId: string; upstreamId: string; status: string; at: Date | null };

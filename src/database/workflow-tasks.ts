@@ -4,7 +4,12 @@ import { execute, query } from './sql.ts';
 /** A workflow that must run to its end: the row stands until the workflow's last activity deletes it. */
 export type WorkflowTask = {
   workflowId: string;
-  workflowType: 'storeInboundMedia' | 'enrichOrder' | 'sendEndpointAlert' | 'replayDeliveries';
+  workflowType:
+    | 'storeInboundMedia'
+    | 'enrichOrder'
+    | 'sendEndpointAlert'
+    | 'replayDeliveries'
+    | 'sendMessage';
   wabaId: string;
   /** The eventId of what the workflow publishes, by which operators find it. */
   eventId: string;
@@ -12,14 +17,23 @@ export type WorkflowTask = {
   argument: Record<string, string>;
 };
 
-/** Adds tasks and wakes the starter when the transaction commits. */
-export async function insertWorkflowTasks(trx: Transaction, tasks: readonly WorkflowTask[]): Promise<void> {
+/**
+ * Adds tasks and wakes the starter when the transaction commits. With `startWithinMs` the caller starts the workflows
+ * itself, and the starter does so only if they are not done by then.
+ */
+export async function insertWorkflowTasks(
+  trx: Transaction,
+  tasks: readonly WorkflowTask[],
+  startWithinMs = 0,
+): Promise<void> {
   if (tasks.length === 0) return;
   await execute(
     trx,
-    `insert into workflow_tasks (workflow_id, workflow_type, waba_id, event_id, argument)
-     select * from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::jsonb[]) on conflict do nothing`,
+    `insert into workflow_tasks (workflow_id, workflow_type, waba_id, event_id, argument, next_start_at)
+     select *, now() + ? * interval '1 millisecond'
+       from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::jsonb[]) on conflict do nothing`,
     [
+      startWithinMs,
       tasks.map((task) => task.workflowId),
       tasks.map((task) => task.workflowType),
       tasks.map((task) => task.wabaId),
@@ -27,7 +41,7 @@ export async function insertWorkflowTasks(trx: Transaction, tasks: readonly Work
       tasks.map((task) => JSON.stringify(task.argument)),
     ],
   );
-  await execute(trx, `select pg_notify('heliograph_workflow_tasks', '')`);
+  if (startWithinMs === 0) await execute(trx, `select pg_notify('heliograph_workflow_tasks', '')`);
 }
 
 const RESTART_AFTER_MS = 60_000;

@@ -19,6 +19,7 @@ import { makeNumberOwners } from './intake/number-owners.ts';
 import type { Logger } from './logger.ts';
 import type { Loop } from './loop.ts';
 import { openMediaActivities } from './media-activities.ts';
+import { openSendActivities } from './send-activities.ts';
 import { connectTemporal, registerSearchAttributes } from './temporal-connection.ts';
 import { runTemporalWorkers } from './temporal-workers.ts';
 import { workerOptions } from './worker-options.ts';
@@ -40,7 +41,11 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
     port: config.workerHealthPort,
     isReady: () => ready,
   });
-  const database = openDatabase({ ...config.database, applicationName: 'heliograph-worker' });
+  const database = openDatabase({
+    ...config.database,
+    applicationName: 'heliograph-worker',
+    fixedPlans: true,
+  });
   const loops = new Map<string, Loop>();
   const delivery = openDelivery(config, {
     database,
@@ -101,14 +106,21 @@ async function runWorkers(
   tools: { connection: NativeConnection; database: DatabasePool; delivery: Delivery; logger: Logger },
 ) {
   const { connection, database, delivery, logger } = tools;
-  const media = openMediaActivities(config, { database, secretBox: delivery.secretBox, logger });
+  const shared = { database, secretBox: delivery.secretBox, logger };
+  const media = openMediaActivities(config, shared);
+  const sends = openSendActivities(config, shared);
   const workers = await runTemporalWorkers(
     connection,
     workerOptions({
       namespace: config.temporal.namespace,
       queues: taskQueues(config.temporal.taskQueuePrefix),
       workflowBundle: await loadWorkflowBundle(logger),
-      activities: { ...delivery.activities, media: media.activities, orders: media.orderActivities },
+      activities: {
+        ...delivery.activities,
+        media: media.activities,
+        orders: media.orderActivities,
+        sends: sends.activities,
+      },
     }),
     logger,
   );
@@ -116,6 +128,7 @@ async function runWorkers(
     stop: async () => {
       await workers.stop();
       await media.close();
+      await sends.close();
     },
   };
 }

@@ -4,9 +4,6 @@ import type { Knex } from 'knex';
  * The two steps that every delivery takes, queueing and settling, as functions: a step is then one round trip instead
  * of seven, which is most of what it costs at low rates (docs/decisions/0020). They decide nothing but order and
  * ownership; what an attempt means is said in src/webhooks.
- *
- * The planner settings: plans are kept per connection, and one made while a partition was empty would read all of it
- * when it no longer is. Every statement in here is answered by an index.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(ENQUEUE + PUBLISH + SETTLE + DROP_HOT_REFERENCES);
@@ -21,8 +18,6 @@ export async function down(knex: Knex): Promise<void> {
   `);
 }
 
-const PLANNER = 'set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off';
-
 /**
  * Queues deliveries in the order given; returns the ids of those that became the heads of their lanes.
  *
@@ -36,7 +31,7 @@ const ENQUEUE = `
     endpoint_ids bigint[], lanes text[], released boolean[], replays boolean[], delivery_days date[],
     delivery_ids uuid[], event_days date[], event_uuids uuid[],
     claimed boolean[], claim_token uuid, lease_ms double precision
-  ) returns uuid[] language plpgsql ${PLANNER} as $$
+  ) returns uuid[] language plpgsql as $$
   #variable_conflict use_column
   declare
     heads uuid[];
@@ -82,7 +77,7 @@ const PUBLISH = `
     bodies bytea[], occurred_at timestamptz,
     delivery_events integer[], endpoint_ids bigint[], lanes text[], delivery_days date[], delivery_ids uuid[],
     claimed boolean[], claim_token uuid, lease_ms double precision
-  ) returns uuid[] language plpgsql ${PLANNER} as $$
+  ) returns uuid[] language plpgsql as $$
   #variable_conflict use_column
   declare
     event_days date[];
@@ -129,7 +124,7 @@ const SETTLE = `
     addresses text[], request_headers_json text[], response_headers_json text[], response_bodies bytea[],
     worker_name text,
     out ours uuid[], out promoted integer
-  ) language plpgsql ${PLANNER} as $$
+  ) language plpgsql as $$
   #variable_conflict use_column
   declare
     lane_endpoints bigint[];

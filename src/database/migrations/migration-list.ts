@@ -5,6 +5,8 @@ import * as conversations from './0003-conversations.ts';
 import * as deliveries from './0004-deliveries.ts';
 import * as deliveryEngine from './0005-delivery-engine.ts';
 import * as deliveryFunctions from './0006-delivery-functions.ts';
+import * as eventList from './0007-event-list.ts';
+import * as sending from './0008-sending.ts';
 
 /** All migrations in order. Append only: what has been released is never edited (docs/decisions/0003). */
 const MIGRATIONS: Record<string, Knex.Migration> = {
@@ -14,6 +16,8 @@ const MIGRATIONS: Record<string, Knex.Migration> = {
   '0004-deliveries': { up: deliveries.up, down: deliveries.down },
   '0005-delivery-engine': { up: deliveryEngine.up, down: deliveryEngine.down },
   '0006-delivery-functions': { up: deliveryFunctions.up, down: deliveryFunctions.down },
+  '0007-event-list': { up: eventList.up, down: eventList.down },
+  '0008-sending': { up: sending.up, down: sending.down },
 };
 
 /** Explicit list instead of a directory scan: a bundled or type-stripped file name never changes a migration's name. */
