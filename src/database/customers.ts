@@ -15,17 +15,25 @@ export type Contact = {
 const CONTACT = `id, waba_id as "wabaId", user_id as "userId", parent_user_id as "parentUserId", wa_id as "waId",
   profile_name as "profileName", username`;
 
-/** The contacts of these WABAs that carry one of the ids; an id of another of the WABAs may bring more. */
+export type ContactWithConversations = Contact & {
+  conversations: { id: string; phoneNumberId: string }[];
+};
+
+/**
+ * The contacts of these WABAs that carry one of the ids (an id of another of the WABAs may bring more), each with its
+ * conversations with these numbers.
+ */
 export async function findContacts(
   trx: Transaction,
   ids: readonly { wabaId: string; userId: string | null; waId: string | null }[],
-): Promise<Contact[]> {
+  phoneNumberIds: readonly string[] = [],
+): Promise<ContactWithConversations[]> {
   const wabaIds = [...new Set(ids.map((id) => id.wabaId))];
   const users = new Set(ids.flatMap((id) => id.userId ?? []));
   const phones = new Set(ids.flatMap((id) => id.waId ?? []));
   const [byUser, byPhone] = await Promise.all([
-    users.size === 0 ? [] : findContactsBy(trx, 'user_id', wabaIds, [...users]),
-    phones.size === 0 ? [] : findContactsBy(trx, 'wa_id', wabaIds, [...phones]),
+    users.size === 0 ? [] : findContactsBy(trx, 'user_id', wabaIds, [...users], phoneNumberIds),
+    phones.size === 0 ? [] : findContactsBy(trx, 'wa_id', wabaIds, [...phones], phoneNumberIds),
   ]);
   return [...new Map([...byUser, ...byPhone].map((contact) => [contact.id, contact])).values()];
 }
@@ -35,11 +43,17 @@ async function findContactsBy(
   column: 'user_id' | 'wa_id',
   wabaIds: readonly string[],
   values: readonly string[],
-): Promise<Contact[]> {
-  return await query<Contact>(
+  phoneNumberIds: readonly string[],
+): Promise<ContactWithConversations[]> {
+  return await query<ContactWithConversations>(
     trx,
-    `select ${CONTACT} from contacts where waba_id = any (?::text[]) and ${column} = any (?::text[])`,
-    [wabaIds, values],
+    `select ${CONTACT},
+            coalesce((select json_agg(json_build_object('id', v.id::text, 'phoneNumberId', v.phone_number_id))
+                        from conversations v
+                       where v.contact_id = contacts.id and v.merged_into is null
+                         and v.phone_number_id = any (?::text[])), '[]') as conversations
+       from contacts where waba_id = any (?::text[]) and ${column} = any (?::text[])`,
+    [phoneNumberIds, wabaIds, values],
   );
 }
 
@@ -141,6 +155,12 @@ export async function openConversations(
       pairs.map((pair) => pair.contactId),
     ],
   );
+}
+
+/** Notes that something was said in these conversations. */
+export async function touchConversations(trx: Transaction, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await execute(trx, 'update conversations set last_message_at = now() where id = any (?::bigint[])', [ids]);
 }
 
 /** The conversations of (number, contact) pairs, where there are any. */

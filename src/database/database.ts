@@ -10,9 +10,20 @@ export type Database = {
    * Runs `work` in a transaction (inside another one: a savepoint), undone when it throws. Statements that do not
    * depend on each other may be given side by side: they then share a round trip.
    */
-  transaction<T>(work: (trx: Transaction) => Promise<T>): Promise<T>;
+  transaction<T>(work: (trx: Transaction) => Promise<T | LastStatements<T>>): Promise<T>;
 };
 export type Transaction = Database & { readonly isTransaction: true };
+
+/**
+ * What a transaction's work returns to save a round trip: statements that have all been sent, behind which the commit
+ * goes without waiting for their answers. When one of them fails, the commit undoes everything.
+ */
+export class LastStatements<T> {
+  readonly answers: Promise<T>;
+  constructor(answers: Promise<T>) {
+    this.answers = answers;
+  }
+}
 
 /** All connections of a process to one database. */
 export type DatabasePool = Database & { readonly options: DatabaseOptions; destroy(): Promise<void> };
@@ -92,7 +103,7 @@ export function connectionOf({
   };
 }
 
-async function inTransaction<T>(pool: pg.Pool, work: (trx: Transaction) => Promise<T>): Promise<T> {
+async function inTransaction<T>(pool: pg.Pool, work: Work<T>): Promise<T> {
   const client = await pool.connect();
   // The server's word that it ended the connection can come while no statement runs; the next one then fails.
   const onLost = () => {};
@@ -111,19 +122,27 @@ async function inTransaction<T>(pool: pg.Pool, work: (trx: Transaction) => Promi
   }
 }
 
+type Work<T> = (trx: Transaction) => Promise<T | LastStatements<T>>;
+
 /** Undoing failed too, so nobody knows what the connection's state is. */
 class BrokenConnectionError extends Error {}
 
 async function bracket<T>(
   client: pg.PoolClient,
   [begin, commit, rollback]: readonly [string, string, string],
-  work: (trx: Transaction) => Promise<T>,
+  work: Work<T>,
 ): Promise<T> {
+  const trx = transactionOn(client);
   try {
     // Sent together with the first statement; when it fails, so does everything after it.
-    const [, result] = await Promise.all([send(client, { text: begin }), work(transactionOn(client))]);
-    await client.query(commit);
-    return result;
+    const [, result] = await Promise.all([send(client, { text: begin }), work(trx.transaction)]);
+    if (!(result instanceof LastStatements)) {
+      await client.query(commit);
+      return result;
+    }
+    trx.end();
+    const [answers] = await Promise.all([result.answers, client.query(commit)]);
+    return answers;
   } catch (error) {
     try {
       await client.query(rollback);
@@ -142,12 +161,15 @@ function send(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.Quer
   return client.query(statement);
 }
 
-function transactionOn(client: pg.PoolClient): Transaction {
+function transactionOn(client: pg.PoolClient): { transaction: Transaction; end(): void } {
   let savepoints = 0;
-  return {
+  let ended = false;
+  const transaction: Transaction = {
     isTransaction: true,
-    raw: (text, bindings) =>
-      send(client, bindings === undefined ? unprepared(text) : prepared(text, bindings)),
+    raw: async (text, bindings) => {
+      if (ended) throw new Error('a statement was given after the last ones of its transaction');
+      return await send(client, bindings === undefined ? unprepared(text) : prepared(text, bindings));
+    },
     transaction: async (work) => {
       savepoints += 1;
       const name = `s${savepoints}`;
@@ -156,6 +178,12 @@ function transactionOn(client: pg.PoolClient): Transaction {
         [`savepoint ${name}`, `release savepoint ${name}`, `rollback to savepoint ${name}`],
         work,
       );
+    },
+  };
+  return {
+    transaction,
+    end: () => {
+      ended = true;
     },
   };
 }

@@ -5,7 +5,6 @@ import { dayOfUuidV7, uuidV7 } from '../domain/uuid-v7.ts';
 import type { Transaction } from './database.ts';
 import { claimedOf, claimParameters, type DirectClaimer, releaseEvent, wantedBy } from './delivery-queue.ts';
 import { lockPublishing } from './locks.ts';
-import { drawSequences } from './ordering-keys.ts';
 import type { ClaimedDelivery } from './session-claims.ts';
 import { execute, query } from './sql.ts';
 import { endpointsOfWabas, type Subscriber } from './subscribers.ts';
@@ -20,6 +19,8 @@ export type NewEvent = {
   laneKey: string;
   conversationId: string | null;
   messageId: string | null;
+  /** Of the message that the event is about, where `messageId` is not known yet. */
+  upstreamId?: string;
   /** JSON text of `data`; null reserves the event's place until `releaseReservedEvent`. */
   dataJson: string | null;
 };
@@ -39,38 +40,27 @@ export type Published = {
   claimed: ClaimedDelivery[];
 };
 
-/** What publishing needs to know beforehand: it can be asked while the rest of the events is still being made. */
-export type PublishingGround = { sequences: readonly string[]; subscribers: readonly Subscriber[] };
-
-/** Numbers the events within their keys and finds who receives them. The caller holds the publishing lock (locks.ts). */
-export async function preparePublishing(
-  trx: Transaction,
-  events: readonly Pick<NewEvent, 'wabaId' | 'laneKey'>[],
-): Promise<PublishingGround> {
-  if (events.length === 0) return { sequences: [], subscribers: [] };
-  const [sequences, subscribers] = await Promise.all([
-    drawSequences(trx, events),
-    endpointsOfWabas(trx, [...new Set(events.map((event) => event.wabaId))]),
-  ]);
-  return { sequences, subscribers };
+/** Who receives events of these WABAs: it can be asked while the events are still being made. */
+export async function findSubscribers(trx: Transaction, wabaIds: readonly string[]): Promise<Subscriber[]> {
+  return wabaIds.length === 0 ? [] : await endpointsOfWabas(trx, [...new Set(wabaIds)]);
 }
 
 /**
- * Stores prepared events in the order given, each serialized once, and queues a delivery for every subscribed
- * endpoint. Wakes the dispatcher when the transaction commits.
+ * Stores events in the order given, each serialized once, and queues a delivery for every subscribed endpoint, in one
+ * statement that is sent at once. Wakes the dispatcher when the transaction commits, if there is anything left for it.
+ * The caller holds the publishing lock (locks.ts).
  */
-export async function publishPrepared(
+export async function publishTo(
   trx: Transaction,
+  subscribers: readonly Subscriber[],
   events: readonly NewEvent[],
-  { sequences, subscribers }: PublishingGround,
   options: { occurredAt: Date; claimer: DirectClaimer | null },
 ): Promise<Published> {
   if (events.length === 0) return { events: [], claimed: [] };
-  const published = number(events, sequences, options.occurredAt);
-  const deliveries = fanOut(published, subscribers);
-  const claimed = await store(trx, published, deliveries, options);
-  if (claimed.length < deliveries.length) await wakeDispatcher(trx);
-  return { events: published, claimed: claimed.flatMap(claimOf) };
+  const made = events.map((event) => makeEvent(event, options.occurredAt));
+  const deliveries = fanOut(made, subscribers);
+  const { published, claimed } = await store(trx, made, deliveries, options);
+  return { events: published, claimed: claimed.flatMap((delivery) => claimOf(delivery, published)) };
 }
 
 /** Publishes events in one go. */
@@ -80,9 +70,12 @@ export async function publishEvents(
   occurredAt: Date,
 ): Promise<PublishedEvent[]> {
   await lockPublishing(trx);
-  const ground = await preparePublishing(trx, events);
-  const { events: published } = await publishPrepared(trx, events, ground, { occurredAt, claimer: null });
-  return published;
+  const subscribers = await findSubscribers(
+    trx,
+    events.map((event) => event.wabaId),
+  );
+  const published = await publishTo(trx, subscribers, events, { occurredAt, claimer: null });
+  return published.events;
 }
 
 /** Stores events without queueing deliveries: for the `test` event, which goes to one chosen endpoint. */
@@ -91,39 +84,33 @@ export async function insertEvents(
   events: readonly NewEvent[],
   occurredAt: Date,
 ): Promise<PublishedEvent[]> {
-  const published = number(events, await drawSequences(trx, events), occurredAt);
-  await store(trx, published, [], { occurredAt, claimer: null });
-  return published;
+  const made = events.map((event) => makeEvent(event, occurredAt));
+  return (await store(trx, made, [], { occurredAt, claimer: null })).published;
 }
 
-function number(
-  events: readonly NewEvent[],
-  sequences: readonly string[],
-  occurredAt: Date,
-): PublishedEvent[] {
-  return events.map((event, index) => {
-    const uuid = uuidV7(occurredAt.getTime());
-    const body = event.dataJson === null ? null : bodyOf(event, event.dataJson, occurredAt);
-    const sequence = sequences[index] ?? '1';
-    return { ...event, uuid, day: dayOfUuidV7(uuid), lane: laneOf(event.laneKey), sequence, body };
-  });
+type MadeEvent = Omit<PublishedEvent, 'sequence'>;
+
+function makeEvent(event: NewEvent, occurredAt: Date): MadeEvent {
+  const uuid = uuidV7(occurredAt.getTime());
+  const body = event.dataJson === null ? null : bodyOf(event, event.dataJson, occurredAt);
+  return { ...event, uuid, day: dayOfUuidV7(uuid), lane: laneOf(event.laneKey), body };
 }
 
-/** Returns the deliveries that were claimed. */
 async function store(
   trx: Transaction,
-  published: readonly PublishedEvent[],
+  made: readonly MadeEvent[],
   deliveries: readonly PlannedDelivery[],
   { occurredAt, claimer }: { occurredAt: Date; claimer: DirectClaimer | null },
-): Promise<PlannedDelivery[]> {
+): Promise<{ published: PublishedEvent[]; claimed: PlannedDelivery[] }> {
   const wanted = wantedBy(claimer, deliveries);
-  const [row] = await query<{ heads: string[] | null }>(
+  const [row] = await query<{ heads: string[] | null; numbers: string[] }>(
     trx,
-    `select publish_events(:days, :ids, :wabaIds, :tenantIds, :phoneNumberIds, :eventTypes, :eventIds, :eventLanes,
-                           :sequences, :conversationIds, :messageIds, :bodies, :occurredAt, :deliveryEvents,
-                           :endpointIds, :lanes, :deliveryDays, :deliveryIds, :claimed, :token, :leaseMs) as heads`,
+    `select heads, numbers from publish_events(
+       :days, :ids, :wabaIds, :tenantIds, :phoneNumberIds, :eventTypes, :eventIds, :eventLanes, :conversationIds,
+       :messageIds, :upstreamIds, :bodies, :occurredAt, :deliveryEvents, :endpointIds, :lanes, :deliveryDays,
+       :deliveryIds, :claimed, :token, :leaseMs)`,
     {
-      ...eventColumns(published),
+      ...eventColumns(made),
       occurredAt,
       deliveryEvents: deliveries.map((d) => d.eventNumber),
       endpointIds: deliveries.map((d) => d.endpointId),
@@ -133,23 +120,24 @@ async function store(
       ...claimParameters(deliveries, wanted, claimer),
     },
   );
-  return claimedOf(wanted, row?.heads ?? null);
+  const published = made.map((event, index) => ({ ...event, sequence: row?.numbers[index] ?? '1' }));
+  return { published, claimed: claimedOf(wanted, row?.heads ?? null) };
 }
 
-function eventColumns(published: readonly PublishedEvent[]) {
+function eventColumns(made: readonly MadeEvent[]) {
   return {
-    days: published.map((event) => event.day),
-    ids: published.map((event) => event.uuid),
-    wabaIds: published.map((event) => event.wabaId),
-    tenantIds: published.map((event) => event.tenantId),
-    phoneNumberIds: published.map((event) => event.phoneNumberId),
-    eventTypes: published.map((event) => event.type),
-    eventIds: published.map((event) => event.eventId),
-    eventLanes: published.map((event) => event.lane),
-    sequences: published.map((event) => event.sequence),
-    conversationIds: published.map((event) => event.conversationId),
-    messageIds: published.map((event) => event.messageId),
-    bodies: published.map((event) => event.body),
+    days: made.map((event) => event.day),
+    ids: made.map((event) => event.uuid),
+    wabaIds: made.map((event) => event.wabaId),
+    tenantIds: made.map((event) => event.tenantId),
+    phoneNumberIds: made.map((event) => event.phoneNumberId),
+    eventTypes: made.map((event) => event.type),
+    eventIds: made.map((event) => event.eventId),
+    eventLanes: made.map((event) => event.lane),
+    conversationIds: made.map((event) => event.conversationId),
+    messageIds: made.map((event) => event.messageId),
+    upstreamIds: made.map((event) => event.upstreamId ?? null),
+    bodies: made.map((event) => event.body),
   };
 }
 
@@ -171,13 +159,13 @@ function bodyOf(event: EnvelopeParts, dataJson: string, occurredAt: Date): Buffe
 }
 
 type PlannedDelivery = ReturnType<typeof newDelivery> & {
-  event: PublishedEvent;
+  event: MadeEvent;
   /** Its place among the events, from 1. */
   eventNumber: number;
   endpointVersion: number;
 };
 
-function fanOut(events: readonly PublishedEvent[], subscribers: readonly Subscriber[]): PlannedDelivery[] {
+function fanOut(events: readonly MadeEvent[], subscribers: readonly Subscriber[]): PlannedDelivery[] {
   return events.flatMap((event, index) =>
     subscribers
       .filter((endpoint) => wants(endpoint, event))
@@ -189,20 +177,22 @@ function fanOut(events: readonly PublishedEvent[], subscribers: readonly Subscri
   );
 }
 
-function claimOf(delivery: PlannedDelivery): ClaimedDelivery[] {
-  const { event, endpointVersion, deliveryId, deliveryDay, endpointId, eventDay, eventUuid } = delivery;
+function claimOf(delivery: PlannedDelivery, published: readonly PublishedEvent[]): ClaimedDelivery[] {
+  const { event, eventNumber, endpointVersion, deliveryId, deliveryDay, endpointId, eventDay, eventUuid } =
+    delivery;
+  const sequence = published[eventNumber - 1]?.sequence ?? '1';
   if (event.body === null) return [];
   return [
     {
       ...{ deliveryId, deliveryDay, endpointId, endpointVersion, eventDay, eventUuid },
       ...{ attempts: 0, probes: 0, replay: false },
-      ...{ eventType: event.type, eventId: event.eventId, sequence: event.sequence, body: event.body },
+      ...{ eventType: event.type, eventId: event.eventId, sequence, body: event.body },
     },
   ];
 }
 
 /** The lane that an event takes at an endpoint; a wider order scope puts more events into one. */
-function laneAt({ orderScope }: Subscriber, event: PublishedEvent): string {
+function laneAt({ orderScope }: Subscriber, event: MadeEvent): string {
   if (orderScope === 'endpoint') return 'endpoint';
   if (orderScope === 'conversation' && event.conversationId !== null) {
     return `conversation/${event.conversationId}`;
@@ -244,7 +234,7 @@ export async function releaseReservedEvent(
 }
 
 /** One delivery of an event, to be stored and queued. `open`: its endpoint takes deliveries at present. */
-export function newDelivery(event: PublishedEvent, endpointId: string, lane: string, open: boolean) {
+export function newDelivery(event: MadeEvent, endpointId: string, lane: string, open: boolean) {
   const deliveryId = uuidV7(Date.now());
   return {
     endpointId,
@@ -259,7 +249,7 @@ export function newDelivery(event: PublishedEvent, endpointId: string, lane: str
   };
 }
 
-function wants({ wabaId, eventTypes, phoneNumberIds }: Subscriber, event: PublishedEvent): boolean {
+function wants({ wabaId, eventTypes, phoneNumberIds }: Subscriber, event: MadeEvent): boolean {
   return (
     wabaId === event.wabaId &&
     (eventTypes === null || eventTypes.includes(event.type)) &&

@@ -1,5 +1,5 @@
 import type { Transaction } from './database.ts';
-import { query } from './sql.ts';
+import { execute, query } from './sql.ts';
 
 export type NewInboundMessage = {
   wabaId: string;
@@ -15,26 +15,15 @@ export type NewInboundMessage = {
 };
 
 /**
- * Stores inbound messages and returns the Message_Id of each, keyed by `<phone number id> <upstream id>`.
- * A real message takes the place of the placeholder that upstream sent first under the same id.
+ * Stores inbound messages, in one statement that is sent at once. A real message takes the place of the placeholder
+ * that upstream sent first under the same id.
  */
 export async function insertInboundMessages(
   trx: Transaction,
   messages: readonly NewInboundMessage[],
-): Promise<Map<string, string>> {
-  const columns = [
-    messages.map((m) => m.wabaId),
-    messages.map((m) => m.phoneNumberId),
-    messages.map((m) => m.conversationId),
-    messages.map((m) => m.upstreamId),
-    messages.map((m) => m.type),
-    messages.map((m) => m.placeholder),
-    messages.map((m) => m.content),
-    messages.map((m) => m.contextId),
-    messages.map((m) => m.targetId),
-    messages.map((m) => m.sentAt),
-  ];
-  const inserted = await query<MessageRow>(
+): Promise<void> {
+  if (messages.length === 0) return;
+  await execute(
     trx,
     `insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, placeholder,
                            content, context_id, target_id, sent_at)
@@ -48,30 +37,37 @@ export async function insertInboundMessages(
      on conflict (phone_number_id, upstream_id) do update
         set type = excluded.type, placeholder = false, content = excluded.content,
             context_id = excluded.context_id, target_id = excluded.target_id, sent_at = excluded.sent_at
-      where messages.placeholder and not excluded.placeholder
-     returning id, phone_number_id, upstream_id`,
-    columns,
+      where messages.placeholder and not excluded.placeholder`,
+    [
+      messages.map((m) => m.wabaId),
+      messages.map((m) => m.phoneNumberId),
+      messages.map((m) => m.conversationId),
+      messages.map((m) => m.upstreamId),
+      messages.map((m) => m.type),
+      messages.map((m) => m.placeholder),
+      messages.map((m) => m.content),
+      messages.map((m) => m.contextId),
+      messages.map((m) => m.targetId),
+      messages.map((m) => m.sentAt),
+    ],
   );
-  const rows = inserted.length === messages.length ? inserted : await findMessageIds(trx, messages);
-  return new Map(rows.map((row) => [messageKey(row.phone_number_id, row.upstream_id), row.id]));
 }
 
-type MessageRow = { id: string; phone_number_id: string; upstream_id: string };
-
-/** Some were there before, and those are not returned by the insert. */
-async function findMessageIds(
+/** The Message_Ids of messages, keyed by `messageKey`. */
+export async function findMessageIds(
   trx: Transaction,
-  messages: readonly NewInboundMessage[],
-): Promise<MessageRow[]> {
-  return await query<MessageRow>(
+  messages: readonly { phoneNumberId: string; upstreamId: string }[],
+): Promise<Map<string, string>> {
+  const rows = await query<{ id: string; phone_number_id: string; upstream_id: string }>(
     trx,
     `select id, phone_number_id, upstream_id from messages
       where (phone_number_id, upstream_id) in (select * from unnest(?::text[], ?::text[]))`,
     [messages.map((m) => m.phoneNumberId), messages.map((m) => m.upstreamId)],
   );
+  return new Map(rows.map((row) => [messageKey(row.phone_number_id, row.upstream_id), row.id]));
 }
 
-/** The key under which `insertInboundMessages` returns a message's id. */
+/** The key under which `findMessageIds` returns a message's id. */
 export function messageKey(phoneNumberId: string, upstreamId: string): string {
   return `${phoneNumberId} ${upstreamId}`;
 }

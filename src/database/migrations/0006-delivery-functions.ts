@@ -69,15 +69,21 @@ const ENQUEUE = `
   end $$;
 `;
 
-/** Stores numbered events with their deliveries and queues these; returns as enqueue_deliveries does. */
+/**
+ * Numbers events within their keys (1, 2, 3 … in the order given; a key's row stays locked until commit, so numbers
+ * follow the order in which events are stored), stores them with their deliveries and queues these. A message's id may
+ * be left to be found by its upstream id. Returns the heads as enqueue_deliveries does, and the numbers.
+ * Nested loops are off because the joins are over as many rows as there are events, whatever the planner expects.
+ */
 const PUBLISH = `
   create function publish_events(
     days date[], ids uuid[], waba_ids text[], tenant_ids bigint[], phone_number_ids text[], event_types text[],
-    event_ids text[], event_lanes text[], sequences bigint[], conversation_ids bigint[], message_ids bigint[],
+    event_ids text[], event_lanes text[], conversation_ids bigint[], message_ids bigint[], upstream_ids text[],
     bodies bytea[], occurred_at timestamptz,
     delivery_events integer[], endpoint_ids bigint[], lanes text[], delivery_days date[], delivery_ids uuid[],
-    claimed boolean[], claim_token uuid, lease_ms double precision
-  ) returns uuid[] language plpgsql as $$
+    claimed boolean[], claim_token uuid, lease_ms double precision,
+    out heads uuid[], out numbers bigint[]
+  ) language plpgsql set enable_hashjoin = on set enable_nestloop = off as $$
   #variable_conflict use_column
   declare
     event_days date[];
@@ -85,17 +91,35 @@ const PUBLISH = `
     released boolean[];
     owners text[];
   begin
+    with given as (
+      select u.waba_id, u.lane, u.n, row_number() over (partition by u.waba_id, u.lane order by u.n) as own
+        from unnest(waba_ids, event_lanes) with ordinality as u (waba_id, lane, n)
+    ), counted as (
+      select waba_id, lane, count(*) as events from given group by waba_id, lane
+    ), drawn as (
+      insert into ordering_keys (waba_id, key, last_sequence)
+      select waba_id, lane, events from counted order by waba_id, lane
+      on conflict (waba_id, key) do update
+         set last_sequence = ordering_keys.last_sequence + excluded.last_sequence, updated_at = now()
+      returning waba_id, key, last_sequence
+    )
+    select array_agg(d.last_sequence - c.events + g.own order by g.n) into numbers
+      from given g
+      join counted c on c.waba_id = g.waba_id and c.lane = g.lane
+      join drawn d on d.waba_id = g.waba_id and d.key = g.lane;
     insert into events (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence,
                         conversation_id, message_id, body, occurred_at)
     select e.day, e.id, e.waba_id, e.tenant_id, e.phone_number_id, e.event_type, e.event_id, e.lane, e.sequence,
-           e.conversation_id, e.message_id, e.body,
-           case when e.body is not null then publish_events.occurred_at end
-      from unnest(days, ids, waba_ids, tenant_ids, phone_number_ids, event_types, event_ids, event_lanes, sequences,
-                  conversation_ids, message_ids, bodies)
+           e.conversation_id,
+           coalesce(e.message_id, (select m.id from messages m
+                                    where m.phone_number_id = e.phone_number_id and m.upstream_id = e.upstream_id)),
+           e.body, case when e.body is not null then publish_events.occurred_at end
+      from unnest(days, ids, waba_ids, tenant_ids, phone_number_ids, event_types, event_ids, event_lanes, numbers,
+                  conversation_ids, message_ids, upstream_ids, bodies)
         as e (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence, conversation_id,
-              message_id, body);
+              message_id, upstream_id, body);
     if cardinality(delivery_ids) = 0 then
-      return '{}';
+      return;
     end if;
     select array_agg(days[d.e] order by n), array_agg(ids[d.e] order by n),
            array_agg(bodies[d.e] is not null order by n), array_agg(waba_ids[d.e] order by n)
@@ -103,8 +127,11 @@ const PUBLISH = `
       from unnest(delivery_events) with ordinality as d (e, n);
     insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid)
     select * from unnest(delivery_days, delivery_ids, owners, endpoint_ids, event_days, event_uuids);
-    return enqueue_deliveries(endpoint_ids, lanes, released, array_fill(false, array[cardinality(delivery_ids)]),
-                              delivery_days, delivery_ids, event_days, event_uuids, claimed, claim_token, lease_ms);
+    heads := enqueue_deliveries(endpoint_ids, lanes, released, array_fill(false, array[cardinality(delivery_ids)]),
+                                delivery_days, delivery_ids, event_days, event_uuids, claimed, claim_token, lease_ms);
+    if coalesce(cardinality(heads), 0) < cardinality(delivery_ids) or false = any (claimed) then
+      perform pg_notify('heliograph_deliveries', '');
+    end if;
   end $$;
 `;
 

@@ -1,71 +1,98 @@
 import { createHash } from 'node:crypto';
-import type { Transaction } from '../../database/database.ts';
+import { touchConversations } from '../../database/customers.ts';
+import { LastStatements, type Transaction } from '../../database/database.ts';
 import { claimDedupKeys } from '../../database/dedup-keys.ts';
 import type { DirectClaimer } from '../../database/delivery-queue.ts';
 import {
+  findSubscribers,
   type NewEvent,
   type PublishedEvent,
-  preparePublishing,
-  publishPrepared,
+  publishTo,
 } from '../../database/event-publisher.ts';
 import { insertMedia } from '../../database/media.ts';
-import { recordStatuses } from '../../database/message-statuses.ts';
-import { insertInboundMessages, messageKey } from '../../database/messages.ts';
+import { lockMessageStates, recordStatuses } from '../../database/message-statuses.ts';
+import {
+  findMessageIds,
+  insertInboundMessages,
+  messageKey,
+  type NewInboundMessage,
+} from '../../database/messages.ts';
 import { insertOrders } from '../../database/orders.ts';
 import type { ClaimedDelivery } from '../../database/session-claims.ts';
 import { insertWorkflowTasks } from '../../database/workflow-tasks.ts';
 import { mediaReadyEventId } from '../../domain/envelope.ts';
+import { markedMessageId } from '../../domain/send-marker.ts';
 import type { MessageItem } from '../../domain/upstream/message-item.ts';
 import type { StatusItem } from '../../domain/upstream/status-item.ts';
-import type { UpstreamItem } from '../../domain/upstream/upstream-items.ts';
 import type { Owned } from './owned-item.ts';
 import { findCustomers, saveCustomers } from './save-customers.ts';
 
 /**
- * Turns upstream items into messages, statuses, media, orders and events, in their order, in the caller's
- * transaction. The number of statements is fixed, and those that do not need each other's answers go together.
- * Returns the deliveries that `claimer` claimed.
+ * Turns upstream items into messages, statuses, media, orders and events, in their order, in the caller's transaction.
+ * The number of statements is fixed; those that do not need each other's answers go together, and for most batches the
+ * last ones are sent but not answered yet when this resolves. They answer with the deliveries that `claimer` claimed.
  */
 export async function commitItems(
   trx: Transaction,
   owned: readonly Owned[],
   claimer: DirectClaimer | null,
-): Promise<ClaimedDelivery[]> {
-  const [claimedKeys, contacts] = await Promise.all([
+): Promise<LastStatements<ClaimedDelivery[]>> {
+  if (owned.length === 0) return new LastStatements(Promise.resolve([]));
+  const [claimedKeys, contacts, states, subscribers] = await Promise.all([
     claimDedupKeys(trx, [...dedupKeys(owned).values()]),
     findCustomers(trx, owned.filter(hasCustomer)),
+    lockMessageStates(trx, owned.filter(isOwnedStatus).map(statusOf)),
+    findSubscribers(trx, [...new Set(owned.map(({ wabaId }) => wabaId))]),
   ]);
   const fresh = notSeenBefore(owned, claimedKeys);
-  if (fresh.length === 0) return [];
+  if (fresh.length === 0) return new LastStatements(Promise.resolve([]));
+  const { conversations, spokenIn } = await saveCustomers(trx, fresh.filter(hasCustomer), contacts);
   const messages = fresh.filter(isOwnedMessage);
-  const [conversations, ground] = await Promise.all([
-    saveCustomers(trx, fresh.filter(hasCustomer), contacts),
-    preparePublishing(trx, fresh.flatMap(plannedKeys)),
-    recordStatuses(trx, fresh.filter(isOwnedStatus).map(statusOf)),
+  const statuses = fresh.filter(isOwnedStatus);
+  const planned = fresh.flatMap((one) => eventsOf(one, conversations));
+  const events = planned.map(({ event }) => event);
+  // Messages first: their events find them by their upstream ids.
+  const sent = Promise.all([
+    insertInboundMessages(trx, messageRows(messages, conversations)),
+    touchConversations(trx, spokenIn),
+    recordStatuses(trx, statuses.map(statusOf), states),
+    publishTo(trx, subscribers, events, { occurredAt: new Date(), claimer }),
   ]);
-  const messageIds = await saveMessages(trx, messages, conversations);
-  const idOf = (item: UpstreamItem) =>
-    item.kind === 'message'
-      ? (messageIds.get(messageKey(item.phoneNumberId, item.upstreamId)) ?? null)
-      : null;
-  const planned = fresh.flatMap((one) => eventsOf(one, idOf(one.item), conversations));
-  const [published] = await Promise.all([
-    publishPrepared(
-      trx,
-      planned.map(({ event }) => event),
-      ground,
-      { occurredAt: new Date(), claimer },
-    ),
-    saveMedia(trx, messages, idOf),
-  ]);
-  await saveOrders(
+  if (!messages.some(hasParts) && !statuses.some(isMarked)) {
+    return new LastStatements(sent.then(([, , , published]) => published.claimed));
+  }
+  const [, , , published] = await sent;
+  if (messages.some(hasParts)) await saveParts(trx, messages, planned, published.events);
+  return new LastStatements(Promise.resolve(published.claimed));
+}
+
+/** Media and orders are stored under the id of their message. */
+function hasParts({ item }: Owned<MessageItem>): boolean {
+  return item.media !== null || item.order !== null;
+}
+
+/** Its mark leads to further statements. */
+function isMarked({ item }: Owned<StatusItem>): boolean {
+  return markedMessageId(item.rawJson) !== null;
+}
+
+async function saveParts(
+  trx: Transaction,
+  messages: readonly Owned<MessageItem>[],
+  planned: readonly PlannedEvent[],
+  events: readonly PublishedEvent[],
+): Promise<void> {
+  const ids = await findMessageIds(
     trx,
-    planned.flatMap(({ orderOf }, index) => {
-      const event = published.events[index];
-      return orderOf === null || event === undefined ? [] : [{ orderOf, event }];
-    }),
+    messages.map(({ item }) => item),
   );
-  return published.claimed;
+  const idOf = (item: MessageItem) => ids.get(messageKey(item.phoneNumberId, item.upstreamId)) ?? null;
+  await saveMedia(trx, messages, idOf);
+  const orders = planned.flatMap(({ orderOf }, index) => {
+    const event = events[index];
+    return orderOf === null || event === undefined ? [] : [{ orderOf, event }];
+  });
+  await saveOrders(trx, orders, idOf);
 }
 
 function statusOf({ item }: Owned<StatusItem>) {
@@ -100,12 +127,10 @@ function notSeenBefore(owned: readonly Owned[], claimedKeys: ReadonlySet<string>
   return owned.filter(({ item }) => left.delete(createHash('sha256').update(item.dedupKey).digest('hex')));
 }
 
-async function saveMessages(
-  trx: Transaction,
+function messageRows(
   messages: readonly Owned<MessageItem>[],
   conversations: ReadonlyMap<MessageItem | StatusItem, string>,
-): Promise<Map<string, string>> {
-  if (messages.length === 0) return new Map();
+): NewInboundMessage[] {
   const rows = messages.map(({ item, wabaId }) => ({
     wabaId,
     phoneNumberId: item.phoneNumberId,
@@ -118,7 +143,7 @@ async function saveMessages(
     targetId: item.targetId,
     sentAt: item.sentAt,
   }));
-  return await insertInboundMessages(trx, onePerMessage(rows));
+  return onePerMessage(rows);
 }
 
 /** A placeholder and its real message may come in one batch; one statement may not touch a row twice. */
@@ -136,7 +161,7 @@ function onePerMessage<Row extends { phoneNumberId: string; upstreamId: string; 
 async function saveMedia(
   trx: Transaction,
   messages: readonly Owned<MessageItem>[],
-  idOf: (item: UpstreamItem) => string | null,
+  idOf: (item: MessageItem) => string | null,
 ): Promise<void> {
   const rows = messages.flatMap(({ item, wabaId }) => {
     const messageId = idOf(item);
@@ -158,13 +183,6 @@ async function saveMedia(
   );
 }
 
-/** What `eventsOf` will make of an item, as far as it is known before the rows are written. */
-function plannedKeys({ item, wabaId }: Owned): { wabaId: string; laneKey: string }[] {
-  const keys = [{ wabaId, laneKey: item.laneKey }];
-  if (item.kind === 'message' && item.order !== null) keys.push({ wabaId, laneKey: catalogOf(item) });
-  return keys;
-}
-
 function catalogOf({ order, eventId }: MessageItem): string {
   return order?.catalogId ?? eventId;
 }
@@ -173,13 +191,13 @@ type PlannedEvent = { event: NewEvent; orderOf: Owned<MessageItem> | null };
 
 function eventsOf(
   owned: Owned,
-  messageId: string | null,
   conversations: ReadonlyMap<MessageItem | StatusItem, string>,
 ): PlannedEvent[] {
   const { item, wabaId, tenantId } = owned;
   const conversationId = item.kind === 'payment' ? null : (conversations.get(item) ?? null);
   const { phoneNumberId, eventId, laneKey } = item;
-  const base = { wabaId, tenantId, phoneNumberId, conversationId, messageId };
+  const about = item.kind === 'message' ? { upstreamId: item.upstreamId } : {};
+  const base = { wabaId, tenantId, phoneNumberId, conversationId, messageId: null, ...about };
   const own: PlannedEvent = {
     event: { ...base, type: item.kind, eventId, laneKey, dataJson: item.eventData },
     orderOf: null,
@@ -196,10 +214,11 @@ async function saveOrders(
     orderOf: Owned<MessageItem>;
     event: PublishedEvent;
   }[],
+  idOf: (item: MessageItem) => string | null,
 ): Promise<void> {
   const rows = orders.map(({ orderOf: { item, wabaId }, event }) => ({
     wabaId,
-    messageId: event.messageId ?? '',
+    messageId: idOf(item) ?? '',
     phoneNumberId: item.phoneNumberId,
     catalogId: item.order?.catalogId ?? null,
     cartJson: JSON.stringify({ parts: item.orderEventParts, items: item.order?.items ?? [] }),

@@ -1,4 +1,4 @@
-import type { Database, Transaction } from '../../database/database.ts';
+import { type Database, LastStatements, type Transaction } from '../../database/database.ts';
 import { isTransientError } from '../../database/error-class.ts';
 import {
   countSetAside,
@@ -56,11 +56,9 @@ async function takeInTogether(tools: IntakeTools, claims: DirectClaims | null): 
     if (bodies.length === 0) return { claimed: [], more: false };
     const items = bodies.flatMap((body) => body.items);
     const { owned, unknown } = await tools.owners.sort(trx, items);
-    const [claimed] = await Promise.all([
-      owned.length === 0 ? [] : commitItems(trx, owned, claims),
-      finish(trx, bodies, reasonsFor(unknown, 'unknown_phone_number')),
-    ]);
-    return { claimed, more };
+    const finished = finish(trx, bodies, reasonsFor(unknown, 'unknown_phone_number'));
+    const [committing] = await Promise.all([commitItems(trx, owned, claims), finished]);
+    return new LastStatements(committing.answers.then((claimed) => ({ claimed, more })));
   });
 }
 
@@ -98,7 +96,7 @@ async function commitOrHalve(
   try {
     await trx.transaction(async (savepoint) => {
       const { owned, unknown } = await tools.owners.sort(savepoint, items);
-      if (owned.length > 0) await commitItems(savepoint, owned, null);
+      await (await commitItems(savepoint, owned, null)).answers;
       for (const item of unknown) reasons.set(item, 'unknown_phone_number');
     });
   } catch (error) {

@@ -1,5 +1,5 @@
 import {
-  type Contact,
+  type ContactWithConversations,
   drawContactIds,
   findContacts,
   findConversations,
@@ -16,24 +16,32 @@ import type { Owned } from './owned-item.ts';
 /** Upstream says nothing about who sent it: all such messages of a WABA share one contact. */
 const NOBODY = '';
 
-/** The stored contacts that a batch may be about. */
+/** The stored contacts that a batch may be about, with their conversations with the batch's numbers. */
 export async function findCustomers(
   trx: Transaction,
   items: readonly Owned<MessageItem | StatusItem>[],
-): Promise<Contact[]> {
-  return items.length === 0 ? [] : await findContacts(trx, idsIn(items));
+): Promise<ContactWithConversations[]> {
+  if (items.length === 0) return [];
+  const phoneNumberIds = new Set(items.map(({ item }) => item.phoneNumberId));
+  return await findContacts(trx, idsIn(items), [...phoneNumberIds]);
 }
 
+export type SavedCustomers = {
+  /** The conversation of each message, and of each status whose recipient has written before. */
+  conversations: Map<MessageItem | StatusItem, string>;
+  /** Conversations that were there already and are still to be touched. */
+  spokenIn: string[];
+};
+
 /**
- * Brings contacts and conversations up to date with a batch; returns the conversation id of each message, and of
- * each status whose recipient has written before.
- * Only one batch runs at a time in the whole installation, so what was read cannot change underneath.
+ * Brings contacts and conversations up to date with a batch. Only one batch runs at a time in the whole installation,
+ * so what was read cannot change underneath. For customers who are known already nothing is written.
  */
 export async function saveCustomers(
   trx: Transaction,
   items: readonly Owned<MessageItem | StatusItem>[],
-  stored: readonly Contact[],
-): Promise<Map<MessageItem | StatusItem, string>> {
+  stored: readonly ContactWithConversations[],
+): Promise<SavedCustomers> {
   const book = new CustomerBook(stored);
   const senders = new Map<Owned<MessageItem>, BookEntry>();
   for (const owned of items) {
@@ -41,11 +49,20 @@ export async function saveCustomers(
     else applyStatus(book, owned);
   }
   await writeBook(trx, book);
-  const [ofMessages, ofStatuses] = await Promise.all([
-    conversationsOf(trx, book, senders),
-    conversationsOfStatuses(trx, book, items),
-  ]);
-  return new Map<MessageItem | StatusItem, string>([...ofMessages, ...ofStatuses]);
+  const known = book.merges.length > 0 ? new Map<string, string>() : knownConversations(stored);
+  const ofMessages = await conversationsOf(trx, book, senders, known);
+  const ofStatuses = await conversationsOfStatuses(trx, book, items, known);
+  const conversations = new Map([...ofMessages.conversations, ...ofStatuses]);
+  return { conversations, spokenIn: ofMessages.spokenIn };
+}
+
+/** By number and contact. */
+function knownConversations(stored: readonly ContactWithConversations[]): Map<string, string> {
+  return new Map(
+    stored.flatMap((contact) =>
+      contact.conversations.map(({ id, phoneNumberId }) => [`${phoneNumberId} ${contact.id}`, id] as const),
+    ),
+  );
 }
 
 function isMessage(owned: Owned<MessageItem | StatusItem>): owned is Owned<MessageItem> {
@@ -98,12 +115,15 @@ async function writeBook(trx: Transaction, book: CustomerBook): Promise<void> {
   );
 }
 
+type Pair = { wabaId: string; phoneNumberId: string; contactId: string };
+
 async function conversationsOf(
   trx: Transaction,
   book: CustomerBook,
   senders: ReadonlyMap<Owned<MessageItem>, BookEntry>,
-): Promise<Map<MessageItem, string>> {
-  const pairs = new Map<string, { wabaId: string; phoneNumberId: string; contactId: string }>();
+  known: ReadonlyMap<string, string>,
+): Promise<{ conversations: Map<MessageItem | StatusItem, string>; spokenIn: string[] }> {
+  const pairs = new Map<string, Pair>();
   const pairOf = new Map<MessageItem, string>();
   for (const [{ item, wabaId }, entry] of senders) {
     const contactId = book.current(entry).id ?? '';
@@ -111,10 +131,15 @@ async function conversationsOf(
     pairs.set(key, { wabaId, phoneNumberId: item.phoneNumberId, contactId });
     pairOf.set(item, key);
   }
-  if (pairs.size === 0) return new Map();
-  const rows = await openConversations(trx, [...pairs.values()]);
-  const idOf = new Map(rows.map((row) => [`${row.phoneNumberId} ${row.contactId}`, row.id]));
-  return new Map([...pairOf].map(([item, key]) => [item, idOf.get(key) ?? '']));
+  const missing = [...pairs].filter(([key]) => !known.has(key)).map(([, pair]) => pair);
+  const opened = missing.length === 0 ? [] : await openConversations(trx, missing);
+  const idOf = new Map([...known, ...byPair(opened)]);
+  const spokenIn = [...pairs.keys()].flatMap((key) => known.get(key) ?? []);
+  return { conversations: new Map([...pairOf].map(([item, key]) => [item, idOf.get(key) ?? ''])), spokenIn };
+}
+
+function byPair(rows: readonly { id: string; phoneNumberId: string; contactId: string }[]) {
+  return rows.map((row) => [`${row.phoneNumberId} ${row.contactId}`, row.id] as const);
 }
 
 /** A status opens no conversation: a business may write to a customer who never answered. */
@@ -122,20 +147,26 @@ async function conversationsOfStatuses(
   trx: Transaction,
   book: CustomerBook,
   items: readonly Owned<MessageItem | StatusItem>[],
-): Promise<Map<StatusItem, string>> {
-  const pairOf = new Map<StatusItem, { phoneNumberId: string; contactId: string }>();
+  known: ReadonlyMap<string, string>,
+): Promise<Map<MessageItem | StatusItem, string>> {
+  const pairs = new Map<string, { phoneNumberId: string; contactId: string }>();
+  const pairOf = new Map<StatusItem, string>();
   for (const { item, wabaId } of items) {
     if (item.kind !== 'status') continue;
     const contactId = book.find({ wabaId, ...item.recipient })?.id ?? null;
-    if (contactId !== null) pairOf.set(item, { phoneNumberId: item.phoneNumberId, contactId });
+    if (contactId === null) continue;
+    const key = `${item.phoneNumberId} ${contactId}`;
+    pairs.set(key, { phoneNumberId: item.phoneNumberId, contactId });
+    pairOf.set(item, key);
   }
-  if (pairOf.size === 0) return new Map();
-  const rows = await findConversations(trx, [...pairOf.values()]);
-  const idOf = new Map(rows.map((row) => [`${row.phoneNumberId} ${row.contactId}`, row.id]));
-  const found = new Map<StatusItem, string>();
-  for (const [item, { phoneNumberId, contactId }] of pairOf) {
-    const id = idOf.get(`${phoneNumberId} ${contactId}`);
-    if (id !== undefined) found.set(item, id);
-  }
-  return found;
+  // Merged contacts took conversations over, so what was read of them no longer holds.
+  const found =
+    book.merges.length === 0 || pairs.size === 0 ? [] : await findConversations(trx, [...pairs.values()]);
+  const idOf = new Map([...known, ...byPair(found)]);
+  return new Map(
+    [...pairOf].flatMap(([item, key]) => {
+      const id = idOf.get(key);
+      return id === undefined ? [] : [[item, id] as const];
+    }),
+  );
 }
