@@ -2,14 +2,27 @@
 export class AccountError extends Error {
   /** `invalid_value`: the request itself is malformed; everything else is a refusal of a well-formed one. */
   readonly code: string;
-  constructor(code: string, message: string) {
+  /** The member of the request that is wrong, where one is. */
+  readonly param: string | null;
+  constructor(code: string, message: string, param: string | null = null) {
     super(message);
     this.name = 'AccountError';
     this.code = code;
+    this.param = param;
   }
 }
 
 /** A value that can never be accepted, whatever is stored. */
-export function invalidValue(message: string): AccountError {
-  return new AccountError('invalid_value', message);
+export function invalidValue(message: string, param: string | null = null): AccountError {
+  return new AccountError('invalid_value', message, param);
+}
+
+/** Runs a check of one member of a request, and has the error say which. Throws what `check` throws. */
+export async function checkingMember<T>(param: string, check: () => T | Promise<T>): Promise<T> {
+  try {
+    return await check();
+  } catch (error) {
+    if (!(error instanceof AccountError)) throw error;
+    throw new AccountError(error.code, error.message, param);
+  }
 }

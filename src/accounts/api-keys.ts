@@ -2,8 +2,9 @@ import { type ApiKeyDetails, findApiKeyForOperator, listApiKeys } from '../datab
 import { insertApiKey, revokeApiKey } from '../database/api-keys.ts';
 import type { Database } from '../database/database.ts';
 import { apiKeyHints, hashApiKey, newApiKey } from '../domain/api-key-format.ts';
-import { AccountError } from './account-error.ts';
-import { checkName, checkRowId } from './account-input.ts';
+import { API_KEY_SCOPES, type ApiKeyScope } from '../domain/api-key-scopes.ts';
+import { AccountError, invalidValue } from './account-error.ts';
+import { checkName, checkRowId, shown } from './account-input.ts';
 import { knownWaba } from './known-accounts.ts';
 
 type KeyTools = { database: Database };
@@ -15,25 +16,37 @@ export type CreatedKey = {
   prefix: string;
   wabaId: string;
   name: string;
+  scopes: ApiKeyScope[];
   expiresAt: Date | null;
 };
 
 /**
- * Makes an API key for a WABA. An expiry in the past makes a key that is refused as expired, which scripts test with.
+ * Makes an API key for a WABA, with all scopes unless some are named. An expiry in the past makes a key that is refused as expired, which scripts test with.
  * Throws AccountError: `invalid_value`, `unknown_waba`.
  */
 export async function createKey(
   { database }: KeyTools,
   wabaId: string,
-  key: { name: string; expiresAt: Date | null },
+  key: { name: string; expiresAt: Date | null; scopes?: readonly string[] },
 ): Promise<CreatedKey> {
   const name = checkName('The name of the key', key.name);
+  const scopes = checkScopes(key.scopes ?? API_KEY_SCOPES);
   await knownWaba(database, wabaId);
   const apiKey = newApiKey();
   const { prefix, last4 } = apiKeyHints(apiKey);
   const { expiresAt } = key;
-  const row = { name, keyHash: hashApiKey(apiKey), prefix, lastFour: last4, expiresAt };
-  return { id: await insertApiKey(database, wabaId, row), apiKey, prefix, wabaId, name, expiresAt };
+  const row = { name, keyHash: hashApiKey(apiKey), prefix, lastFour: last4, expiresAt, scopes };
+  const id = await insertApiKey(database, wabaId, row);
+  return { id, apiKey, prefix, wabaId, name, scopes, expiresAt };
+}
+
+function checkScopes(names: readonly string[]): ApiKeyScope[] {
+  const known = API_KEY_SCOPES.join(', ');
+  const unknown = names.find((name) => !API_KEY_SCOPES.some((scope) => scope === name));
+  if (unknown !== undefined) throw invalidValue(`A scope must be one of ${known}, not ${shown(unknown)}.`);
+  const scopes = API_KEY_SCOPES.filter((scope) => names.includes(scope));
+  if (scopes.length === 0) throw invalidValue(`Name at least one scope of ${known}.`);
+  return scopes;
 }
 
 /** The keys of a WABA. Throws AccountError: `invalid_value`, `unknown_waba`. */

@@ -16,7 +16,7 @@ export function changeSealedHeaders(
 ): string | null {
   if (change === null) return null;
   const verdict = changeCustomHeaders(open(secretBox, { id, customHeadersSealed }), change);
-  if (!verdict.ok) throw invalidValue(verdict.message);
+  if (!verdict.ok) throw invalidValue(verdict.message, 'customHeaders');
   if (Object.keys(verdict.headers).length === 0) return null;
   return secretBox.seal(JSON.stringify(verdict.headers), endpointHeadersPlace(id));
 }

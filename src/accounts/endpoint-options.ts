@@ -7,7 +7,7 @@ import { MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS } from '../domain/webhook/retry-
 import type { SignatureProfile } from '../domain/webhook/webhook-signature.ts';
 import { checkEndpointUrl, type EndpointUrlRules } from '../webhooks/endpoint-url.ts';
 import type { ResolveHost } from '../webhooks/resolve-host.ts';
-import { AccountError, invalidValue } from './account-error.ts';
+import { AccountError, checkingMember, invalidValue } from './account-error.ts';
 import { checkDescription, shown } from './account-input.ts';
 
 const SIGNATURE_PROFILES = ['standard', 'github', 'stripe'] as const satisfies readonly SignatureProfile[];
@@ -62,46 +62,52 @@ export async function checkEndpointOptions(
   wabaId: string,
   given: EndpointOptions,
 ): Promise<CheckedOptions> {
-  const { url, phoneNumberIds } = given;
+  const member = <Name extends keyof EndpointOptions, Stored, Default>(
+    name: Name,
+    check: (value: NonNullable<EndpointOptions[Name]>) => Stored | Promise<Stored>,
+    fallback: Default,
+  ) => checkingMember(name, () => checked(given[name], check, fallback));
   return withoutMissing({
-    description: checked(given.description, (text) => checkDescription('The description', text), ''),
-    eventTypes: checked(given.eventTypes, checkEventTypes, null),
-    retryScheduleSeconds: checked(given.retryScheduleSeconds, checkRetrySchedule, null),
-    timeoutMs: checked(given.timeoutMs, (ms) => checkTimeout(ms, rules.maxTimeoutMs), null),
-    signatureProfile: checked(
-      given.signatureProfile,
+    description: await member('description', (text) => checkDescription('The description', text), ''),
+    eventTypes: await member('eventTypes', checkEventTypes, null),
+    retryScheduleSeconds: await member('retryScheduleSeconds', checkRetrySchedule, null),
+    timeoutMs: await member('timeoutMs', (ms) => checkTimeout(ms, rules.maxTimeoutMs), null),
+    signatureProfile: await member(
+      'signatureProfile',
       (name) => oneOf('The signature profile', SIGNATURE_PROFILES, name),
-      'standard',
+      'standard' as const,
     ),
-    maxInFlight: checked(given.maxInFlight, (n) => wholeNumber('The in-flight limit', n, 1, 500), null),
-    rateLimitPerSecond: checked(
-      given.rateLimitPerSecond,
+    maxInFlight: await member('maxInFlight', (n) => wholeNumber('The in-flight limit', n, 1, 500), null),
+    rateLimitPerSecond: await member(
+      'rateLimitPerSecond',
       (n) => wholeNumber('The rate limit per second', n, 1, 10_000),
       null,
     ),
-    blockLimitSeconds: checked(
-      given.blockLimitSeconds,
+    blockLimitSeconds: await member(
+      'blockLimitSeconds',
       (n) => wholeNumber('The block limit in seconds', n, 60, 7 * DAY_SECONDS),
       null,
     ),
-    orderScope: checked(
-      given.orderScope,
+    orderScope: await member(
+      'orderScope',
       (name) => oneOf('The order scope', ORDER_SCOPES, name),
       'event' as const,
     ),
-    url: url === undefined ? undefined : await checkUrl(url, rules.urlRules),
-    phoneNumberIds:
-      phoneNumberIds === undefined || phoneNumberIds === null
-        ? phoneNumberIds
-        : await checkPhoneNumberIds(rules.database, wabaId, phoneNumberIds),
+    url:
+      given.url === undefined ? undefined : await member('url', (url) => checkUrl(url, rules.urlRules), ''),
+    phoneNumberIds: await member(
+      'phoneNumberIds',
+      (ids) => checkPhoneNumberIds(rules.database, wabaId, ids),
+      null,
+    ),
   });
 }
 
 function checked<Given, Stored, Default>(
-  value: Given | null | undefined,
-  check: (value: Given) => Stored,
+  value: Given | undefined,
+  check: (value: NonNullable<Given>) => Stored | Promise<Stored>,
   fallback: Default,
-): Stored | Default | undefined {
+): Stored | Promise<Stored> | Default | undefined {
   if (value === undefined) return undefined;
   return value === null ? fallback : check(value);
 }

@@ -35,7 +35,7 @@ export async function rotateSecret(
     throw invalidValue(`The overlap must be 0 to ${MAX_OVERLAP_HOURS} hours.`);
   }
   if (!isWebhookSecret(secret)) {
-    throw invalidValue('The secret must be whsec_ and the base64 of 24 to 64 random bytes.');
+    throw invalidValue('The secret must be whsec_ and the base64 of 24 to 64 random bytes.', 'secret');
   }
   const place = endpointSecretPlace(id);
   return await database.transaction(async (trx) => {

@@ -20,6 +20,9 @@ import { checkEndpointOptions, type EndpointOptions, type OptionRules } from './
 import { type EndpointView, endpointView } from './endpoint-view.ts';
 import { knownWaba } from './known-accounts.ts';
 
+/** Every event is fanned out to all of them. */
+const MAX_ENDPOINTS = 100;
+
 /** `secret` is what the tenant verifies signatures with; it is shown this once. */
 export type CreatedEndpoint = EndpointView & { secret: string };
 
@@ -28,7 +31,8 @@ export type EndpointStatus = EndpointView & { waiting: WaitingDeliveries };
 
 /**
  * Adds a webhook endpoint with a signing secret of its own.
- * Throws AccountError: `invalid_value`, `unknown_waba`, `unknown_phone_number`, or the code of the refused URL.
+ * Throws AccountError: `invalid_value`, `unknown_waba`, `too_many_endpoints`, `unknown_phone_number`, or the code of
+ * the refused URL.
  */
 export async function addEndpoint(
   tools: AccountTools & OptionRules,
@@ -36,6 +40,10 @@ export async function addEndpoint(
   options: EndpointOptions & { url: string },
 ): Promise<CreatedEndpoint> {
   await knownWaba(tools.database, wabaId);
+  if ((await listEndpoints(tools.database, wabaId)).length >= MAX_ENDPOINTS) {
+    const message = `WABA ${wabaId} has ${MAX_ENDPOINTS} webhook endpoints, and may have no more.`;
+    throw new AccountError('too_many_endpoints', message);
+  }
   const { url = options.url, ...checked } = await checkEndpointOptions(tools, wabaId, options);
   return await storeEndpoint(tools, wabaId, { ...checked, url }, options.customHeaders ?? {});
 }
@@ -88,13 +96,15 @@ export async function updateEndpoint(
   });
 }
 
-/** The endpoints of a WABA with what waits for each. Throws AccountError: `invalid_value`, `unknown_waba`. */
+/** The endpoints of a WABA, or those behind one, with what waits for each. Throws AccountError: `invalid_value`, `unknown_waba`. */
 export async function endpointsOf(
   { database, secretBox }: AccountTools,
   wabaId: string,
+  { afterId = '0', limit = Number.POSITIVE_INFINITY } = {},
 ): Promise<EndpointStatus[]> {
   await knownWaba(database, wabaId);
-  const endpoints = await listEndpoints(database, wabaId);
+  const all = await listEndpoints(database, wabaId);
+  const endpoints = all.filter(({ id }) => BigInt(id) > BigInt(afterId)).slice(0, limit);
   return await withWaiting(
     database,
     endpoints.map((endpoint) => endpointView(secretBox, endpoint)),

@@ -1,5 +1,5 @@
 import type { Database } from '../database/database.ts';
-import { type ListedAlert, listEndpointAlerts } from '../database/endpoint-alerts.ts';
+import { type AlertPosition, type ListedAlert, listEndpointAlerts } from '../database/endpoint-alerts.ts';
 import { findOperationsUrl, saveOperationsUrl } from '../database/operations-urls.ts';
 import { listEndpoints } from '../database/webhook-endpoints.ts';
 import { operationsSecretPlace } from '../domain/secret-places.ts';
@@ -89,13 +89,15 @@ export async function rotateOperationsSecret(
   return { wabaId, url, secret: await saveWithNewSecret(tools, wabaId, url) };
 }
 
-/** The newest 100 alerts of a WABA. Throws AccountError: `invalid_value`, `unknown_waba`. */
+/** The newest alerts of a WABA, or those before one. Throws AccountError: `invalid_value`, `unknown_waba`. */
 export async function endpointAlertsOf(
   { database }: { database: Database },
   wabaId: string,
+  { before = null as AlertPosition | null, limit = MAX_LISTED } = {},
 ): Promise<AlertView[]> {
   await knownWaba(database, wabaId);
-  return (await listEndpointAlerts(database, wabaId, MAX_LISTED)).map(({ uuid, alert, ...listed }) => ({
+  const rows = await listEndpointAlerts(database, wabaId, { before, limit });
+  return rows.map(({ uuid, alert, ...listed }) => ({
     alertId: publicAlertId(uuid),
     alert: alertName(alert),
     wabaId,

@@ -66,7 +66,9 @@ function checkDeliveryIds(ids: readonly string[]): string[] {
     throw invalidValue(`Name at most ${MAX_IDS} deliveries at once; take a filter for more.`);
   return [...new Set(ids)].map((id) => {
     const parts = DELIVERY_ID.exec(id)?.slice(1);
-    if (parts === undefined) throw invalidValue(`A delivery id is dlv_ and 32 hex digits, not ${shown(id)}.`);
+    if (parts === undefined) {
+      throw invalidValue(`A delivery id is dlv_ and 32 hex digits, not ${shown(id)}.`, 'deliveryIds');
+    }
     return parts.join('-');
   });
 }

@@ -96,10 +96,14 @@ export async function startReplay(
   });
 }
 
-/** The newest 100 replays of a WABA. Throws AccountError: `invalid_value`, `unknown_waba`. */
-export async function replaysOf({ database }: ReplayTools, wabaId: string): Promise<ReplayView[]> {
+/** The newest replays of a WABA, or those before one. Throws AccountError: `invalid_value`, `unknown_waba`. */
+export async function replaysOf(
+  { database }: ReplayTools,
+  wabaId: string,
+  { beforeId = null as string | null, limit = MAX_LISTED } = {},
+): Promise<ReplayView[]> {
   await knownWaba(database, wabaId);
-  return (await listReplays(database, wabaId, MAX_LISTED)).map(viewOf);
+  return (await listReplays(database, wabaId, { beforeId, limit })).map(viewOf);
 }
 
 /** One replay with what came of its deliveries. Throws AccountError: `invalid_value`, `unknown_replay`. */
@@ -153,7 +157,7 @@ async function knownSelection(
   const selection = checkSelection(given, new Date());
   const { endpointId, deliveryIds } = selection;
   if (endpointId !== null && !(await listEndpoints(database, wabaId)).some(({ id }) => id === endpointId)) {
-    throw new AccountError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`);
+    throw new AccountError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`, 'endpointId');
   }
   const future = deliveryIds?.find((id) => msOfUuid(id) > Date.now() + CLOCK_SPARE_MS);
   if (future !== undefined) throw unknownDelivery(future);
@@ -186,7 +190,7 @@ async function firstUnknown(
     const one = { deliveryIds: [id], endpointId: null, from: null, to: '', eventTypes: null, states: null };
     if ((await countSelection(database, wabaId, one, 1)).length === 0) return unknownDelivery(id);
   }
-  return new AccountError('unknown_delivery', 'One of the deliveries does not exist.');
+  return new AccountError('unknown_delivery', 'One of the deliveries does not exist.', 'deliveryIds');
 }
 
 function viewOf(replay: Replay): ReplayView {
@@ -219,5 +223,9 @@ function unknownReplay(replayId: string): AccountError {
 }
 
 function unknownDelivery(uuid: string): AccountError {
-  return new AccountError('unknown_delivery', `There is no delivery ${publicDeliveryId(uuid)}.`);
+  return new AccountError(
+    'unknown_delivery',
+    `There is no delivery ${publicDeliveryId(uuid)}.`,
+    'deliveryIds',
+  );
 }

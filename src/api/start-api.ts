@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import type { TestEventTools } from '../accounts/test-event.ts';
 import { openLogger } from '../commands/logger.ts';
 import type { Config } from '../config/config.ts';
 import { redactedSettings } from '../config/read-settings.ts';
@@ -20,7 +21,11 @@ const CLOSE_TIMEOUT_MS = 15_000;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Runs the API process until it is told to stop (SIGTERM, SIGINT); resolves when everything is closed. */
-export async function startApi(config: Config, env: Environment): Promise<void> {
+export async function startApi(
+  config: Config,
+  env: Environment,
+  startDelivery: TestEventTools['startDelivery'],
+): Promise<void> {
   const logger = openLogger(config, 'api');
   logger.info({ settings: redactedSettings(env) }, 'api starts');
   process.on('unhandledRejection', (error) => logger.error({ err: error }, 'unhandled rejection'));
@@ -34,7 +39,7 @@ export async function startApi(config: Config, env: Environment): Promise<void> 
   });
   const objectStore = openObjectStore(config.objectStore);
   const isDraining = () => stop.signal.aborted;
-  const deps = { config, database, ingressDatabase, objectStore, logger, isDraining };
+  const deps = { config, database, ingressDatabase, objectStore, logger, isDraining, startDelivery };
   const servers: FastifyInstance[] = [];
   try {
     servers.push(buildApp(deps));

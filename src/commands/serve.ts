@@ -1,5 +1,7 @@
 import { type Config, loadConfig } from '../config/config.ts';
 import { InvalidSettingsError, redactedSettings } from '../config/read-settings.ts';
+import type { DeliveryLabel } from '../database/delivery-claims.ts';
+import type { openDeliveryStarter } from './delivery-starter.ts';
 import { openLogger } from './logger.ts';
 
 /** Longer than the longest thing that is waited for: an attempt under way. */
@@ -9,7 +11,25 @@ const STOP_WITHIN_MS = 30_000;
 export async function serveApi(): Promise<void> {
   const config = configOrExit();
   const { startApi } = await import('../api/start-api.ts');
-  await startApi(config, process.env);
+  const starter = lazyDeliveryStarter(config);
+  try {
+    await startApi(config, process.env, starter.start);
+  } finally {
+    await starter.close();
+  }
+}
+
+/** Loads the Temporal client when it is first needed: that takes half a second, and few requests need it. */
+function lazyDeliveryStarter(config: Config) {
+  let opening: Promise<ReturnType<typeof openDeliveryStarter>> | null = null;
+  const opened = () => {
+    opening ??= import('./delivery-starter.ts').then((module) => module.openDeliveryStarter(config));
+    return opening;
+  };
+  return {
+    start: async (label: DeliveryLabel) => await (await opened()).start(label),
+    close: async () => await (await opening)?.close(),
+  };
 }
 
 /** Runs the worker process until SIGTERM or SIGINT. */

@@ -62,6 +62,11 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
       workflows: settings.text('HELIOGRAPH_DELIVERY_WORKFLOWS') as 'auto' | 'always',
       retryWorkflowsMax: settings.integer('HELIOGRAPH_RETRY_WORKFLOWS_MAX'),
     },
+    sending: {
+      messagesPerSecond: settings.integer('HELIOGRAPH_SEND_MESSAGES_PER_SECOND'),
+      timeoutMs: settings.integer('HELIOGRAPH_SEND_TIMEOUT_MS'),
+      retryHours: settings.integer('HELIOGRAPH_SEND_RETRY_HOURS'),
+    },
     media: { maxBytes: settings.integer('HELIOGRAPH_MEDIA_MAX_BYTES') },
   });
 }

@@ -192,6 +192,27 @@ export const SETTINGS = {
     maximum: 2147483648,
     about: 'largest inbound media file that is stored',
   }),
+  HELIOGRAPH_SEND_MESSAGES_PER_SECOND: setting({
+    kind: 'integer',
+    fallback: '80',
+    minimum: 1,
+    maximum: 1000,
+    about: 'messages that leave one phone number per second; more wait',
+  }),
+  HELIOGRAPH_SEND_TIMEOUT_MS: setting({
+    kind: 'integer',
+    fallback: '30000',
+    minimum: 1000,
+    maximum: 60000,
+    about: 'how long the upstream platform may take to answer a send',
+  }),
+  HELIOGRAPH_SEND_RETRY_HOURS: setting({
+    kind: 'integer',
+    fallback: '24',
+    minimum: 1,
+    maximum: 720,
+    about: 'how long a message is tried again while the upstream platform refuses it for reasons that pass',
+  }),
   HELIOGRAPH_LOG_LEVEL: setting({
     kind: 'choice',
     choices: ['debug', 'info', 'warn', 'error'],

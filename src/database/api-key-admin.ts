@@ -1,3 +1,4 @@
+import type { ApiKeyScope } from '../domain/api-key-scopes.ts';
 import type { Database } from './database.ts';
 import { query } from './sql.ts';
 
@@ -8,6 +9,7 @@ export type ApiKeyDetails = {
   name: string;
   prefix: string;
   lastFour: string;
+  scopes: ApiKeyScope[];
   state: 'active' | 'expired' | 'revoked';
   createdAt: Date;
   expiresAt: Date | null;
@@ -15,7 +17,7 @@ export type ApiKeyDetails = {
   lastUsedAt: Date | null;
 };
 
-const DETAILS = `id, waba_id as "wabaId", name, prefix, last_four as "lastFour",
+const DETAILS = `id, waba_id as "wabaId", name, prefix, last_four as "lastFour", scopes,
   case when revoked_at is not null then 'revoked' when expires_at <= now() then 'expired' else 'active' end as state,
   created_at as "createdAt", expires_at as "expiresAt", revoked_at as "revokedAt", last_used_at as "lastUsedAt"`;
 
@@ -26,6 +28,20 @@ export async function listApiKeys(database: Database, wabaId: string): Promise<A
     `select ${DETAILS} from api_keys where waba_id = ? order by id`,
     [wabaId],
   );
+}
+
+/** One key of a WABA; null when it has none such. */
+export async function findApiKeyDetails(
+  database: Database,
+  wabaId: string,
+  id: string,
+): Promise<ApiKeyDetails | null> {
+  const [row] = await query<ApiKeyDetails>(
+    database,
+    `select ${DETAILS} from api_keys where waba_id = ? and id = ?`,
+    [wabaId, id],
+  );
+  return row ?? null;
 }
 
 /** For operators, who address keys of every tenant; null when there is none such. */

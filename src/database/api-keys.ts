@@ -1,3 +1,4 @@
+import { API_KEY_SCOPES, type ApiKeyScope } from '../domain/api-key-scopes.ts';
 import type { Database } from './database.ts';
 import { execute, query } from './sql.ts';
 
@@ -5,6 +6,7 @@ export type ApiKeyState = {
   id: string;
   wabaId: string;
   tenantId: string;
+  scopes: ApiKeyScope[];
   isRevoked: boolean;
   isExpired: boolean;
   /** Its last use was noted more than a minute ago, or never. */
@@ -18,7 +20,7 @@ export type ApiKeyState = {
 export async function findApiKey(database: Database, keyHash: Buffer): Promise<ApiKeyState | null> {
   const [row] = await query<ApiKeyState>(
     database,
-    `select k.id, k.waba_id as "wabaId", w.tenant_id as "tenantId", k.revoked_at is not null as "isRevoked",
+    `select k.id, k.waba_id as "wabaId", w.tenant_id as "tenantId", k.scopes, k.revoked_at is not null as "isRevoked",
             coalesce(k.expires_at <= now(), false) as "isExpired",
             coalesce(k.last_used_at < now() - interval '1 minute', true) as "isUseStale"
        from api_keys k join wabas w using (waba_id) where k.key_hash = ?`,
@@ -43,15 +45,17 @@ export type NewApiKey = {
   prefix: string;
   lastFour: string;
   expiresAt: Date | null;
+  /** All of them unless given. */
+  scopes?: readonly ApiKeyScope[];
 };
 
 /** Adds a key to a WABA and returns its id; the WABA must exist. */
 export async function insertApiKey(database: Database, wabaId: string, key: NewApiKey): Promise<string> {
   const [row] = await query<{ id: string }>(
     database,
-    `insert into api_keys (waba_id, name, key_hash, prefix, last_four, expires_at)
-     values (?, ?, ?, ?, ?, ?) returning id`,
-    [wabaId, key.name, key.keyHash, key.prefix, key.lastFour, key.expiresAt],
+    `insert into api_keys (waba_id, name, key_hash, prefix, last_four, expires_at, scopes)
+     values (?, ?, ?, ?, ?, ?, ?) returning id`,
+    [wabaId, key.name, key.keyHash, key.prefix, key.lastFour, key.expiresAt, key.scopes ?? API_KEY_SCOPES],
   );
   if (row === undefined) throw new Error('the API key was not stored');
   return row.id;

@@ -4,7 +4,8 @@ import { query } from './sql.ts';
 
 export type ConversationMessage = {
   id: string;
-  upstreamId: string;
+  /** Null while upstream has not accepted an outbound message. */
+  upstreamId: string | null;
   conversationId: string;
   phoneNumberId: string;
   direction: 'inbound' | 'outbound';
@@ -48,7 +49,8 @@ export async function listConversationMessages(
           order by p.id ${direction} limit :limit
        ) as page on true
        left join messages m on m.id = page.id and m.waba_id = :wabaId
-       left join message_states s on s.phone_number_id = m.phone_number_id and s.upstream_id = m.upstream_id
+       left join message_states s on s.phone_number_id = m.phone_number_id
+                                 and s.upstream_id = coalesce(m.upstream_id, 'local:' || m.id)
        left join media d on d.message_id = m.id and d.waba_id = m.waba_id
       order by m.id ${direction}`,
     { wabaId, conversationId, limit, ...(afterId === null ? {} : { afterId }) },

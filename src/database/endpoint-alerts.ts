@@ -150,17 +150,23 @@ export type ListedAlert = {
   givenUpAt: Date | null;
 };
 
-/** The newest alerts of a WABA, also those that were sent nowhere. */
+/** Where an alert stands in the list: its time as ISO 8601, and its id. Times are those of this process, in whole ms. */
+export type AlertPosition = { createdAt: string; uuid: string };
+
+/** The newest alerts of a WABA, or those before one, also those that were sent nowhere. */
 export async function listEndpointAlerts(
   database: Database,
   wabaId: string,
-  limit: number,
+  { before, limit }: { before: AlertPosition | null; limit: number },
 ): Promise<ListedAlert[]> {
   return await query<ListedAlert>(
     database,
     `select id as uuid, endpoint_id as "endpointId", alert, attempts, last_error as "lastError",
             created_at as "createdAt", delivered_at as "deliveredAt", given_up_at as "givenUpAt"
-       from endpoint_alerts where waba_id = ? order by created_at desc, id desc limit ?`,
-    [wabaId, limit],
+       from endpoint_alerts
+      where waba_id = :wabaId
+            ${before === null ? '' : 'and (created_at, id) < (cast(:createdAt as timestamptz), cast(:uuid as uuid))'}
+      order by created_at desc, id desc limit :limit`,
+    { wabaId, limit, ...(before ?? {}) },
   );
 }

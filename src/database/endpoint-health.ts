@@ -60,7 +60,8 @@ export async function findMostlyFailing(
         and m.minute > now() - :minutes * interval '1 minute'
         and m.minute >= date_trunc('minute', w.mode_changed_at) + interval '1 minute'
       group by w.id
-     having sum(m.failures) >= :leastFailures and sum(m.failures) >= :share * sum(m.failures + m.successes)`,
+     having sum(m.failures) >= cast(:leastFailures as integer)
+        and sum(m.failures) >= cast(:share as float8) * sum(m.failures + m.successes)`,
     { endpointIds, ...rule },
   );
 }

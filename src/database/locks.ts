@@ -5,7 +5,7 @@ import { query } from './sql.ts';
 const INTAKE_LOCK = 7_340_001;
 
 /** Held, shared, while deliveries are queued; alone, while an endpoint's order scope changes. */
-const PUBLISHING_LOCK = 7_340_002;
+export const PUBLISHING_LOCK = 7_340_002;
 
 /** Held while contacts or conversations are added or change their identity: by intake, and by a first message out. */
 const CUSTOMERS_LOCK = 7_340_003;

@@ -73,12 +73,17 @@ export async function findReplayForOperator(database: Database, replayId: string
   );
 }
 
-/** The newest replays of a WABA. */
-export async function listReplays(database: Database, wabaId: string, limit: number): Promise<Replay[]> {
+/** The newest replays of a WABA, or those before one. */
+export async function listReplays(
+  database: Database,
+  wabaId: string,
+  { beforeId, limit }: { beforeId: string | null; limit: number },
+): Promise<Replay[]> {
   const rows = await query<StoredReplay>(
     database,
-    `select ${REPLAY} from replays where waba_id = ? order by id desc limit ?`,
-    [wabaId, limit],
+    `select ${REPLAY} from replays where waba_id = ? and id < coalesce(cast(? as bigint), 9223372036854775807)
+      order by id desc limit ?`,
+    [wabaId, beforeId, limit],
   );
   return rows.map(toReplay);
 }

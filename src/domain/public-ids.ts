@@ -12,6 +12,17 @@ export function publicDeliveryId(uuid: string): string {
   return publicId('dlv', uuid);
 }
 
+const EVENT_ID = /^evt_([0-9a-f]{8})([0-9a-f]{4})(7[0-9a-f]{3})([0-9a-f]{4})([0-9a-f]{12})$/;
+/** The end of the year 9999, nearly: later days have no partition, and years of five digits. */
+const MAX_HIGH_BITS = 'e677c7d3';
+
+/** The UUID of a public event id; null when the text cannot be one. */
+export function eventUuidOf(text: string): string | null {
+  const parts = EVENT_ID.exec(text)?.slice(1);
+  if (parts === undefined || (parts[0] ?? '') >= MAX_HIGH_BITS) return null;
+  return parts.join('-');
+}
+
 function publicId(prefix: Prefix, uuid: string): string {
   return `${prefix}_${uuid.replaceAll('-', '')}`;
 }

@@ -3,6 +3,7 @@ import type { FaultRegister } from './fault-register.ts';
 import type { MediaStore } from './media-store.ts';
 import type { MediaUrls } from './media-url.ts';
 import type { RequestLog } from './request-log.ts';
+import type { SentMessages } from './sent-messages.ts';
 import type { StatusLadder } from './status-ladder.ts';
 import type { WebhookSender } from './webhook-sender.ts';
 
@@ -13,6 +14,7 @@ export type UpstreamContext = {
   phones: PhoneDirectory;
   faults: FaultRegister;
   requests: RequestLog;
+  sent: SentMessages;
   media: MediaStore;
   mediaUrls: MediaUrls;
   sender: WebhookSender;

@@ -7,6 +7,7 @@ import { graphApi } from './graph/graph-api.ts';
 import { createMediaStore } from './media-store.ts';
 import { createMediaUrls } from './media-url.ts';
 import { createRequestLog } from './request-log.ts';
+import { createSentMessages } from './sent-messages.ts';
 import { createStatusLadder } from './status-ladder.ts';
 import type { UpstreamContext } from './upstream-context.ts';
 import { createWebhookSender } from './webhook-sender.ts';
@@ -53,6 +54,7 @@ function createContext(
     phones: createPhoneDirectory(),
     faults: createFaultRegister(),
     requests: createRequestLog(),
+    sent: createSentMessages(),
     media: createMediaStore(now),
     mediaUrls: createMediaUrls({
       baseUrl: runtime.baseUrl,

@@ -4,6 +4,7 @@ import { openGraphConnection } from './graph-connection.ts';
 import { downloadMedia, type MediaDownload } from './media-download.ts';
 import { lookUpMedia, type MediaMetadata } from './media-lookup.ts';
 import { listPhoneNumbers, type UpstreamPhoneNumber } from './phone-numbers.ts';
+import { type SendOutcome, sendMessage } from './send-message.ts';
 
 /** The calls to the upstream platform's Graph API; each throws GraphError and has a time limit of its own. */
 export type GraphClient = {
@@ -18,6 +19,26 @@ export type GraphClient = {
   ): Promise<CatalogProduct[]>;
   close(): Promise<void>;
 };
+
+/** The call that sends messages: apart, because it waits longer and must not be held up by the others. */
+export type SendClient = {
+  sendMessage(phoneNumberId: string, payloadJson: string, token: string): Promise<SendOutcome>;
+  close(): Promise<void>;
+};
+
+const SEND_CONNECTIONS = 256;
+
+/** Opens the client for messages; connections are made when they are needed. */
+export function openSendClient(config: Pick<Config, 'upstream' | 'sending'>): SendClient {
+  const { timeoutMs } = config.sending;
+  const limits = { connections: SEND_CONNECTIONS, answerTimeoutMs: timeoutMs };
+  const connection = openGraphConnection(config.upstream, limits);
+  return {
+    sendMessage: (phoneNumberId, payloadJson, token) =>
+      sendMessage(connection, { phoneNumberId, payloadJson, token, timeoutMs }),
+    close: () => connection.agent.destroy(),
+  };
+}
 
 /** Opens the client; connections are made when they are needed. */
 export function openGraphClient(config: Pick<Config, 'upstream' | 'mode'>): GraphClient {

@@ -6,6 +6,7 @@ export const USER_AGENT = `Heliograph/${packageJson.version}`;
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const ANSWER_TIMEOUT_MS = 10_000;
+const CONNECTIONS = 64;
 /** Longest pause inside a body. */
 const STALL_TIMEOUT_MS = 30_000;
 const CALL_TIMEOUT_MS = 15_000;
@@ -15,12 +16,18 @@ const MAX_ANSWER_BYTES = 1024 * 1024;
 export type GraphConnection = { baseUrl: string; agent: Agent };
 
 /** Opens connections to `graphUrl`, e.g. `https://graph.facebook.com`, at `graphVersion`, e.g. `v26.0`. */
-export function openGraphConnection(options: { graphUrl: string; graphVersion: string }): GraphConnection {
+export function openGraphConnection(
+  options: { graphUrl: string; graphVersion: string },
+  limits: { connections: number; answerTimeoutMs: number } = {
+    connections: CONNECTIONS,
+    answerTimeoutMs: ANSWER_TIMEOUT_MS,
+  },
+): GraphConnection {
   const agent = new Agent({
     connect: { timeout: CONNECT_TIMEOUT_MS },
-    headersTimeout: ANSWER_TIMEOUT_MS,
+    headersTimeout: limits.answerTimeoutMs,
     bodyTimeout: STALL_TIMEOUT_MS,
-    connections: 64,
+    connections: limits.connections,
     pipelining: 1,
   });
   return { baseUrl: `${options.graphUrl}/${options.graphVersion}`, agent };
@@ -39,7 +46,7 @@ export async function graphGet(
   connection: GraphConnection,
   call: GraphCall,
 ): Promise<Record<string, unknown>> {
-  const url = new URL(`${connection.baseUrl}/${call.path.map(pathSegment).join('/')}`);
+  const url = graphUrl(connection, call.path);
   for (const [name, value] of Object.entries(call.query ?? {})) url.searchParams.set(name, value);
   const timeout = AbortSignal.timeout(CALL_TIMEOUT_MS);
   const signal = call.signal === undefined ? timeout : AbortSignal.any([call.signal, timeout]);
@@ -49,6 +56,11 @@ export async function graphGet(
     call.signal?.throwIfAborted();
     throw asGraphError(error);
   }
+}
+
+/** The address of a path below the version; its segments are encoded. Throws GraphError for what is no id. */
+export function graphUrl(connection: GraphConnection, path: readonly string[]): URL {
+  return new URL(`${connection.baseUrl}/${path.map(pathSegment).join('/')}`);
 }
 
 /** An id as one segment of a path. What would change the path is no id: upstream would say that there is none such. */
@@ -78,7 +90,7 @@ async function exchange(
 }
 
 /** Reads a body up to MAX_ANSWER_BYTES; a longer one is destroyed. */
-async function readText(body: AsyncIterable<Buffer>): Promise<string> {
+export async function readText(body: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   for await (const chunk of body) {
@@ -89,7 +101,8 @@ async function readText(body: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function parseObject(text: string): Record<string, unknown> | null {
+/** A JSON object; null for anything else. */
+export function parseObject(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
@@ -104,9 +117,10 @@ export function asGraphError(error: unknown): GraphError {
   return noAnswer(networkReason(error), error);
 }
 
-function networkReason(error: unknown): string {
+/** Why a call got no answer, without addresses. */
+export function networkReason(error: unknown): string {
   if (error instanceof errors.ConnectTimeoutError) return 'the connection was not made in time';
-  if (error instanceof errors.HeadersTimeoutError) return `no answer within ${ANSWER_TIMEOUT_MS} ms`;
+  if (error instanceof errors.HeadersTimeoutError) return 'no answer in time';
   if (error instanceof errors.BodyTimeoutError) return `its answer stalled for ${STALL_TIMEOUT_MS} ms`;
   if (error instanceof Error && error.name === 'TimeoutError') return 'the time for the call ran out';
   if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;

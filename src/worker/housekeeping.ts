@@ -1,10 +1,14 @@
 import type { Database } from '../database/database.ts';
 import { forgetOldDedupKeys } from '../database/dedup-keys.ts';
+import { forgetOldMinutes } from '../database/endpoint-health.ts';
 import { ensurePartitions } from '../database/maintenance.ts';
 import type { Logger } from './logger.ts';
 import { type Loop, startLoop } from './loop.ts';
 
 const HOUR_MS = 3_600_000;
+
+/** For charts; the breaker looks at the last five minutes only. */
+const MINUTES_KEPT_DAYS = 90;
 
 /** Hourly: partitions for the coming days, and an end to deduplication keys that no redelivery can meet. */
 export function startHousekeeping(database: Database, logger: Logger): Loop {
@@ -15,6 +19,7 @@ export function startHousekeeping(database: Database, logger: Logger): Loop {
     turn: async () => {
       await ensurePartitions(database);
       await forgetOldDedupKeys(database);
+      await forgetOldMinutes(database, MINUTES_KEPT_DAYS);
       return false;
     },
   });

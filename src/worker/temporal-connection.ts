@@ -1,7 +1,7 @@
 import { Client } from '@temporalio/client';
 import { NativeConnection, Runtime } from '@temporalio/worker';
+import { SEARCH_ATTRIBUTE_NAMES } from '../workflows/search-attributes.ts';
 import type { Logger } from './logger.ts';
-import { SEARCH_ATTRIBUTE_NAMES } from './search-attributes.ts';
 
 export type TemporalSettings = { address: string; namespace: string };
 

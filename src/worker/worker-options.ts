@@ -10,12 +10,22 @@ const MEDIA_SLOTS = 20;
 const ORDER_SLOTS = 50;
 const OPERATION_SLOTS = 20;
 
+/** Sends mostly wait for upstream; the limits per number are kept apart from this. */
+const SEND_SLOTS = 200;
+
 /** One worker per task queue; the first runs the workflows too. */
 export function workerOptions(parts: {
   namespace: string;
   queues: ReturnType<typeof taskQueues>;
   workflowBundle: WorkflowBundle;
-  activities: { deliver: object; session: object; media: object; orders: object; operations: object };
+  activities: {
+    deliver: object;
+    session: object;
+    media: object;
+    orders: object;
+    sends: object;
+    operations: object;
+  };
 }): WorkerOptions[] {
   const { namespace, queues, workflowBundle, activities } = parts;
   const workflows = { workflowBundle, maxConcurrentWorkflowTaskExecutions: 40, maxCachedWorkflows: 300 };
@@ -32,5 +42,6 @@ export function workerOptions(parts: {
     queue(queues.deliveryRetries, activities.deliver, ATTEMPT_SLOTS),
     queue(queues.sessions, activities.session, 1),
     queue(queues.orders, activities.orders, ORDER_SLOTS),
+    queue(queues.sends, activities.sends, SEND_SLOTS),
   ];
 }

@@ -1,9 +1,9 @@
 import { type Client, WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/client';
 import type { Database } from '../database/database.ts';
 import { returnTasks, takeDueTasks, type WorkflowTask } from '../database/workflow-tasks.ts';
+import { searchAttributes } from '../workflows/search-attributes.ts';
 import type { Logger } from './logger.ts';
 import { type Loop, startLoop } from './loop.ts';
-import { searchAttributes } from './search-attributes.ts';
 
 export type WorkflowStarterTools = {
   database: Database;
@@ -15,7 +15,7 @@ export type WorkflowStarterTools = {
 const BATCH = 50;
 const POLL_MS = 250;
 
-/** Starts the workflows that intake asked for (media, orders), and again those whose task still stands later. */
+/** Starts the workflows that intake and API asked for (media, orders, sends), and again those whose task still stands later. */
 export function startWorkflowStarter(tools: WorkflowStarterTools): Loop {
   return startLoop({
     name: 'workflow-starter',
@@ -55,4 +55,5 @@ const SUMMARIES = {
   enrichOrder: 'look up the products of an order',
   sendEndpointAlert: 'tell a tenant about its webhook endpoint',
   replayDeliveries: 'send deliveries again',
+  sendMessage: 'send a message to a customer',
 };

@@ -4,4 +4,5 @@ export { deliverSession } from './deliver-session.ts';
 export { enrichOrder } from './enrich-order.ts';
 export { replayDeliveries } from './replay-deliveries.ts';
 export { sendEndpointAlert } from './send-endpoint-alert.ts';
+export { sendMessage } from './send-message.ts';
 export { storeInboundMedia } from './store-inbound-media.ts';

@@ -15,6 +15,8 @@ export function taskQueues(prefix: string) {
     media: `${prefix}-media`,
     /** Catalog look-ups: slow downloads must not hold back a cart. */
     orders: `${prefix}-media-orders`,
+    /** Messages to customers, apart from everything that comes in. */
+    sends: `${prefix}-sends`,
     /** What tenants and operators set going by hand, and what tells them about it: replays, endpoint alerts. */
     operations: `${prefix}-operations`,
   };

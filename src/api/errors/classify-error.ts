@@ -1,5 +1,7 @@
+import { AccountError } from '../../accounts/account-error.ts';
 import { isTransientError } from '../../database/error-class.ts';
 import { ObjectStoreUnavailable } from '../../storage/object-store-error.ts';
+import { accountApiError } from './account-api-error.ts';
 import { ApiError, unavailable } from './api-error.ts';
 import type { ErrorCode } from './error-codes.ts';
 
@@ -8,11 +10,14 @@ const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
   FST_ERR_NOT_FOUND: 'route_not_found',
+  FST_ERR_CTP_INVALID_JSON_BODY: 'invalid_json',
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'invalid_json',
 };
 
 /** What to answer for anything that was thrown. Everything unknown is a 500 that keeps its cause to itself. */
 export function classifyError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
+  if (error instanceof AccountError) return accountApiError(error);
   const { code, statusCode } = frameworkPartsOf(error);
   const known = code === null ? undefined : FRAMEWORK_CODES[code];
   if (known !== undefined) return new ApiError(known, { cause: error });

@@ -1,6 +1,6 @@
 /** Every error code of the HTTP API: the one list behind the answers and the page /docs/errors. */
 
-type ErrorType = 'authentication_error' | 'invalid_request_error' | 'api_error';
+type ErrorType = 'authentication_error' | 'invalid_request_error' | 'upstream_error' | 'api_error';
 
 type ErrorCodeDefinition = {
   readonly status: number;
@@ -26,6 +26,13 @@ export const ERROR_CODES = define({
     type: 'authentication_error',
     message: 'The API key has expired.',
     advice: 'Ask for a new key and use it instead.',
+  },
+  insufficient_scope: {
+    status: 403,
+    type: 'authentication_error',
+    message: 'The API key lacks a scope.',
+    advice:
+      'The message names the scope. Take a key that has it; GET /api/external/key shows the scopes of a key.',
   },
   invalid_signature: {
     status: 401,
@@ -60,6 +67,12 @@ export const ERROR_CODES = define({
     type: 'invalid_request_error',
     message: 'The request is malformed.',
     advice: 'Check the spelling of the URL (percent-encoding) and the headers.',
+  },
+  invalid_json: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'The body is not valid JSON.',
+    advice: 'Send one JSON value in UTF-8; send no Content-Type header when there is no body.',
   },
   not_found: {
     status: 404,
@@ -96,6 +109,112 @@ export const ERROR_CODES = define({
     type: 'invalid_request_error',
     message: 'The content type of the request is not supported.',
     advice: 'Send JSON with the header "Content-Type: application/json".',
+  },
+  waiting_choice_required: {
+    status: 409,
+    type: 'invalid_request_error',
+    message: 'Deliveries wait for the endpoint: say what becomes of them.',
+    advice:
+      'Send "waiting": "send" to have what waits sent first, in order, or "drop" to drop it for good. What is dropped can be replayed.',
+  },
+  secret_in_use: {
+    status: 409,
+    type: 'invalid_request_error',
+    message: 'The endpoint has this secret already.',
+    advice: 'Nothing was changed. Leave the secret out to have a new one made.',
+  },
+  url_is_webhook_endpoint: {
+    status: 409,
+    type: 'invalid_request_error',
+    message: 'A webhook endpoint has this URL.',
+    advice: 'Alerts are no events: give them a path of their own.',
+  },
+  no_operations_url: {
+    status: 409,
+    type: 'invalid_request_error',
+    message: 'There is no operations URL.',
+    advice: 'Set one with PUT /api/external/operations-url; the answer holds its secret.',
+  },
+  too_many_endpoints: {
+    status: 409,
+    type: 'invalid_request_error',
+    message: 'The WABA has as many webhook endpoints as it may have.',
+    advice: 'Change one of those you have, or delete one first.',
+  },
+  nothing_to_replay: {
+    status: 409,
+    type: 'invalid_request_error',
+    message: 'There is nothing to send again in this selection.',
+    advice:
+      'What is still being delivered is not sent again, nor is what an endpoint never had or one that is deleted. "dryRun": true tells what is selected and what is passed over.',
+  },
+  too_many_replays: {
+    status: 409,
+    type: 'invalid_request_error',
+    message: 'Too many replays are unfinished.',
+    advice: 'Wait for one of them, or cancel it.',
+  },
+  replay_finished: {
+    status: 409,
+    type: 'invalid_request_error',
+    message: 'The replay is finished.',
+    advice: 'Start another one.',
+  },
+  replay_too_large: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'The selection is too large for one replay.',
+    advice: 'Narrow the selection, for example by time, and start several replays.',
+  },
+  invalid_url: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'Webhooks cannot be sent to this URL.',
+    advice:
+      'Take an https URL of a server that can be reached from the Internet; "message" says what is wrong.',
+  },
+  unknown_phone_number: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'The WABA has no such phone number.',
+    advice: 'Take a phoneNumberId of GET /me.',
+  },
+  unknown_endpoint: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'There is no such webhook endpoint.',
+    advice: 'Take an id of GET /api/external/webhook-endpoints.',
+  },
+  unknown_delivery: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'There is no such delivery.',
+    advice: 'Take ids of deliveries from GET /api/external/events/:id.',
+  },
+  idempotency_key_in_flight: {
+    status: 409,
+    type: 'invalid_request_error',
+    message: 'The request that brought this Idempotency-Key is still under way.',
+    advice: 'Repeat the request after the time in the header Retry-After; nothing is done twice.',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'The Idempotency-Key was used with another body.',
+    advice: 'Take a new key for each request, and repeat a request with the body that it had.',
+  },
+  upstream_refused: {
+    status: 424,
+    type: 'upstream_error',
+    message: 'The upstream platform refused the message.',
+    advice:
+      'The member "upstream" holds the upstream platform’s own error as it came, "advice" what to do about it where that is known. The message was not sent.',
+  },
+  message_not_sent: {
+    status: 424,
+    type: 'upstream_error',
+    message: 'The message could not be sent.',
+    advice: 'The message says why. Nothing was sent: send it again when the cause is mended.',
   },
   headers_too_large: {
     status: 431,

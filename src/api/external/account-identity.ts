@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { findWaba, listPhoneNumbers } from '../../database/accounts.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
+import { SCOPES } from '../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
 import { NoQuery } from './no-query.ts';
 
@@ -26,7 +27,11 @@ export function accountIdentity(app: ExternalApp, { database }: ExternalContext)
   ] as const) {
     app.get(
       url,
-      { schema: { operationId, querystring: NoQuery, response: { 200: AccountIdentity } } },
+      {
+        schema: { operationId, querystring: NoQuery, response: { 200: AccountIdentity } },
+        // Whoever sends needs the numbers.
+        config: SCOPES.any,
+      },
       async (request) => {
         const { wabaId, tenantId } = accountOf(request);
         const [waba, numbers] = await Promise.all([

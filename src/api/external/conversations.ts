@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { type ConversationRow, listConversations } from '../../database/conversation-list.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
+import { SCOPES } from '../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
 import { nullable } from './nullable.ts';
 import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from './page.ts';
@@ -36,7 +37,7 @@ export function conversations(app: ExternalApp, { database, cursors }: ExternalC
     querystring: ConversationQuery,
     response: { 200: ConversationList },
   };
-  app.get('/api/external/conversations', { schema }, async (request) => {
+  app.get('/api/external/conversations', { schema, config: SCOPES.read }, async (request) => {
     const { wabaId } = accountOf(request);
     const { limit, cursor, phoneNumberId = null } = request.query;
     const scope = [wabaId, 'conversations', phoneNumberId];

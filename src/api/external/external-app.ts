@@ -6,8 +6,13 @@ import type {
   RawRequestDefaultExpression,
   RawServerDefault,
 } from 'fastify';
+import type { AccountTools } from '../../accounts/account-tools.ts';
+import type { OptionRules } from '../../accounts/endpoint-options.ts';
+import type { TestEventTools } from '../../accounts/test-event.ts';
 import type { Database } from '../../database/database.ts';
 import type { PageCursors } from '../../domain/page-cursor.ts';
+import type { OutcomeWaiter } from './send/outcome-waiter.ts';
+import type { SendStarter } from './send/send-starter.ts';
 
 /** A scope whose handlers have the types of their schemas. */
 export type ExternalApp = FastifyInstance<
@@ -21,7 +26,12 @@ export type ExternalApp = FastifyInstance<
 /** What the endpoints of the External API work with. */
 export type ExternalContext = {
   database: Database;
+  /** For what tenants may change of their account. */
+  accounts: AccountTools & OptionRules;
+  startDelivery: TestEventTools['startDelivery'];
   cursors: PageCursors;
   /** Where tenants reach the service, https and without a slash at the end. */
   publicUrl: string;
+  /** Starts the sending of messages and waits for what comes of it. */
+  sends: { starter: SendStarter; outcomes: OutcomeWaiter };
 };

@@ -3,9 +3,11 @@ import type { ConversationMessage } from '../../database/conversation-messages.t
 import { MediaError, mediaAddress, mediaDescription, mediaErrorOf } from './media-members.ts';
 import { nullable } from './nullable.ts';
 
-const Message = Type.Object({
+/** A message as lists and the message itself show it. */
+export const Message = Type.Object({
   serviceMessageId: Type.String(),
-  metaMessageId: Type.String(),
+  /** Null until upstream has accepted an outbound message. */
+  metaMessageId: nullable(Type.String()),
   conversationId: Type.String(),
   phoneNumberId: Type.String(),
   direction: Type.Enum(['inbound', 'outbound']),
@@ -42,7 +44,13 @@ export function messageListJson({ rows, hasMore, nextCursor }: Page, publicUrl: 
 }
 
 function messageJson(row: ConversationMessage, publicUrl: string): string {
-  const members = JSON.stringify({
+  const members = JSON.stringify(messageMembers(row, publicUrl));
+  return `${members.slice(0, -1)},"message":${row.content}}`;
+}
+
+/** All members of a message but `message`, whose text is not to be parsed. */
+export function messageMembers(row: ConversationMessage, publicUrl: string) {
+  return {
     serviceMessageId: row.id,
     metaMessageId: row.upstreamId,
     conversationId: row.conversationId,
@@ -56,8 +64,7 @@ function messageJson(row: ConversationMessage, publicUrl: string): string {
     ...(row.contextId !== null && { contextId: row.contextId }),
     ...(row.targetId !== null && { targetId: row.targetId }),
     ...mediaMembers(row, publicUrl),
-  });
-  return `${members.slice(0, -1)},"message":${row.content}}`;
+  };
 }
 
 function mediaMembers(row: ConversationMessage, publicUrl: string) {

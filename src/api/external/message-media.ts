@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { findInboundMedia } from '../../database/message-media.ts';
 import { notFound } from '../errors/api-error.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
+import { SCOPES } from '../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
 import { MediaError, mediaAddress, mediaDescription, mediaErrorOf } from './media-members.ts';
 import { NoQuery } from './no-query.ts';
@@ -31,7 +32,7 @@ export function messageMedia(app: ExternalApp, { database, publicUrl }: External
     querystring: NoQuery,
     response: { 200: StoredMedia },
   };
-  app.get('/api/external/messages/:id/media', { schema }, async (request) => {
+  app.get('/api/external/messages/:id/media', { schema, config: SCOPES.read }, async (request) => {
     const { wabaId } = accountOf(request);
     const media = await findInboundMedia(database, wabaId, objectId(request.params.id));
     if (media === null) throw notFound();

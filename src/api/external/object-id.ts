@@ -8,3 +8,11 @@ export function objectId(text: string): string {
   if (!DIGITS.test(text) || BigInt(text) > MAX_ID) throw notFound();
   return text;
 }
+
+const MAX_ACCOUNT_DIGITS = 18;
+
+/** As `objectId`, for what the accounts hold (endpoints, replays), whose ids are shorter. Throws ApiError 404. */
+export function accountObjectId(text: string): string {
+  if (text.length > MAX_ACCOUNT_DIGITS) throw notFound();
+  return objectId(text);
+}

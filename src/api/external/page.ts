@@ -11,9 +11,14 @@ export const PAGE_PARAMETERS = {
   cursor: Type.Optional(Type.String()),
 };
 
+/** How many rows a page shows. */
+export function pageSize(limit: number | undefined): number {
+  return limit ?? DEFAULT_LIMIT;
+}
+
 /** How many rows to read for a page: one more than asked for tells whether there is another page. */
 export function rowsToRead(limit: number | undefined): number {
-  return (limit ?? DEFAULT_LIMIT) + 1;
+  return pageSize(limit) + 1;
 }
 
 type Scope = Parameters<PageCursors['encode']>[0];

@@ -4,6 +4,7 @@ import type { Database } from '../../database/database.ts';
 import { hashApiKey, isApiKey } from '../../domain/api-key-format.ts';
 import { ApiError } from '../errors/api-error.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
+import { checkScopes, requireDeclaredScopes } from './key-scopes.ts';
 import { createKeyUsage } from './key-usage.ts';
 
 /** Whom a request speaks for: the WABA of its API key. */
@@ -17,15 +18,17 @@ declare module 'fastify' {
 
 const BEARER = /^Bearer +(\S+) *$/i;
 
-/** Lets only requests with a valid API key into this scope. Keys are looked up on each request and never cached. */
+/** Lets only requests into this scope whose valid API key has a scope that the route declares. Keys are looked up on each request and never cached. */
 export function requireApiKey(scope: FastifyInstance, database: Database): void {
   const usage = createKeyUsage(database, scope.log);
+  requireDeclaredScopes(scope);
   scope.decorateRequest('account', null);
   scope.addHook('onRequest', async (request) => {
     const token = BEARER.exec(request.headers.authorization ?? '')?.[1];
     const key = isApiKey(token) ? await findApiKey(database, hashApiKey(token)) : null;
     if (key === null || key.isRevoked) throw unauthorized('invalid_api_key', token);
     if (key.isExpired) throw unauthorized('expired_api_key', token);
+    checkScopes(request, key.scopes);
     if (key.isUseStale) usage.note(key.wabaId, key.id);
     request.account = { keyId: key.id, wabaId: key.wabaId, tenantId: key.tenantId };
   });

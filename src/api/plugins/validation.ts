@@ -4,13 +4,13 @@ import { Compile } from 'typebox/compile';
 import { ApiError } from '../errors/api-error.ts';
 
 /**
- * Strict validation: bodies are taken as they are, never converted. Only query strings and path parameters, which
+ * Strict validation: bodies are taken as they are, never converted; no body at all is an empty object. Only query strings and path parameters, which
  * are text by nature, have plain decimal integers read as numbers where the schema asks for one.
  */
 export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   const validator = Compile(schema);
   return (value: unknown) => {
-    const read = httpPart === 'body' ? value : readIntegers(schema, value);
+    const read = httpPart === 'body' ? (value ?? {}) : readIntegers(schema, value);
     if (validator.Check(read)) return { value: read };
     return { error: validator.Errors(read) as FastifySchemaValidationError[] };
   };

@@ -21,17 +21,16 @@ export function endpointTestCommand(): Command {
     const { config, database } = tools;
     const endpoint = await endpointForOperator(tools, args[0] ?? '');
     // Loading the Temporal client takes half a second, which no other command needs.
-    const { startDeliveryOnce } = await import('./delivery-starter.ts');
-    const result = await sendTestEvent(
-      {
-        database,
-        waitMs: config.webhooks.timeoutMs + SPARE_MS,
-        startDelivery: (label) => startDeliveryOnce(config, label),
-      },
-      endpoint.wabaId,
-      endpoint.id,
-    );
-    return describeResult(config, endpoint.url, result);
+    const { openDeliveryStarter } = await import('../delivery-starter.ts');
+    const starter = openDeliveryStarter(config);
+    try {
+      const waitMs = config.webhooks.timeoutMs + SPARE_MS;
+      const testTools = { database, waitMs, startDelivery: starter.start };
+      const result = await sendTestEvent(testTools, endpoint.wabaId, endpoint.id);
+      return describeResult(config, endpoint.url, result);
+    } finally {
+      await starter.close();
+    }
   });
 }
 

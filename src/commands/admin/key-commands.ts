@@ -4,7 +4,7 @@ import { adminAction } from './admin-action.ts';
 import { alignedFields, alignedTable } from './aligned-text.ts';
 import { parseIsoTime } from './expiry-option.ts';
 
-type CreateOptions = { waba: string; name: string; expires?: Date };
+type CreateOptions = { waba: string; name: string; expires?: Date; scopes?: string[] };
 
 /** `admin key …` */
 export function keyCommand(): Command {
@@ -24,11 +24,17 @@ function createCommand(): Command {
       '--expires <ISO time>',
       'when it ends, such as 2027-01-31T12:00:00Z (default: never)',
       parseIsoTime,
+    )
+    .option(
+      '--scopes <scopes>',
+      'what it may do, comma separated: read, send, manage_webhooks (default: all)',
+      parseScopes,
     );
   const example = 'key create --waba 900000000000101 --name "order system" --json';
   return adminAction<CreateOptions>(command, example, async ({ tools, options }) => {
-    const { waba, name, expires = null } = options;
-    const key = await createKey(tools, waba, { name, expiresAt: expires });
+    const { waba, name, expires = null, scopes } = options;
+    const limits = { expiresAt: expires, ...(scopes !== undefined && { scopes }) };
+    const key = await createKey(tools, waba, { name, ...limits });
     const isExpired = expires !== null && expires.getTime() <= Date.now();
     return {
       json: key,
@@ -39,6 +45,7 @@ function createCommand(): Command {
           ['API key', key.apiKey],
           ['WABA', key.wabaId],
           ['name', key.name],
+          ['scopes', key.scopes.join(', ')],
           ['expires', key.expiresAt ?? 'never'],
         ]),
         '',
@@ -46,6 +53,10 @@ function createCommand(): Command {
       ].join('\n'),
     };
   });
+}
+
+function parseScopes(text: string): string[] {
+  return text.split(',').map((scope) => scope.trim());
 }
 
 function listCommand(): Command {
@@ -60,11 +71,12 @@ function listCommand(): Command {
       return {
         json: keys,
         text: alignedTable(
-          ['ID', 'KEY', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'],
+          ['ID', 'KEY', 'NAME', 'SCOPES', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'],
           keys.map((key) => [
             key.id,
             `${key.prefix}…${key.lastFour}`,
             key.name,
+            key.scopes.join(','),
             key.state,
             key.createdAt,
             key.expiresAt,

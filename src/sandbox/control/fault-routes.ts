@@ -3,7 +3,7 @@ import { type FaultRequest, faultProblem, faultRequestSchema } from '../fault-re
 import type { UpstreamContext } from '../upstream-context.ts';
 import { ControlError } from './control-error.ts';
 
-/** /sandbox/faults and /sandbox/requests: what goes wrong, and what was asked. */
+/** /sandbox/faults, /sandbox/requests and /sandbox/sent: what goes wrong, what was asked, and what was taken. */
 export function registerFaultRoutes(app: FastifyInstance, context: UpstreamContext): void {
   app.post<{ Body: FaultRequest }>(
     '/sandbox/faults',
@@ -20,4 +20,6 @@ export function registerFaultRoutes(app: FastifyInstance, context: UpstreamConte
   app.delete('/sandbox/faults', async () => ({ cleared: context.faults.clear() }));
   app.get('/sandbox/requests', async () => ({ data: context.requests.list() }));
   app.delete('/sandbox/requests', async () => ({ cleared: context.requests.clear() }));
+  app.get('/sandbox/sent', async () => ({ data: context.sent.list() }));
+  app.delete('/sandbox/sent', async () => ({ cleared: context.sent.clear() }));
 }

@@ -9,9 +9,15 @@ import { GRAPH_OBJECT_PATH, type GraphObjectRoute } from './graph-paths.ts';
 import { isReadReceipt, readSendRequest, type SendRequest } from './send-request.ts';
 
 /** Takes a message and starts its status reports; answers with the body of a success. */
-function accept(context: UpstreamContext, phone: PhoneNumber, send: SendRequest): Record<string, unknown> {
+function accept(
+  context: UpstreamContext,
+  phone: PhoneNumber,
+  send: SendRequest,
+  body: unknown,
+): Record<string, unknown> {
   // The structure of real ids holds a phone number; sends to user ids use the digits of the id.
   const id = outboundWamid(send.waId ?? (send.userId ?? '').replace(/\D/g, ''), createRandomSource());
+  context.sent.add({ at: new Date().toISOString(), id, phoneNumberId: phone.phoneNumberId, body });
   context.ladder.start({
     id,
     phone,
@@ -39,7 +45,7 @@ export function registerSendMessage(app: FastifyInstance, context: UpstreamConte
     const send = isReadReceipt(request.body) ? undefined : readSendRequest(request.body);
     const fault = context.faults.take('send', id);
     if (fault?.accepted && send !== undefined && !('status' in send)) {
-      const accepted = accept(context, phone, send);
+      const accepted = accept(context, phone, send, request.body);
       return (await answerFault(context, reply, fault, { id })) ? reply : accepted;
     }
     if (fault !== undefined && (await answerFault(context, reply, fault, { id }))) {
@@ -48,6 +54,8 @@ export function registerSendMessage(app: FastifyInstance, context: UpstreamConte
     if (send === undefined) {
       return { success: true };
     }
-    return 'status' in send ? reply.code(send.status).send(send.body) : accept(context, phone, send);
+    return 'status' in send
+      ? reply.code(send.status).send(send.body)
+      : accept(context, phone, send, request.body);
   });
 }

@@ -104,10 +104,14 @@ export class DeliverySession {
 
   async #claimLoop(seat: SessionSeat): Promise<'idle' | 'ended'> {
     let busyMs = performance.now();
+    let claimedBefore = this.#counts.claimed;
     while (!seat.ended()) {
       this.#woken = false;
       try {
-        if ((await this.#claim(seat)) > 0 || this.#inFlight > 0) busyMs = performance.now();
+        await this.#claim(seat);
+        // Also what publishers claimed for the session is work.
+        if (this.#counts.claimed > claimedBefore || this.#inFlight > 0) busyMs = performance.now();
+        claimedBefore = this.#counts.claimed;
         if (performance.now() - busyMs > IDLE_MS) return 'idle';
         await this.#pause();
       } catch (error) {
@@ -118,10 +122,10 @@ export class DeliverySession {
     return 'ended';
   }
 
-  /** Claims once, as many as there are free slots; returns how many. */
-  async #claim({ workflowId }: SessionSeat): Promise<number> {
+  /** Claims once, as many as there are free slots. */
+  async #claim({ workflowId }: SessionSeat): Promise<void> {
     const limit = SLOTS - this.#inFlight;
-    if (limit <= 0) return 0;
+    if (limit <= 0) return;
     const startMs = performance.now();
     const token = randomUUID();
     const { deliveries: claims, orphans } = await claimDue(this.#tools.database, {
@@ -136,7 +140,6 @@ export class DeliverySession {
     if (orphans.length > 0) await this.#drop(orphans.map(({ deliveryId }) => ({ deliveryId, token })));
     for (const claim of claims) this.#begin(claim.endpointId);
     await this.#attemptAll(claims, { token, startMs, workflowId });
-    return claims.length;
   }
 
   async #drop(claims: readonly Claim[]): Promise<void> {

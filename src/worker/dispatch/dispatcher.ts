@@ -58,6 +58,7 @@ export function startDispatcher(tools: DispatcherTools): Loop {
       }
       if (tools.allowance === null) return (await handOver(MAX_STARTS)) > 0;
       if (tools.session.isActive()) {
+        tools.sessionStarter.arrived();
         tools.session.wake();
         return false;
       }

@@ -7,7 +7,7 @@ import {
 import type { DeliveryLabel } from '../../database/delivery-claims.ts';
 import { publicDeliveryId } from '../../domain/public-ids.ts';
 import type { deliverEvent } from '../../workflows/deliver-event.ts';
-import { searchAttributes } from '../search-attributes.ts';
+import { searchAttributes } from '../../workflows/search-attributes.ts';
 
 /** Temporal allows ids of 1,000 characters; upstream chooses how long an eventId is. */
 const MAX_EVENT_ID_IN_WORKFLOW_ID = 200;

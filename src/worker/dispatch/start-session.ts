@@ -10,6 +10,8 @@ const PATIENCE_MS = 3_000;
 export type SessionStarter = {
   /** Starts a session, unless one was just asked for. Rejects when Temporal is away. */
   start(): Promise<void>;
+  /** It runs; the next one is started as soon as it is wanted. */
+  arrived(): void;
 };
 
 /** Starts `delivery-session/<n>` with the lowest n that is free: one per process that has more than it may start. */
@@ -29,6 +31,9 @@ export function makeSessionStarter({
         askedMs = performance.now();
         return;
       }
+    },
+    arrived() {
+      askedMs = Number.NEGATIVE_INFINITY;
     },
   };
 }

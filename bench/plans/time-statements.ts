@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto';
+import { giveUpBlocking } from '../../src/database/blocked-lanes.ts';
+import type { Database } from '../../src/database/database.ts';
+import { insertDeliveries } from '../../src/database/deliveries.ts';
+import { findOverdue, handOverDue, handOverProbes, returnToDue } from '../../src/database/delivery-claims.ts';
+import { enqueueDeliveries } from '../../src/database/delivery-queue.ts';
+import { type SettledDelivery, settleDeliveries } from '../../src/database/delivery-settlement.ts';
+import { countWaiting } from '../../src/database/endpoint-waiting.ts';
+import { returnRetryStarts, takeRetryStarts } from '../../src/database/retry-starts.ts';
+import { type ClaimedDelivery, claimDue, hasDue, releaseExpired } from '../../src/database/session-claims.ts';
+import { dayOfUuidV7, uuidV7 } from '../../src/domain/uuid-v7.ts';
+import { percentilesOf } from '../report/percentiles.ts';
+
+export type Timing = { statement: string; p50Ms: number; p95Ms: number; rows: number };
+
+const RUNS = 100;
+
+/** What a session of one process asks for at once, and what it records at once. */
+const CLAIM_LIMIT = 512;
+const GROUP = 250;
+const SLOTS = { endpointIds: [], free: [], otherwise: 10 };
+const LEASE_MS = 30_000;
+
+/** The claim of a session as it is timed here. */
+export const claimOf = (database: Database, leaseMs = LEASE_MS, token: string = randomUUID()) =>
+  claimDue(database, { slots: SLOTS, afterEndpointId: '0', limit: CLAIM_LIMIT, token, leaseMs });
+
+/** Times each statement over some runs; what a run took out is replaced, so that all runs meet the same queue. */
+export async function timeStatements(database: Database): Promise<Timing[]> {
+  return [
+    ...(await timeSession(database)),
+    await timeLoop('hasDue', async (clock) => {
+      await clock(async () => ((await hasDue(database)) ? 1 : 0));
+    }),
+    await timeLoop('handOverDue, up to 100', async (clock) => {
+      const limits = { limit: 100, firstAttemptsPerEndpoint: 10, slots: SLOTS };
+      const given = await clock(() => handOverDue(database, limits));
+      await returnToDue(
+        database,
+        given.map(({ deliveryId }) => deliveryId),
+      );
+    }),
+    await timeLoop('handOverProbes', async (clock) => {
+      await clock(() => handOverProbes(database, 20));
+    }),
+    await timeLoop('takeRetryStarts, up to 50', async (clock) => {
+      const taken = await clock(() =>
+        takeRetryStarts(database, { perEndpoint: 20, overall: 2_000, limit: 50 }),
+      );
+      await returnRetryStarts(
+        database,
+        taken.map(({ deliveryId }) => deliveryId),
+      );
+    }),
+    await timeLoop('releaseExpired, none', async (clock) => {
+      await clock(() => releaseExpired(database, 5_000));
+    }),
+    await timeLoop('releaseExpired, a dead session’s claims', async (clock) => {
+      await claimOf(database, -1);
+      await clock(() => releaseExpired(database, 5_000));
+    }),
+    await timeLoop('giveUpBlocking, none', async (clock) => {
+      await clock(() => giveUpBlocking(database, { defaultSeconds: 3_600, limit: 50 }));
+    }),
+    await timeLoop('findOverdue, none', async (clock) => {
+      await clock(() => findOverdue(database, { overdueMs: 60_000, firstOverdueMs: 10_000, limit: 100 }));
+    }),
+    await timeLoop('countWaiting, the endpoint with the most', async (clock) => {
+      await clock(async () => (await countWaiting(database, ['1'])).get('1')?.count ?? 0);
+    }),
+    await timeLoop('countWaiting, five endpoints', async (clock) => {
+      await clock(async () => (await countWaiting(database, ['2', '3', '4', '5', '6'])).size);
+    }),
+  ];
+}
+
+type Clock = <Result extends number | readonly unknown[]>(run: () => Promise<Result>) => Promise<Result>;
+
+async function timeLoop(statement: string, turn: (clock: Clock) => Promise<void>): Promise<Timing> {
+  const samples: Sample[] = [];
+  for (let run = 0; run < RUNS; run += 1) await turn(clockInto(samples));
+  return timingOf(statement, samples);
+}
+
+type Sample = { ms: number; rows: number };
+
+function clockInto(samples: Sample[]): Clock {
+  return async (run) => {
+    const startMs = performance.now();
+    const result = await run();
+    samples.push({
+      ms: performance.now() - startMs,
+      rows: typeof result === 'number' ? result : result.length,
+    });
+    return result;
+  };
+}
+
+function timingOf(statement: string, samples: readonly Sample[]): Timing {
+  const { p50: p50Ms, p95: p95Ms } = percentilesOf(samples.map((sample) => sample.ms));
+  const rows = samples.reduce((sum, sample) => sum + sample.rows, 0) / samples.length;
+  return { statement, p50Ms, p95Ms, rows: Math.round(rows) };
+}
+
+/** Round after round as a session and a publisher go: claim, settle in groups, queue as many again. */
+async function timeSession(database: Database): Promise<Timing[]> {
+  const [claims, settles, enqueues]: Sample[][] = [[], [], []];
+  for (let run = 0; run < RUNS; run += 1) {
+    const token = randomUUID();
+    const claimed = await clockInto(claims ?? [])(async () => {
+      return (await claimOf(database, LEASE_MS, token)).deliveries;
+    });
+    await log(database, claimed);
+    for (let from = 0; from < claimed.length; from += GROUP) {
+      const group = claimed.slice(from, from + GROUP).map((delivery) => delivered(delivery, token));
+      await clockInto(settles ?? [])(
+        async () => (await settleDeliveries(database, group, 'bench')).ours.size,
+      );
+      const next = nextOf(claimed.slice(from, from + GROUP));
+      await clockInto(enqueues ?? [])(async () => {
+        await database.transaction((trx) => enqueueDeliveries(trx, next));
+        return next.length;
+      });
+    }
+  }
+  return [
+    timingOf('claim of a session', claims ?? []),
+    timingOf('settle, groups of up to 250', settles ?? []),
+    timingOf('enqueue, groups of up to 250', enqueues ?? []),
+  ];
+}
+
+/** The rows of the log that a publisher would have written. */
+async function log(database: Database, claimed: readonly ClaimedDelivery[]): Promise<void> {
+  await database.transaction((trx) =>
+    insertDeliveries(
+      trx,
+      claimed.map((delivery) => ({ ...delivery, wabaId: '1' })),
+    ),
+  );
+}
+
+function delivered(delivery: ClaimedDelivery, token: string): SettledDelivery {
+  const { deliveryId, deliveryDay, endpointId } = delivery;
+  return {
+    ...{ deliveryId, deliveryDay, token, nextState: null, attempt: 1, probes: 0, delayMs: null },
+    ...{ awaitsWorkflow: false, logState: 'delivered', error: null, workflowId: 'delivery-session/1' },
+    record: {
+      ...{ wabaId: '1', endpointId, startedAt: new Date(), durationMs: 3, timingsJson: '{"totalMs":3}' },
+      ...{ statusCode: 200, errorClass: null, errorMessage: null, url: 'https://bench.example' },
+      ...{ remoteAddress: null, requestHeadersJson: '{}', responseHeadersJson: '{}' },
+      responseBody: Buffer.from('ok'),
+    },
+  };
+}
+
+/** One more delivery for the same endpoint, in a lane of its own; every tenth waits behind the one before it. */
+function again({ endpointId, eventDay, eventUuid }: ClaimedDelivery, laneOf: (id: string) => string) {
+  const id = uuidV7(Date.now());
+  const queued = { endpointId, lane: `own ${laneOf(id)}`, released: true, eventDay, eventUuid };
+  return { ...queued, deliveryDay: dayOfUuidV7(id), deliveryId: id };
+}
+
+/** The same group as new deliveries. */
+function nextOf(group: readonly ClaimedDelivery[]) {
+  let before = '';
+  return group.map((delivery, n) => {
+    return again(delivery, (id) => {
+      const lane = n % 10 === 9 && group[n - 1]?.endpointId === delivery.endpointId ? before : id;
+      before = lane;
+      return lane;
+    });
+  });
+}

@@ -1,0 +1,49 @@
+import { Type } from 'typebox';
+import type { Database } from '../../../database/database.ts';
+import { findEvent, readEventBodies } from '../../../database/event-bodies.ts';
+import { listDeliveryAttempts, listEventDeliveries } from '../../../database/event-deliveries.ts';
+import type { ListedEvent } from '../../../database/event-list.ts';
+import { eventUuidOf } from '../../../domain/public-ids.ts';
+import { notFound } from '../../errors/api-error.ts';
+import { accountOf } from '../../plugins/api-key-auth.ts';
+import { SCOPES } from '../../plugins/key-scopes.ts';
+import type { ExternalApp, ExternalContext } from '../external-app.ts';
+import { NoQuery } from '../no-query.ts';
+import { deliveryOf, eventJson } from './event-json.ts';
+import { EventDetails } from './event-schemas.ts';
+
+/** The newest of each are shown: an event can be replayed often, and a dead endpoint probed for days. */
+const MAX_DELIVERIES = 50;
+const MAX_ATTEMPTS_EACH = 25;
+
+/** GET /api/external/events/:id: one event with its deliveries and their attempts. */
+export function getEvent(app: ExternalApp, { database }: ExternalContext): void {
+  const schema = {
+    operationId: 'getEvent',
+    params: Type.Object({ id: Type.String() }),
+    querystring: NoQuery,
+    response: { 200: EventDetails },
+  };
+  app.get('/api/external/events/:id', { schema, config: SCOPES.readWebhooks }, async (request, reply) => {
+    const { wabaId } = accountOf(request);
+    const event = await eventOfPath(database, wabaId, request.params.id);
+    const deliveries = await listEventDeliveries(database, wabaId, event, MAX_DELIVERIES);
+    const ids = deliveries.map(({ id }) => id);
+    const [attempts, bodies] = await Promise.all([
+      listDeliveryAttempts(database, wabaId, ids, MAX_ATTEMPTS_EACH),
+      readEventBodies(database, wabaId, [event]),
+    ]);
+    const byDelivery = Map.groupBy(attempts, ({ deliveryId }) => deliveryId);
+    const shown = deliveries.map((delivery) => deliveryOf(delivery, byDelivery.get(delivery.id) ?? []));
+    reply.type('application/json; charset=utf-8').serializer(String);
+    return reply.send(eventJson(event, bodies.get(event.id), { deliveries: shown }) as never);
+  });
+}
+
+/** The event that a path names. Throws ApiError 404, also for another WABA's. */
+export async function eventOfPath(database: Database, wabaId: string, id: string): Promise<ListedEvent> {
+  const uuid = eventUuidOf(id);
+  const event = uuid === null ? null : await findEvent(database, wabaId, uuid);
+  if (event === null) throw notFound();
+  return event;
+}

@@ -1,0 +1,84 @@
+import { type Static, Type } from 'typebox';
+import { readEventBodies } from '../../../database/event-bodies.ts';
+import { summarizeDeliveries } from '../../../database/event-deliveries.ts';
+import { type EventFilter, type EventPage, listEvents } from '../../../database/event-list.ts';
+import { publishingHorizonMs } from '../../../database/publishing-horizon.ts';
+import { EVENT_TYPES } from '../../../domain/event-type.ts';
+import { accountOf } from '../../plugins/api-key-auth.ts';
+import { SCOPES } from '../../plugins/key-scopes.ts';
+import { Time, timeOf } from '../api-time.ts';
+import type { ExternalApp, ExternalContext } from '../external-app.ts';
+import { listOf } from '../list-of.ts';
+import { PAGE_PARAMETERS, pageSize, positionOf } from '../page.ts';
+import { eventJson } from './event-json.ts';
+import { DELIVERY_STATES, EventItem } from './event-schemas.ts';
+
+/** Upstream chooses ids: they may be long, but no text that the database cannot hold. */
+const UpstreamText = Type.String({ pattern: '^[^\\u0000]{1,1024}$' });
+
+const EventQuery = Type.Object(
+  {
+    ...PAGE_PARAMETERS,
+    order: Type.Optional(Type.Enum(['asc', 'desc'], { default: 'desc' })),
+    type: Type.Optional(Type.Enum([...EVENT_TYPES])),
+    eventId: Type.Optional(UpstreamText),
+    phoneNumberId: Type.Optional(Type.String({ pattern: '^[^\\u0000]{1,128}$' })),
+    state: Type.Optional(Type.Enum([...DELIVERY_STATES])),
+    since: Type.Optional(Time),
+    until: Type.Optional(Time),
+  },
+  { additionalProperties: false },
+);
+
+/**
+ * GET /api/external/events: the events of a WABA, the newest first. With order=asc the list has no gaps: it ends
+ * before events that other transactions may still put in between, and its cursor goes on from there later.
+ */
+export function eventList(app: ExternalApp, { database, cursors }: ExternalContext): void {
+  const schema = {
+    operationId: 'listEvents',
+    querystring: EventQuery,
+    response: { 200: listOf(EventItem) },
+  };
+  app.get('/api/external/events', { schema, config: SCOPES.readWebhooks }, async (request, reply) => {
+    const { wabaId } = accountOf(request);
+    const { limit, cursor, order = 'desc' } = request.query;
+    const filter = filterOf(request.query);
+    const scope = [wabaId, 'events', order, JSON.stringify(filter)];
+    const [afterId = null] = positionOf(cursors, scope, cursor) ?? [];
+    if (order === 'asc') {
+      const horizonMs = await publishingHorizonMs(database, wabaId);
+      filter.untilMs = Math.min(filter.untilMs ?? horizonMs, horizonMs);
+    }
+    const page = await listEvents(database, wabaId, filter, { order, afterId, limit: pageSize(limit) });
+    const nextCursor =
+      page.position !== null && (page.hasMore || order === 'asc')
+        ? cursors.encode(scope, [page.position])
+        : null;
+    const [summaries, bodies] = await Promise.all([
+      summarizeDeliveries(database, wabaId, page.events),
+      readEventBodies(database, wabaId, page.events),
+    ]);
+    const data = page.events.map((event) =>
+      eventJson(event, bodies.get(event.id), { deliverySummary: summaries.get(event.id) }),
+    );
+    // Sent as text: bodies must not pass through JSON.parse, which rounds large numbers.
+    reply.type('application/json; charset=utf-8').serializer(String);
+    return reply.send(listJson(data, page, nextCursor) as never);
+  });
+}
+
+function listJson(data: readonly string[], { hasMore }: EventPage, nextCursor: string | null): string {
+  return `{"data":[${data.join(',')}],"hasMore":${hasMore},"nextCursor":${JSON.stringify(nextCursor)}}`;
+}
+
+function filterOf(query: Static<typeof EventQuery>): EventFilter {
+  return {
+    eventType: query.type ?? null,
+    eventId: query.eventId ?? null,
+    phoneNumberId: query.phoneNumberId ?? null,
+    deliveryState: query.state ?? null,
+    sinceMs: timeOf('since', query.since)?.getTime() ?? null,
+    untilMs: timeOf('until', query.until)?.getTime() ?? null,
+  };
+}

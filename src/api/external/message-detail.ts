@@ -1,0 +1,132 @@
+import { Type } from 'typebox';
+import {
+  findMessage,
+  listMessageStatuses,
+  type MessageDetail,
+  type MessageStatus,
+} from '../../database/message-detail.ts';
+import { adviceFor } from '../../domain/send-error.ts';
+import { sendErrorAdvice } from '../../domain/send-error-codes.ts';
+import { localMessageId } from '../../domain/send-marker.ts';
+import { notFound } from '../errors/api-error.ts';
+import { accountOf } from '../plugins/api-key-auth.ts';
+import { SCOPES } from '../plugins/key-scopes.ts';
+import type { ExternalApp, ExternalContext } from './external-app.ts';
+import { Message, messageMembers } from './message-list.ts';
+import { NoQuery } from './no-query.ts';
+import { nullable } from './nullable.ts';
+import { objectId } from './object-id.ts';
+import { sendErrorOf } from './send/send-answer.ts';
+
+const Anything = Type.Object({}, { additionalProperties: true });
+
+const Status = Type.Object({
+  status: Type.String(),
+  timestamp: nullable(Type.String({ format: 'date-time' })),
+  receivedAt: Type.String({ format: 'date-time' }),
+  recipientId: Type.Optional(Type.String()),
+  pricing: Type.Optional(Anything),
+  conversation: Type.Optional(Anything),
+  errors: Type.Optional(Type.Array(Anything)),
+});
+
+/** A message with everything that is known of it. */
+const DetailedMessage = Type.Object({
+  ...Message.properties,
+  state: Type.Enum(['received', 'queued', 'sending', 'accepted', 'failed', 'unknown']),
+  to: Type.Optional(Type.String()),
+  recipient: Type.Optional(Type.String()),
+  attempts: Type.Optional(Type.Integer()),
+  messageStatus: Type.Optional(Type.String()),
+  error: Type.Optional(
+    Type.Object({
+      code: Type.String(),
+      message: Type.String(),
+      advice: Type.Optional(Type.String()),
+      upstream: Type.Optional(Anything),
+    }),
+  ),
+  statuses: Type.Array(Status),
+});
+
+/** A message to a group has a status for each member. */
+const MAX_STATUSES = 1_000;
+
+/** GET /api/external/messages/:id: one message, inbound or outbound, with the history of its statuses. */
+export function messageDetail(app: ExternalApp, { database, publicUrl }: ExternalContext): void {
+  const schema = {
+    operationId: 'getMessage',
+    params: Type.Object({ id: Type.String() }),
+    querystring: NoQuery,
+    response: { 200: DetailedMessage },
+  };
+  const options = { schema, config: SCOPES.read };
+  app.get('/api/external/messages/:id', options, async (request, reply) => {
+    const { wabaId } = accountOf(request);
+    const message = await findMessage(database, wabaId, objectId(request.params.id));
+    if (message === null) throw notFound();
+    const { phoneNumberId } = message;
+    const upstreamId = message.upstreamId ?? localMessageId(message.id);
+    const statuses = await listMessageStatuses(database, { phoneNumberId, upstreamId }, MAX_STATUSES);
+    // Sent as text: the upstream object in it must not pass through JSON.parse, which rounds large numbers.
+    reply.type('application/json; charset=utf-8').serializer(String);
+    return reply.send(detailJson(message, statuses, publicUrl) as never);
+  });
+}
+
+function detailJson(message: MessageDetail, statuses: readonly MessageStatus[], publicUrl: string): string {
+  const members = JSON.stringify({
+    ...messageMembers(message, publicUrl),
+    state: message.sendState ?? 'received',
+    ...(message.sendState !== null && outboundMembers(message)),
+    statuses: statuses.map(statusJson),
+  });
+  return `${members.slice(0, -1)},"message":${message.content}}`;
+}
+
+function outboundMembers({ content, attempts, upstreamStatus, sendError }: MessageDetail) {
+  const { to, recipient } = JSON.parse(content) as { to?: string; recipient?: string };
+  const error = sendErrorOf(sendError);
+  const advice = error === null ? null : adviceFor(error);
+  return {
+    ...(to !== undefined && { to }),
+    ...(recipient !== undefined && { recipient }),
+    attempts: attempts ?? 0,
+    ...(upstreamStatus !== null && { messageStatus: upstreamStatus }),
+    ...(error !== null && {
+      error: {
+        code: error.code,
+        message: error.message,
+        ...(advice !== null && { advice }),
+        ...(error.upstream !== null && { upstream: error.upstream }),
+      },
+    }),
+  };
+}
+
+function statusJson({ status, at, receivedAt, content }: MessageStatus) {
+  const { recipient_id: recipientId, pricing, conversation, errors } = parsed(content);
+  return {
+    status,
+    timestamp: at?.toISOString() ?? null,
+    receivedAt: receivedAt.toISOString(),
+    ...(typeof recipientId === 'string' && { recipientId }),
+    ...(isObject(pricing) && { pricing }),
+    ...(isObject(conversation) && { conversation }),
+    ...(Array.isArray(errors) && { errors: errors.filter(isObject).map(withAdvice) }),
+  };
+}
+
+function withAdvice(error: Record<string, unknown>) {
+  const advice = typeof error.code === 'number' ? sendErrorAdvice(error.code) : null;
+  return { ...error, ...(advice !== null && { advice }) };
+}
+
+function parsed(content: string): Record<string, unknown> {
+  const value: unknown = JSON.parse(content);
+  return isObject(value) ? value : {};
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,92 @@
+import { type Static, Type } from 'typebox';
+import { Body, interactiveKind } from './interactive-parts.ts';
+import { checkOrderTotals } from './order-totals.ts';
+import { PaymentSetting } from './payment-setting.ts';
+import { exactlyOne, firstProblem, type Problem } from './problem.ts';
+import { Amount, MediaSource, strict, text } from './schema-parts.ts';
+
+const Address = strict({
+  name: Type.Optional(text(256)),
+  address_line1: text(256),
+  address_line2: Type.Optional(text(256)),
+  city: Type.Optional(text(256)),
+  zone_code: Type.Optional(text(256)),
+  state: Type.Optional(text(256)),
+  country: Type.Optional(text(256)),
+  country_code: Type.Optional(text(256)),
+  postal_code: Type.Optional(text(256)),
+});
+
+const Item = strict({
+  retailer_id: Type.Optional(text(256)),
+  name: text(60),
+  image: Type.Optional(MediaSource),
+  amount: Amount,
+  sale_amount: Type.Optional(Amount),
+  quantity: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+  country_of_origin: Type.Optional(text(256)),
+  importer_name: Type.Optional(text(256)),
+  importer_address: Type.Optional(Address),
+});
+
+const Order = strict({
+  status: Type.Literal('pending'),
+  type: Type.Optional(Type.Literal('quick_pay')),
+  catalog_id: Type.Optional(text(256)),
+  items: Type.Optional(Type.Array(Item, { minItems: 1, maxItems: 999 })),
+  subtotal: Amount,
+  tax: strict({ ...Amount.properties, description: Type.Optional(text(60)) }),
+  shipping: Type.Optional(strict({ ...Amount.properties, description: Type.Optional(text(60)) })),
+  discount: Type.Optional(
+    strict({
+      ...Amount.properties,
+      description: Type.Optional(text(60)),
+      discount_program_name: Type.Optional(text(60)),
+    }),
+  ),
+  expiration: Type.Optional(
+    strict({ timestamp: Type.String({ pattern: '^\\d{10,13}$' }), description: text(120) }),
+  ),
+});
+
+const Parameters = strict({
+  reference_id: Type.String({ pattern: '^[A-Za-z0-9_.-]{1,35}$' }),
+  type: Type.Enum(['digital-goods', 'physical-goods']),
+  beneficiaries: Type.Optional(Type.Array(Address, { maxItems: 10 })),
+  currency: Type.Literal('INR'),
+  total_amount: Amount,
+  payment_settings: Type.Optional(Type.Array(PaymentSetting, { minItems: 1, maxItems: 10 })),
+  payment_type: Type.Optional(text(100)),
+  payment_configuration: Type.Optional(text(60)),
+  order: Order,
+});
+
+/** An invoice that can be paid in the chat (India). */
+export const orderDetailsMessage = interactiveKind({
+  interactiveType: 'order_details',
+  header: { types: ['image'] },
+  members: {
+    body: Body,
+    action: strict({ name: Type.Literal('review_and_pay'), parameters: Parameters }),
+  },
+  check: ({ action }: { action: { parameters: Static<typeof Parameters> } }, path) =>
+    checkParameters(action.parameters, `${path}/action/parameters`),
+});
+
+function checkParameters(parameters: Static<typeof Parameters>, path: string): Problem | null {
+  const { items = [] } = parameters.order;
+  return firstProblem(
+    () => exactlyOne(parameters, ['payment_settings', 'payment_configuration'], path),
+    () =>
+      firstProblem(
+        ...items.map(
+          ({ image }, index) =>
+            () =>
+              image === undefined
+                ? null
+                : exactlyOne(image, ['id', 'link'], `${path}/order/items/${index}/image`),
+        ),
+      ),
+    () => checkOrderTotals(parameters, path),
+  );
+}

@@ -1,0 +1,114 @@
+import { type TSchema, Type } from 'typebox';
+import { ContactsContent } from './contacts-message.ts';
+import { addressMessage } from './interactive-address.ts';
+import { buttonMessage } from './interactive-button.ts';
+import { catalogMessage } from './interactive-catalog.ts';
+import { ctaUrlMessage } from './interactive-cta-url.ts';
+import { flowMessage } from './interactive-flow.ts';
+import { listMessage } from './interactive-list.ts';
+import { locationRequestMessage } from './interactive-location-request.ts';
+import { orderDetailsMessage } from './interactive-order-details.ts';
+import { orderStatusMessage } from './interactive-order-status.ts';
+import { productMessage } from './interactive-product.ts';
+import { productListMessage } from './interactive-product-list.ts';
+import { locationMessage } from './location-message.ts';
+import { mediaMessages } from './media-messages.ts';
+import type { MessageKind } from './message-kind.ts';
+import { reactionMessage } from './reaction-message.ts';
+import { strict, text, UpstreamId } from './schema-parts.ts';
+import { templateMessage } from './template-message.ts';
+import { textMessage } from './text-message.ts';
+
+const KINDS: readonly MessageKind[] = [
+  textMessage,
+  ...mediaMessages,
+  templateMessage,
+  locationMessage,
+  reactionMessage,
+  buttonMessage,
+  listMessage,
+  productMessage,
+  productListMessage,
+  catalogMessage,
+  flowMessage,
+  ctaUrlMessage,
+  locationRequestMessage,
+  addressMessage,
+  orderDetailsMessage,
+  orderStatusMessage,
+];
+
+const PHONE = '^\\+?[0-9 ().-]{4,32}$';
+const BUSINESS_SCOPED_ID = '^[A-Z]{2}\\.(ENT\\.)?[A-Za-z0-9]{1,128}$';
+
+/** Whom, and what goes with every kind of message. */
+const COMMON = {
+  phoneNumberId: text(64),
+  to: Type.Optional(Type.String({ pattern: PHONE })),
+  recipient: Type.Optional(Type.String({ pattern: BUSINESS_SCOPED_ID })),
+  messaging_product: Type.Optional(Type.Literal('whatsapp')),
+  recipient_type: Type.Optional(Type.Literal('individual')),
+  context: Type.Optional(strict({ message_id: UpstreamId })),
+  biz_opaque_callback_data: Type.Optional(text(512)),
+  recipient_identity_key_hash: Type.Optional(text(512)),
+  extra: Type.Optional(Type.Object({}, { additionalProperties: true })),
+};
+
+/** The members of a request as every kind has them. */
+export type SendRequest = {
+  phoneNumberId: string;
+  to?: string;
+  recipient?: string;
+  type?: string;
+  context?: { message_id: string };
+  biz_opaque_callback_data?: string;
+  recipient_identity_key_hash?: string;
+  extra?: Record<string, unknown>;
+} & Record<string, unknown>;
+
+/** A form of the body, and what to check beyond its schema. */
+export type SendForm = { schema: TSchema; content: string | null; check: MessageKind['check'] };
+
+/** The forms by `type`, or `interactive/<its type>`. */
+export const SEND_FORMS: ReadonlyMap<string, SendForm> = new Map<string, SendForm>([
+  ...KINDS.map(({ type, interactiveType, content, check }): [string, SendForm] => [
+    interactiveType === undefined ? type : `${type}/${interactiveType}`,
+    { schema: strict({ ...COMMON, type: Type.Literal(type), [type]: content }), content: type, check },
+  ]),
+  [
+    'contacts',
+    {
+      schema: strict({ ...COMMON, type: Type.Literal('contacts'), contacts: ContactsContent }),
+      content: 'contacts',
+      check: undefined,
+    },
+  ],
+]);
+
+const Extra = Type.Object({}, { additionalProperties: true });
+
+/** Messages of a type that upstream has added: everything about them is in `extra`. */
+export const NEW_TYPE: SendForm = {
+  schema: strict({ ...COMMON, extra: Extra }),
+  content: null,
+  check: undefined,
+};
+
+/** Interactive messages of a type that upstream has added. */
+export const NEW_INTERACTIVE_TYPE: SendForm = {
+  schema: strict({ ...COMMON, type: Type.Literal('interactive'), extra: Extra }),
+  content: null,
+  check: undefined,
+};
+
+/** The body of a send, for the description of the API: exactly one of the forms. */
+export const SendBody = Type.Union([
+  ...[...SEND_FORMS.values()].map(({ schema }) => schema),
+  NEW_TYPE.schema,
+  NEW_INTERACTIVE_TYPE.schema,
+]);
+
+export const MESSAGE_TYPES: readonly string[] = [
+  ...new Set([...SEND_FORMS.keys()].map((key) => key.split('/')[0] ?? '')),
+];
+export const INTERACTIVE_TYPES: readonly string[] = KINDS.flatMap((kind) => kind.interactiveType ?? []);

@@ -1,0 +1,34 @@
+import { Type } from 'typebox';
+import { enableEndpoint } from '../../../accounts/endpoint-modes.ts';
+import { endpointStatus } from '../../../accounts/endpoints.ts';
+import { accountOf } from '../../plugins/api-key-auth.ts';
+import { SCOPES } from '../../plugins/key-scopes.ts';
+import type { ExternalApp, ExternalContext } from '../external-app.ts';
+import { NoQuery } from '../no-query.ts';
+import { accountObjectId } from '../object-id.ts';
+import { endpointJson } from './endpoint-json.ts';
+import { EndpointWithWaiting, IdParams } from './endpoint-schemas.ts';
+
+const Enabling = Type.Object(
+  { waiting: Type.Optional(Type.Enum(['send', 'drop'])) },
+  { additionalProperties: false },
+);
+
+/** POST /api/external/webhook-endpoints/:id/enable: `waiting` says what becomes of what waits, and must when any does. */
+export function enableWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): void {
+  const schema = {
+    operationId: 'enableWebhookEndpoint',
+    params: IdParams,
+    querystring: NoQuery,
+    body: Enabling,
+    response: { 200: Type.Object({ ...EndpointWithWaiting.properties, dropped: Type.Integer() }) },
+  };
+  const options = { schema, config: SCOPES.manageWebhooks };
+  app.post('/api/external/webhook-endpoints/:id/enable', options, async (request) => {
+    const { wabaId, keyId } = accountOf(request);
+    const id = accountObjectId(request.params.id);
+    const { waiting = null } = request.body;
+    const { dropped } = await enableEndpoint(accounts, wabaId, { id, waiting, by: `API key ${keyId}` });
+    return { ...endpointJson(await endpointStatus(accounts, wabaId, id)), dropped };
+  });
+}

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { forgetSpentPacing } from '../../../src/database/send-pacing.ts';
+import { query } from '../../../src/database/sql.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
+import { NUMBER, type SendingStack, startSendingStack, textTo } from './sending-stack.ts';
+
+let stack: SendingStack;
+
+beforeAll(async () => {
+  stack = await startSendingStack({ HELIOGRAPH_SEND_MESSAGES_PER_SECOND: '10' });
+});
+afterAll(() => stack.stop());
+beforeEach(() => stack.clearUpstream());
+
+/** Most requests in any window of a second. */
+function mostPerSecond(times: readonly number[]): number {
+  const sorted = times.toSorted((a, b) => a - b);
+  return Math.max(...sorted.map((from) => sorted.filter((at) => at >= from && at < from + 1_000).length));
+}
+
+describe('the limit of a number', () => {
+  test('makes messages wait, and none fails', async () => {
+    const replies = await Promise.all(Array.from({ length: 40 }, () => stack.send(textTo())));
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
+    const times = (await stack.sendRequests()).map(({ at }) => Date.parse(at));
+    expect(times).toHaveLength(40);
+    // Times are drawn evenly; the requests then take a little longer or shorter to arrive.
+    expect(mostPerSecond(times)).toBeLessThanOrEqual(13);
+    expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(3_500);
+  });
+
+  test('that upstream reports holds back the number’s other messages too', async () => {
+    await stack.addFault({ match: 'send', kind: 'status', status: 429, code: 130429, times: 1 });
+    const first = stack.send(textTo());
+    await eventually('the limit was met', async () => (await stack.sendRequests()).length === 1);
+    const at = performance.now();
+    const second = stack.send(textTo());
+    await Promise.all([first, second]);
+    expect(performance.now() - at).toBeGreaterThan(600);
+    expect(await stack.sent()).toHaveLength(2);
+  });
+});
+
+describe('the limit of a recipient', () => {
+  test('lets 45 go at once and then one in six seconds', async () => {
+    const to = '+12025557777';
+    const debt = `insert into send_pacing (phone_number_id, recipient, free_at)
+                  values ('${NUMBER}', '12025557777', now() + interval '263 seconds')`;
+    await query(stack.database, debt);
+    expect((await stack.send(textTo(to))).status).toBe(200);
+    const startedAt = performance.now();
+    const next = await stack.send(textTo(to));
+    expect(next.status).toBe(200);
+    expect(performance.now() - startedAt).toBeGreaterThan(4_000);
+    // Others are not held back by it.
+    const otherAt = performance.now();
+    expect((await stack.send(textTo())).status).toBe(200);
+    expect(performance.now() - otherAt).toBeLessThan(2_000);
+  });
+
+  test('that upstream reports is waited for, and the message goes out', async () => {
+    await stack.addFault({ match: 'send', kind: 'status', status: 400, code: 131056, times: 1 });
+    const { status } = await stack.send(textTo('+12025557778'));
+    expect(status).toBe(200);
+    expect(await stack.sendRequests()).toHaveLength(2);
+  });
+
+  test('is forgotten when it limits nothing any more', async () => {
+    await query(stack.database, `update send_pacing set free_at = now() - interval '1 hour'`);
+    await forgetSpentPacing(stack.database);
+    expect(await query(stack.database, 'select 1 from send_pacing')).toEqual([]);
+  });
+});

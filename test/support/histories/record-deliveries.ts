@@ -1,0 +1,126 @@
+import { insertBodies } from '../../../src/database/inbox.ts';
+import { execute, query } from '../../../src/database/sql.ts';
+import { bodyOf, textMessage } from '../load/upstream-bodies.ts';
+import { addEndpoint } from '../test-accounts.ts';
+import { answer, type Behaviour, eventually } from '../webhook-receiver.ts';
+import { oneRow, type RecordingStack, WABA } from './recording-stack.ts';
+
+const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
+
+/** Workflow ids by the name of the history they become. */
+export type Recorded = Record<string, string>;
+
+/** Runs of `deliverEvent` and `deliverSession` that end in every way they can. */
+export async function recordDeliveries(stack: RecordingStack): Promise<Recorded> {
+  const { id } = await addEndpoint(stack.database, WABA, `${stack.receiver.url}/hook`);
+  const recorded = {
+    'deliver-event-delivered-at-once': await deliver(stack, answer(200)),
+    'deliver-event-retried-then-delivered': await deliver(stack, once(500)),
+    'deliver-event-failed-for-good': await deliver(stack, answer(500)),
+    'deliver-event-cancelled': await cancelled(stack),
+    'deliver-event-first-attempt-cut-off': await cutOff(stack, id),
+    'deliver-session-ended-idle': await session(stack),
+    'deliver-event-kept-by-an-endpoint-that-is-gone': await deliver(stack, answer(410)),
+  };
+  await stack.database.raw('delete from delivery_queue; delete from webhook_endpoints');
+  stack.receiver.behave(answer(200));
+  return recorded;
+}
+
+function once(status: number): Behaviour {
+  let calls = 0;
+  return (webhook, response) => {
+    calls += 1;
+    return answer(calls === 1 ? status : 200)(webhook, response);
+  };
+}
+
+let messages = 0;
+
+/** Sends one event and returns its workflow once that has ended. */
+async function deliver(stack: RecordingStack, behaviour: Behaviour): Promise<string> {
+  const workflowId = await send(stack, behaviour);
+  await ended(stack, workflowId);
+  return workflowId;
+}
+
+async function send({ database, receiver }: RecordingStack, behaviour: Behaviour): Promise<string> {
+  receiver.behave(behaviour);
+  messages += 1;
+  const eventId = `wamid.HISTORY${messages}`;
+  await insertBodies(database, [bodyOf(ACCOUNT, [textMessage(eventId, 'hello')])]);
+  const workflowOf = () =>
+    query<{ id: string }>(
+      database,
+      `select d.workflow_id as id from deliveries d join events e on e.id = d.event_uuid
+        where e.event_id = ? and d.workflow_id is not null`,
+      [eventId],
+    );
+  await eventually(`a workflow for ${eventId}`, async () => (await workflowOf()).length === 1);
+  return (await workflowOf())[0]?.id ?? '';
+}
+
+/** However it ends. */
+export async function ended({ client }: RecordingStack, workflowId: string): Promise<void> {
+  const handle = client.workflow.getHandle(workflowId);
+  await eventually(
+    `the end of ${workflowId}`,
+    async () => (await handle.describe()).status.name !== 'RUNNING',
+    60_000,
+  );
+}
+
+/** Waits until a retry of the workflow's activity is due later, with the failure of the last try shown. */
+export async function waitsForRetry({ client }: RecordingStack, workflowId: string): Promise<void> {
+  const handle = client.workflow.getHandle(workflowId);
+  await eventually(`a retry of ${workflowId}`, async () => {
+    const { raw } = await handle.describe().catch(() => ({ raw: null }));
+    return (raw?.pendingActivities ?? []).some((activity) => (activity.lastFailure?.message ?? '') !== '');
+  });
+}
+
+async function cancelled(stack: RecordingStack): Promise<string> {
+  const workflowId = await send(stack, answer(503, { 'retry-after': '60' }));
+  await waitsForRetry(stack, workflowId);
+  await stack.client.workflow.getHandle(workflowId).cancel();
+  await ended(stack, workflowId);
+  return workflowId;
+}
+
+/** The endpoint's secret cannot be opened for a while, so that the first attempt is no answer at all. */
+async function cutOff(stack: RecordingStack, endpointId: string): Promise<string> {
+  const { database } = stack;
+  const row = await oneRow<{ sealed: string }>(
+    database,
+    'select secret_sealed as sealed from webhook_endpoints where id = ?',
+    [endpointId],
+  );
+  const change = 'update webhook_endpoints set secret_sealed = ?, version = version + 1 where id = ?';
+  await execute(database, change, ['v1:lost:x', endpointId]);
+  const workflowId = await send(stack, answer(200));
+  await waitsForRetry(stack, workflowId);
+  await execute(database, change, [row.sealed, endpointId]);
+  await ended(stack, workflowId);
+  return workflowId;
+}
+
+/** More at once than may have a workflow each. */
+async function session(stack: RecordingStack): Promise<string> {
+  const { database, receiver } = stack;
+  receiver.behave(answer(200));
+  const bodies = Array.from({ length: 300 }, (_, n) =>
+    bodyOf(ACCOUNT, [textMessage(`wamid.SESSION${n}`, 'hi')]),
+  );
+  await insertBodies(database, bodies);
+  await eventually('the flood is over', async () => {
+    const [left] = await query(database, `select 1 from deliveries where state = 'pending' limit 1`);
+    return left === undefined && receiver.received.length >= 300;
+  });
+  const { id } = await oneRow<{ id: string }>(
+    database,
+    `select workflow_id as id from deliveries where workflow_id like ? limit 1`,
+    ['delivery-session/%'],
+  );
+  await ended(stack, id);
+  return id;
+}

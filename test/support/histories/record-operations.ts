@@ -1,0 +1,122 @@
+import { startReplay } from '../../../src/accounts/replays.ts';
+import { alertWorkflowId, insertEndpointAlert } from '../../../src/database/endpoint-alerts.ts';
+import { saveOperationsUrl } from '../../../src/database/operations-urls.ts';
+import { execute, query } from '../../../src/database/sql.ts';
+import { operationsSecretPlace } from '../../../src/domain/secret-places.ts';
+import { newWebhookSecret } from '../../../src/domain/webhook/webhook-signature.ts';
+import { publish, settleLive } from '../../integration/delivery/replay-fixtures.ts';
+import { addEndpoint, testSecretBox } from '../test-accounts.ts';
+import { answer, type Behaviour, eventually } from '../webhook-receiver.ts';
+import { ended, type Recorded, waitsForRetry } from './record-deliveries.ts';
+import { type RecordingStack, WABA } from './recording-stack.ts';
+
+/** More than a replay may have open at one endpoint, so that it has to wait for one that takes nothing. */
+const MORE_THAN_FIT = 5_200;
+
+/** Runs of `replayDeliveries` and `sendEndpointAlert`. */
+export async function recordOperations(stack: RecordingStack): Promise<Recorded> {
+  const { database, receiver } = stack;
+  const { id: endpointId } = await addEndpoint(database, WABA, `${receiver.url}/hook`);
+  const setMode = (mode: string) =>
+    execute(database, 'update webhook_endpoints set mode = ?, version = version + 1', [mode]);
+  await setMode('disabled');
+  await publish(database, WABA, { count: 30, keys: 10 });
+  await settleLive(database, 'failed');
+  const done = await finishedReplay(stack);
+  await execute(database, 'delete from delivery_queue');
+  await execute(database, `update deliveries set state = 'dropped'`);
+  await publish(database, WABA, { count: MORE_THAN_FIT, keys: 100 });
+  await settleLive(database, 'failed');
+  const cancelled = await cancelledReplay(stack);
+  const paused = await pausedReplay(stack);
+  return {
+    'replay-deliveries-done': done,
+    'replay-deliveries-cancelled': cancelled,
+    'replay-deliveries-paused-and-resumed': paused,
+    ...(await recordAlerts(stack, endpointId)),
+  };
+}
+
+async function startedReplay({ database }: RecordingStack): Promise<string> {
+  const { replayId } = await startReplay({ database }, WABA, { states: ['failed'] }, 'recorder');
+  return `replay/${replayId}`;
+}
+
+async function finishedReplay(stack: RecordingStack): Promise<string> {
+  const workflowId = await startedReplay(stack);
+  await started(stack, workflowId);
+  await ended(stack, workflowId);
+  return workflowId;
+}
+
+async function started({ client }: RecordingStack, workflowId: string): Promise<void> {
+  const handle = client.workflow.getHandle(workflowId);
+  await eventually(`the start of ${workflowId}`, () =>
+    handle.describe().then(
+      () => true,
+      () => false,
+    ),
+  );
+}
+
+async function cancelledReplay(stack: RecordingStack): Promise<string> {
+  const workflowId = await startedReplay(stack);
+  await waitsForRetry(stack, workflowId);
+  await stack.client.workflow.getHandle(workflowId).cancel();
+  await ended(stack, workflowId);
+  return workflowId;
+}
+
+async function pausedReplay(stack: RecordingStack): Promise<string> {
+  const { database, client } = stack;
+  const workflowId = await startedReplay(stack);
+  await waitsForRetry(stack, workflowId);
+  const handle = client.workflow.getHandle(workflowId);
+  const reached = (state: string) =>
+    eventually(`the replay is ${state}`, async () => {
+      const progress = (await handle.query('progress')) as { state: string } | null;
+      return progress?.state === state;
+    });
+  await handle.signal('pause');
+  await reached('paused');
+  await waitsForRetry(stack, workflowId);
+  await handle.signal('resume');
+  await eventually('it goes on', async () => {
+    const [replay] = await query<{ state: string }>(database, 'select state from replays where id = ?', [
+      workflowId.slice('replay/'.length),
+    ]);
+    return replay?.state === 'running';
+  });
+  await eventually('all queued', async () => {
+    await execute(database, `delete from delivery_queue where replay and state <> 'claimed'`);
+    return (await handle.describe()).status.name !== 'RUNNING';
+  });
+  return workflowId;
+}
+
+async function recordAlerts(stack: RecordingStack, endpointId: string): Promise<Recorded> {
+  const { database, receiver } = stack;
+  const secretSealed = testSecretBox.seal(newWebhookSecret(), operationsSecretPlace(WABA));
+  await saveOperationsUrl(database, WABA, { url: `${receiver.url}/operations`, secretSealed });
+  const send = async (behaviour: Behaviour): Promise<string> => {
+    receiver.behave(behaviour);
+    const alert = { wabaId: WABA, endpointId, alert: 'failing' as const, reason: 'recorded' };
+    const uuid = await database.transaction((trx) => insertEndpointAlert(trx, alert));
+    const workflowId = alertWorkflowId(uuid ?? '');
+    await started(stack, workflowId);
+    return workflowId;
+  };
+  const delivered = await send(answer(200));
+  await ended(stack, delivered);
+  const givenUp = await send(answer(410));
+  await ended(stack, givenUp);
+  const cancelled = await send(answer(500, { 'retry-after': '60' }));
+  await waitsForRetry(stack, cancelled);
+  await stack.client.workflow.getHandle(cancelled).cancel();
+  await ended(stack, cancelled);
+  return {
+    'send-endpoint-alert-delivered': delivered,
+    'send-endpoint-alert-given-up': givenUp,
+    'send-endpoint-alert-cancelled': cancelled,
+  };
+}

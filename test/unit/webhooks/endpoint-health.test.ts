@@ -1,0 +1,104 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { BREAKER, makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
+
+const MINUTE_MS = 60_000;
+const WINDOW_MS = BREAKER.minutes * MINUTE_MS;
+
+function healthAt(startMs = 1_790_000_040_000) {
+  let nowMs = startMs;
+  const health = makeEndpointHealth(() => nowMs);
+  return {
+    health,
+    wait: (ms: number) => {
+      nowMs += ms;
+    },
+    /** Records as many; returns at which of them the endpoint was taken for down. */
+    record: (ok: boolean, times: number, endpointId = '7') => {
+      const down: number[] = [];
+      for (let n = 1; n <= times; n += 1) if (health.record(endpointId, { ok, durationMs: 10 })) down.push(n);
+      return down;
+    },
+  };
+}
+
+describe('an endpoint is taken for down', () => {
+  test('at the tenth failure, not before', () => {
+    expect(healthAt().record(false, 10)).toEqual([10]);
+  });
+
+  test('at 70 percent failures, and not below', () => {
+    const below = healthAt();
+    below.record(true, 5);
+    expect(below.record(false, 11)).toEqual([]);
+    expect(below.record(false, 1)).toEqual([1]);
+  });
+
+  test('never by a success', () => {
+    const { record } = healthAt();
+    record(false, 9);
+    record(true, 3);
+    expect(record(true, 100)).toEqual([]);
+  });
+
+  test('by what happened within five minutes only', () => {
+    const { record, wait } = healthAt();
+    record(false, 9);
+    wait(WINDOW_MS);
+    expect(record(false, 9)).toEqual([]);
+    wait(WINDOW_MS - MINUTE_MS);
+    expect(record(false, 1)).toEqual([1]);
+  });
+
+  test('on its own account, not on that of others', () => {
+    const { record } = healthAt();
+    record(false, 9, '1');
+    expect(record(false, 9, '2')).toEqual([]);
+  });
+
+  test('again only after as many failures as the first time', () => {
+    expect(healthAt().record(false, 30)).toEqual([10, 20, 30]);
+  });
+});
+
+test('property: it is down exactly when the failures since it last was are at least 10 and 70 percent', () => {
+  const attempts = fc.array(
+    fc.record({
+      waitMinutes: fc.oneof({ weight: 9, arbitrary: fc.constant(0) }, fc.nat(6)),
+      ok: fc.boolean(),
+    }),
+    { maxLength: 200 },
+  );
+  fc.assert(
+    fc.property(attempts, fc.nat(9), (plan, bias) => {
+      const { health, wait } = healthAt();
+      let seen: { minute: number; ok: boolean }[] = [];
+      let minute = 0;
+      for (const [index, { waitMinutes, ok: even }] of plan.entries()) {
+        wait(waitMinutes * MINUTE_MS);
+        minute += waitMinutes;
+        const ok = even && index % 10 >= bias;
+        seen = [...seen.filter((one) => one.minute > minute - BREAKER.minutes), { minute, ok }];
+        const failures = seen.filter((one) => !one.ok).length;
+        const expected = !ok && failures >= 10 && failures >= 0.7 * seen.length;
+        expect(health.record('7', { ok, durationMs: 1 })).toBe(expected);
+        if (expected) seen = [];
+      }
+    }),
+  );
+});
+
+test('what was counted is handed out once, per endpoint and minute', () => {
+  const { health, record, wait } = healthAt();
+  record(true, 3);
+  record(false, 2, '8');
+  wait(MINUTE_MS);
+  record(false, 1);
+  const first = 1_790_000_040_000;
+  expect(health.drain()).toEqual([
+    { endpointId: '7', minuteMs: first, successes: 3, failures: 0, totalMs: 30 },
+    { endpointId: '8', minuteMs: first, successes: 0, failures: 2, totalMs: 20 },
+    { endpointId: '7', minuteMs: first + MINUTE_MS, successes: 0, failures: 1, totalMs: 10 },
+  ]);
+  expect(health.drain()).toEqual([]);
+});

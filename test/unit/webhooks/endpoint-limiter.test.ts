@@ -1,0 +1,226 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  type EndpointLimits,
+  FIRST_LIMIT,
+  makeEndpointLimiter,
+} from '../../../src/webhooks/endpoint-limiter.ts';
+import type { SendResult } from '../../../src/webhooks/send-result.ts';
+import { failure, response } from './send-results.ts';
+
+const ID = '7';
+
+function limiterAt(limits: Partial<EndpointLimits> = {}) {
+  let nowMs = 0;
+  const limiter = makeEndpointLimiter(() => nowMs);
+  const allow = ({ maxInFlight = null, ratePerSecond = null }: Partial<EndpointLimits>) =>
+    limiter.allow(new Map([[ID, { maxInFlight, ratePerSecond }]]));
+  if (Object.keys(limits).length > 0) allow(limits);
+  return {
+    limiter,
+    allow,
+    wait: (ms: number) => {
+      nowMs += ms;
+    },
+    free: () => limiter.free(ID),
+    /** Starts and ends as many attempts, one after another. */
+    attempt: (result: SendResult | null, times = 1) => {
+      for (let n = 0; n < times; n += 1) {
+        limiter.start(ID);
+        limiter.end(ID, result);
+      }
+    },
+  };
+}
+
+describe('how many attempts an endpoint may have under way', () => {
+  test('grows by one per success, up to 100', () => {
+    const { free, attempt } = limiterAt();
+    expect(free()).toBe(FIRST_LIMIT);
+    attempt(response(204));
+    expect(free()).toBe(FIRST_LIMIT + 1);
+    attempt(response(200), 500);
+    expect(free()).toBe(100);
+  });
+
+  test.each([
+    ['a time-out', failure('timeout')],
+    ['429', response(429)],
+    ['503', response(503)],
+  ])('halves at %s, and one is always left', (_name, result) => {
+    const { free, attempt } = limiterAt();
+    attempt(result);
+    expect(free()).toBe(FIRST_LIMIT / 2);
+    attempt(result, 10);
+    expect(free()).toBe(1);
+  });
+
+  test.each([
+    ['500', response(500)],
+    ['404', response(404)],
+    ['a refused connection', failure('refused')],
+    ['an attempt that was not sent', null],
+  ])('stays as it is at %s, which says nothing about load', (_name, result) => {
+    const { free, attempt } = limiterAt();
+    attempt(result, 3);
+    expect(free()).toBe(FIRST_LIMIT);
+  });
+
+  test('is at most 10 while answers take over 2 seconds, and grows again when they are quick', () => {
+    const { free, attempt } = limiterAt();
+    attempt(response(200), 50);
+    expect(free()).toBe(60);
+    attempt(response(200, { totalMs: 5_000 }), 20);
+    expect(free()).toBe(10);
+    attempt(response(200, { totalMs: 10 }), 20);
+    expect(free()).toBeGreaterThan(60);
+  });
+
+  test('is never more than the tenant allows, who may also allow more', () => {
+    const { free, allow, attempt } = limiterAt({ maxInFlight: 3 });
+    expect(free()).toBe(3);
+    allow({ maxInFlight: 150 });
+    attempt(response(200), 300);
+    expect(free()).toBe(150);
+    allow({ maxInFlight: 3 });
+    expect(free()).toBe(3);
+  });
+
+  test('is counted per endpoint', () => {
+    const { limiter, free } = limiterAt();
+    for (let n = 0; n < FIRST_LIMIT; n += 1) limiter.start(ID);
+    expect(free()).toBe(0);
+    expect(limiter.free('8')).toBe(FIRST_LIMIT);
+  });
+
+  test('begins at one when the endpoint comes back, and grows from there', () => {
+    const { limiter, free, attempt } = limiterAt();
+    attempt(response(200), 80);
+    limiter.restart(ID);
+    expect(free()).toBe(1);
+    attempt(response(200), 5);
+    expect(free()).toBe(6);
+  });
+});
+
+describe('the slots of a claim', () => {
+  test('name the endpoints that were used lately, until a minute after the last attempt', () => {
+    const { limiter, wait } = limiterAt();
+    limiter.start(ID);
+    wait(120_000);
+    expect(limiter.slots(512)).toEqual({ endpointIds: [ID], free: [9], otherwise: FIRST_LIMIT });
+    limiter.end(ID, null);
+    expect(limiter.slots(512).endpointIds).toEqual([]);
+  });
+
+  test('name what a tenant limits, used or not, so that nobody gets the first limit instead', () => {
+    const { limiter, wait } = limiterAt({ maxInFlight: 2 });
+    wait(3_600_000);
+    expect(limiter.slots(512)).toEqual({ endpointIds: [ID], free: [2], otherwise: FIRST_LIMIT });
+  });
+
+  test('are never more than there are slots', () => {
+    const { limiter, attempt } = limiterAt();
+    attempt(response(200), 100);
+    expect(limiter.slots(7).free).toEqual([7]);
+  });
+});
+
+describe('the rate limit', () => {
+  test('is divided among the processes that share it', () => {
+    const { limiter, free, wait } = limiterAt({ ratePerSecond: 20 });
+    free();
+    limiter.shareWith(4);
+    wait(10_000);
+    expect(free()).toBe(5);
+  });
+
+  test('lets one through in time however small the share is', () => {
+    const { limiter, free, attempt, wait } = limiterAt({ ratePerSecond: 1 });
+    limiter.shareWith(100);
+    expect(free()).toBe(1);
+    attempt(response(200));
+    expect(free()).toBe(0);
+    wait(100_001);
+    expect(free()).toBe(1);
+  });
+
+  test('counts the attempts of workflows too', () => {
+    const { limiter, free, wait } = limiterAt({ ratePerSecond: 5 });
+    free();
+    wait(1_000);
+    expect(free()).toBe(5);
+    limiter.spend(ID, 8);
+    expect(free()).toBe(0);
+    wait(600);
+    expect(free()).toBe(0);
+    wait(250);
+    expect(free()).toBe(1);
+  });
+
+  test('that is lifted leaves no debt', () => {
+    const { limiter, free, allow } = limiterAt({ ratePerSecond: 5 });
+    limiter.spend(ID, 1_000);
+    expect(free()).toBe(0);
+    allow({});
+    expect(free()).toBe(FIRST_LIMIT);
+  });
+
+  test('property: over any time, at most a second’s worth beyond the rate is started', () => {
+    const steps = fc.array(
+      fc.record({ waitMs: fc.nat(3_000), wanted: fc.nat(60), byWorkflow: fc.boolean() }),
+      { maxLength: 60 },
+    );
+    fc.assert(
+      fc.property(steps, fc.integer({ min: 1, max: 50 }), (plan, ratePerSecond) => {
+        const { limiter, free, wait, attempt } = limiterAt({ ratePerSecond });
+        let [started, elapsedMs] = [0, 0];
+        for (const { waitMs, wanted, byWorkflow } of plan) {
+          wait(waitMs);
+          elapsedMs += waitMs;
+          const now = Math.min(wanted, free());
+          if (byWorkflow) limiter.spend(ID, now);
+          else attempt(response(200), now);
+          started += now;
+          expect(started).toBeLessThanOrEqual(ratePerSecond + (elapsedMs / 1_000) * ratePerSecond + 1e-6);
+        }
+      }),
+    );
+  });
+});
+
+test('property: whatever the answers are, free slots are a whole number from 0 to the limit, and never more are under way', () => {
+  const results = fc.constantFrom(
+    response(200),
+    response(200, { totalMs: 9_000 }),
+    response(503),
+    response(410),
+    failure('timeout'),
+    failure('reset'),
+    null,
+  );
+  const steps = fc.array(
+    fc.oneof(fc.record({ start: fc.nat(120) }), fc.record({ end: results }), fc.constant('restart' as const)),
+    { maxLength: 200 },
+  );
+  fc.assert(
+    fc.property(steps, fc.option(fc.integer({ min: 1, max: 100 })), (plan, maxInFlight) => {
+      const { limiter, free } = limiterAt({ maxInFlight });
+      let inFlight = 0;
+      for (const step of plan) {
+        if (step === 'restart') limiter.restart(ID);
+        else if ('start' in step) {
+          const now = Math.min(step.start, free());
+          for (let n = 0; n < now; n += 1) limiter.start(ID);
+          inFlight += now;
+        } else if (inFlight > 0) {
+          limiter.end(ID, step.end);
+          inFlight -= 1;
+        }
+        expect(Number.isInteger(free()) && free() >= 0).toBe(true);
+        expect(inFlight).toBeLessThanOrEqual(maxInFlight ?? 100);
+        if (inFlight === 0) expect(free()).toBeGreaterThan(0);
+      }
+    }),
+  );
+});

@@ -1,0 +1,150 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type AttemptMade, judgeOutcome, probeDelayMs } from '../../../src/webhooks/judge-outcome.ts';
+import type { SendErrorClass } from '../../../src/webhooks/send-error.ts';
+import { failure, response } from './send-results.ts';
+
+const DAY_MS = 86_400_000;
+const LIMITS = { perEndpoint: 20, overall: 200 };
+const SCHEDULE = [5_000, 30_000, 120_000];
+
+function made(changes: Partial<AttemptMade> = {}): AttemptMade {
+  const none = { eventType: 'message', attempt: 1, probes: 0, isProbe: false, retryScheduleMs: SCHEDULE };
+  return { ...none, result: response(500), ...changes };
+}
+
+function endpoint(mode = 'open', openRetries = 0, openRetriesOverall = openRetries) {
+  return { mode, room: { endpointId: '7', mode, version: 1, openRetries, openRetriesOverall } };
+}
+
+const failing = fc.oneof(
+  fc
+    .tuple(
+      fc.integer({ min: 100, max: 599 }).filter((status) => (status < 200 || status > 299) && status !== 410),
+      fc.option(fc.nat(DAY_MS)),
+    )
+    .map(([status, retryAfterMs]) => response(status, { retryAfterMs })),
+  fc.constantFrom<SendErrorClass>('dns', 'refused', 'reset', 'tls', 'timeout', 'closed').map(failure),
+);
+const schedules = fc.array(fc.integer({ min: 0, max: 2 * DAY_MS }), { maxLength: 12 });
+const attempts = fc
+  .tuple(fc.integer({ min: 1, max: 40 }), fc.nat(40))
+  .map(([attempt, probes]) => ({ attempt, probes: Math.min(probes, attempt - 1) }));
+
+describe('a response', () => {
+  test.each([200, 201, 204, 299])('%i is success in every mode, also of the test event', (status) => {
+    for (const mode of ['open', 'down', 'probing', 'paused', 'disabled']) {
+      for (const eventType of ['message', 'test']) {
+        const outcome = judgeOutcome(made({ eventType, result: response(status) }), endpoint(mode), LIMITS);
+        expect(outcome).toEqual({ state: 'delivered', statusCode: status, attempt: 1 });
+      }
+    }
+  });
+
+  test('410 keeps the delivery: it is the endpoint that ends', () => {
+    const outcome = judgeOutcome(made({ attempt: 4, result: response(410) }), endpoint(), LIMITS);
+    expect(outcome).toMatchObject({ state: 'held', attempt: 4 });
+  });
+
+  test('that is no success ends the test event at once: nobody waits for its retry', () => {
+    for (const result of [response(500), response(410), failure('dns')]) {
+      const outcome = judgeOutcome(made({ eventType: 'test', result }), endpoint(), LIMITS);
+      expect(outcome).toMatchObject({ state: 'failed', attempt: 1 });
+    }
+  });
+});
+
+describe('a failure of an endpoint that takes deliveries', () => {
+  test('is final when the schedule has ended, and not before', () => {
+    const states = [1, 2, 3, 4].map((attempt) => judgeOutcome(made({ attempt }), endpoint(), LIMITS).state);
+    expect(states).toEqual(['retrying', 'retrying', 'retrying', 'failed']);
+  });
+
+  test('counts only the attempts that used up a retry', () => {
+    const outcome = judgeOutcome(made({ attempt: 14, probes: 13 }), endpoint(), LIMITS);
+    expect(outcome).toMatchObject({ state: 'retrying', attempt: 14, isProbe: false });
+    expect(outcome).toMatchObject({ delayMs: expect.closeTo(5_000, -3.5) });
+  });
+
+  test('is parked when the endpoint, or all together, have enough retries open', () => {
+    expect(judgeOutcome(made(), endpoint('open', 19), LIMITS).state).toBe('retrying');
+    expect(judgeOutcome(made(), endpoint('open', 20), LIMITS).state).toBe('parked');
+    expect(judgeOutcome(made(), endpoint('open', 0, 199), LIMITS).state).toBe('retrying');
+    expect(judgeOutcome(made(), endpoint('open', 0, 200), LIMITS).state).toBe('parked');
+  });
+});
+
+describe('properties', () => {
+  test('the next attempt never comes before Retry-After, nor within a second, nor after a day', () => {
+    fc.assert(
+      fc.property(failing, attempts, schedules, fc.boolean(), (result, counts, retryScheduleMs, isProbe) => {
+        const mode = isProbe ? 'probing' : 'open';
+        const outcome = judgeOutcome(
+          made({ ...counts, result, retryScheduleMs, isProbe }),
+          endpoint(mode),
+          LIMITS,
+        );
+        if (!('delayMs' in outcome)) return;
+        const retryAfterMs = result.outcome === 'response' ? (result.retryAfterMs ?? 0) : 0;
+        expect(outcome.delayMs).toBeGreaterThanOrEqual(retryAfterMs);
+        expect(outcome.delayMs).toBeGreaterThanOrEqual(1_000);
+        expect(outcome.delayMs).toBeLessThanOrEqual(DAY_MS);
+      }),
+    );
+  });
+
+  test('a failure while the endpoint is probed, paused, disabled or just taken for down uses up no retry', () => {
+    const modes = fc.constantFrom('probing', 'paused', 'disabled', 'down');
+    fc.assert(
+      fc.property(
+        failing,
+        attempts,
+        schedules,
+        modes,
+        fc.boolean(),
+        (result, counts, schedule, mode, isProbe) => {
+          const now = endpoint(mode);
+          const outcome = judgeOutcome(
+            made({ ...counts, result, retryScheduleMs: schedule, isProbe }),
+            now,
+            LIMITS,
+          );
+          const expected =
+            isProbe && mode === 'probing' ? { state: 'retrying', isProbe: true } : { state: 'held' };
+          expect(outcome).toMatchObject({ ...expected, attempt: counts.attempt });
+          expect(now.room.openRetries).toBe(0);
+        },
+      ),
+    );
+  });
+
+  test('a group of failures opens as many retries as there is room for, never one more', () => {
+    const group = fc.array(fc.tuple(failing, attempts), { maxLength: 60 });
+    const limits = fc.record({ perEndpoint: fc.nat(30), overall: fc.nat(60) });
+    fc.assert(
+      fc.property(group, limits, fc.nat(40), fc.nat(40), (failures, limit, own, others) => {
+        const now = endpoint('open', own, own + others);
+        const roomBefore = Math.max(0, Math.min(limit.perEndpoint - own, limit.overall - own - others));
+        const outcomes = failures.map(([result, counts]) =>
+          judgeOutcome(made({ ...counts, result }), now, limit),
+        );
+        const wanting = outcomes.filter(({ state }) => state !== 'failed').length;
+        const opened = outcomes.filter(({ state }) => state === 'retrying').length;
+        expect(opened).toBe(Math.min(roomBefore, wanting));
+        expect(now.room.openRetries).toBe(own + opened);
+        expect(now.room.openRetriesOverall).toBe(own + others + opened);
+      }),
+    );
+  });
+
+  test('probes come at the pace of the schedule, and every five minutes at the latest', () => {
+    fc.assert(
+      fc.property(schedules, fc.nat(1_000), fc.double({ min: 0, max: 0.999 }), (schedule, failures, dice) => {
+        const delayMs = probeDelayMs(schedule, failures, () => dice);
+        const step = schedule[Math.min(failures, schedule.length - 1)] ?? Number.POSITIVE_INFINITY;
+        expect(delayMs).toBeGreaterThanOrEqual(Math.min(1_000, step));
+        expect(delayMs).toBeLessThanOrEqual(Math.min(300_000, Math.max(1_000, Math.ceil(step * 1.2))));
+      }),
+    );
+  });
+});

@@ -1,0 +1,69 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { type ReplayWorkerOptions, Worker } from '@temporalio/worker';
+import { describe, expect, test } from 'vitest';
+import { installTemporalRuntime } from '../../../src/worker/temporal-connection.ts';
+import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
+import * as workflows from '../../../src/workflows/bundle-entry.ts';
+import { historyFromJson } from '../../support/histories/history-json.ts';
+import { scrubHistory } from '../../support/histories/scrub-history.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+
+const FOLDER = new URL('../../fixtures/histories/', import.meta.url);
+
+type Recorded = { workflowId: string; history: { events: Record<string, unknown>[] } };
+
+const files = readdirSync(FOLDER).filter((name) => name.endsWith('.json'));
+const recorded = new Map<string, Recorded>(
+  files.map((name) => [name, JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8'))]),
+);
+
+/** Why each history cannot be replayed by the present code; null where it can. */
+async function replay(histories: ReadonlyMap<string, Recorded>): Promise<Record<string, string | null>> {
+  const options: ReplayWorkerOptions = { workflowBundle: await loadWorkflowBundle(silentLogger) };
+  const given = [...histories].map(([name, { history }]) => ({
+    workflowId: name,
+    history: historyFromJson(history),
+  }));
+  const results: Record<string, string | null> = {};
+  for await (const { workflowId, error } of Worker.runReplayHistories(options, given)) {
+    results[workflowId] = error === undefined ? null : String(error);
+  }
+  return results;
+}
+
+installTemporalRuntime(silentLogger);
+
+describe('recorded histories', () => {
+  test('are replayed by the present code: workflows that run since an older release go on', {
+    timeout: 60_000,
+  }, async () => {
+    const results = await replay(recorded);
+    expect(results).toEqual(Object.fromEntries(files.map((name) => [name, null])));
+  });
+
+  test('are not replayed by code that does something else: the check can fail', {
+    timeout: 60_000,
+  }, async () => {
+    const [name = '', first] = [...recorded].find(([file]) => file.startsWith('deliver-event-retried')) ?? [];
+    const other = JSON.parse(JSON.stringify(first).replaceAll('"retryDelivery"', '"somethingElse"'));
+    const results = await replay(new Map([[name, other]]));
+    expect(results[name]).toMatch(/nondeterminism|DeterminismViolation/i);
+  });
+
+  test('there are of every workflow', () => {
+    const types = new Set([...recorded.values()].map(({ history }) => typeOf(history.events[0])));
+    expect([...types].sort()).toEqual(Object.keys(workflows).sort());
+  });
+
+  test.each(files)('%s names no machine and no secret', (name) => {
+    const { history } = recorded.get(name) ?? {};
+    expect(scrubHistory(history)).toEqual(history);
+  });
+});
+
+function typeOf(started: Record<string, unknown> | undefined): string | undefined {
+  const attributes = started?.workflowExecutionStartedEventAttributes as
+    | { workflowType: { name: string } }
+    | undefined;
+  return attributes?.workflowType.name;
+}
