@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { V8_FLAGS } from '../../src/config/v8-flags.ts';
 import { describeExit, type PartProcess, startPartProcess } from '../../src/embedded/process-part.ts';
 
 const MAIN_SCRIPT = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
@@ -24,7 +25,7 @@ export async function startHeliographProcess(options: Options): Promise<Heliogra
   const part = startPartProcess({
     name,
     command: process.execPath,
-    args: [...nodeArguments, MAIN_SCRIPT, name],
+    args: [...V8_FLAGS, ...nodeArguments, MAIN_SCRIPT, name],
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...settings },
     logFile,
     stopSignal: 'SIGTERM',

@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { V8_FLAGS } from '../config/v8-flags.ts';
 import { ensureCertificate, type LocalCertificate } from './certificate.ts';
 import { openDataDirectory, recordFileOf } from './data-directory.ts';
 import {
@@ -164,7 +165,7 @@ function partDefinition(part: ApplicationPart, context: EmbeddedContext, mainScr
   return {
     name: part.name,
     command: process.execPath,
-    args: [mainScript, ...part.args],
+    args: [...V8_FLAGS, mainScript, ...part.args],
     env: {
       ...process.env,
       ...(part.echo === true && isTerminal() ? { FORCE_COLOR: '1' } : {}),

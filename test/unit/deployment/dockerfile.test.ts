@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
+import { V8_FLAGS } from '../../../src/config/v8-flags.ts';
 import { repositoryFile } from './compose-file.ts';
 
 const DOCKERFILE = repositoryFile('Dockerfile');
@@ -37,6 +38,7 @@ describe('Dockerfile', () => {
   });
 
   test('runs the API unless told otherwise', () => {
-    expect(DOCKERFILE).toMatch(/^CMD \["node", "src\/main\.ts", "api"\]$/m);
+    const command = ['node', ...V8_FLAGS, 'src/main.ts', 'api'].map((part) => `"${part}"`).join(', ');
+    expect(DOCKERFILE).toContain(`\nCMD [${command}]\n`);
   });
 });
