@@ -18,7 +18,7 @@ export type EndpointKeeperTools = {
   worker: string;
   health: EndpointHealth;
   limiter: EndpointLimiter;
-  session: DeliverySession;
+  session: Pick<DeliverySession, 'isActive'>;
   retryScheduleMs: readonly number[];
   disableAfterHours: number;
 };

@@ -1,0 +1,171 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { giveUpBlocking } from '../../../src/database/blocked-lanes.ts';
+import type { Database } from '../../../src/database/database.ts';
+import { applyWantedScope } from '../../../src/database/order-scope.ts';
+import { query } from '../../../src/database/sql.ts';
+import { makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
+import { makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
+import { startEndpointKeeper } from '../../../src/worker/endpoint-keeper.ts';
+import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testDatabase } from '../../support/test-database.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
+
+const WABA = '900000000000101';
+const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
+
+async function withEndpoint() {
+  const { database } = await testDatabase();
+  await seedFixtureAccounts(database);
+  const { id } = await addEndpoint(database, WABA, 'https://tenant.example/hook');
+  await database.raw(
+    `update webhook_endpoints set mode_changed_at = now() - interval '1 hour' where id = ${id}`,
+  );
+  return { database, id };
+}
+
+function keep(database: Database, worker: string) {
+  const health = makeEndpointHealth();
+  const keeper = startEndpointKeeper({
+    ...{ database, worker, health, limiter: makeEndpointLimiter(), logger: silentLogger },
+    session: { isActive: () => worker === 'second' },
+    retryScheduleMs: [5_000],
+    disableAfterHours: 120,
+  });
+  onTestFinished(() => keeper.stop());
+  return { health, keeper };
+}
+
+async function modeOf(database: Database, id: string) {
+  const [row] = await query<{ mode: string; mode_reason: string | null }>(
+    database,
+    'select mode, mode_reason from webhook_endpoints where id = ?',
+    [id],
+  );
+  return row;
+}
+
+describe('the endpoint keeper', () => {
+  test('stops an endpoint that mostly fails over all processes, where no single one sees enough', async () => {
+    const { database, id } = await withEndpoint();
+    for (const worker of ['first', 'second', 'third']) {
+      const { health } = keep(database, worker);
+      for (let n = 0; n < 5; n += 1) expect(health.record(id, { ok: false, durationMs: 10 })).toBe(false);
+      health.record(id, { ok: true, durationMs: 10 });
+    }
+    await eventually('probing', async () => (await modeOf(database, id))?.mode === 'probing');
+    expect((await modeOf(database, id))?.mode_reason).toMatch(/^most attempts fail: \d+ of the last \d+$/);
+  });
+
+  test('leaves an endpoint open that fails now and then', async () => {
+    const { database, id } = await withEndpoint();
+    const { health } = keep(database, 'first');
+    for (let n = 0; n < 40; n += 1) health.record(id, { ok: n % 2 === 0, durationMs: 10 });
+    await eventually(
+      'counted',
+      async () => (await query(database, 'select 1 from endpoint_minutes')).length > 0,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect((await modeOf(database, id))?.mode).toBe('open');
+  });
+
+  test('disables an endpoint that has only failed for days, and keeps its events', async () => {
+    const { database, id } = await withEndpoint();
+    await takeIn(database, bodyOf(ACCOUNT, [textMessage('wamid.DAYS', 'hello')]));
+    await database.raw(
+      `update webhook_endpoints set mode = 'probing', failing_since = now() - interval '121 hours'`,
+    );
+    const { health } = keep(database, 'first');
+    health.record(id, { ok: false, durationMs: 10 });
+    await eventually('disabled', async () => (await modeOf(database, id))?.mode === 'disabled', 15_000);
+    expect(await query(database, 'select 1 from delivery_queue')).toHaveLength(1);
+    const alerts = await query<{ alert: string }>(database, 'select alert from endpoint_alerts');
+    expect(alerts.map(({ alert }) => alert)).toEqual(['disabled']);
+  });
+
+  test('tells processes of each other: how many share a rate limit, and whether one runs a session', async () => {
+    const { database } = await withEndpoint();
+    const first = keep(database, 'first');
+    const second = keep(database, 'second');
+    await eventually('heard of the session', () => first.keeper.sessionElsewhere());
+    expect(second.keeper.sessionElsewhere()).toBe(false);
+    await second.keeper.stop();
+    await eventually('heard of its end', () => !first.keeper.sessionElsewhere());
+  });
+});
+
+describe('order scope', () => {
+  test('changes only when nothing of the present one is open, and then holds', async () => {
+    const { database, id } = await withEndpoint();
+    await takeIn(database, bodyOf(ACCOUNT, [textMessage('wamid.A', 'a'), textMessage('wamid.B', 'b')]));
+    await database.raw(`update webhook_endpoints set wanted_order_scope = 'endpoint'`);
+    expect(await applyWantedScope(database, id)).toBe(false);
+    await database.raw('delete from delivery_queue');
+    expect(await applyWantedScope(database, id)).toBe(true);
+    await takeIn(database, bodyOf(ACCOUNT, [textMessage('wamid.C', 'c'), textMessage('wamid.D', 'd')]));
+    const rows = await query<{ lane: string; state: string }>(
+      database,
+      'select lane, state from delivery_queue order by position',
+    );
+    expect(rows).toEqual([
+      { lane: 'endpoint', state: 'due' },
+      { lane: 'endpoint', state: 'queued' },
+    ]);
+  });
+
+  test('conversation: messages, and statuses of messages to the same customer, share a lane', async () => {
+    const { database } = await withEndpoint();
+    await database.raw(`update webhook_endpoints set order_scope = 'conversation'`);
+    await takeIn(
+      database,
+      bodyOf(ACCOUNT, [textMessage('wamid.E', 'e')]),
+      bodyOf(ACCOUNT, [textMessage('wamid.F', 'f')]),
+    );
+    const [first, second] = await query<{ lane: string; state: string }>(
+      database,
+      'select lane, state from delivery_queue order by position',
+    );
+    expect(first?.lane).toMatch(/^conversation\/\d+$/);
+    expect(second).toEqual({ lane: first?.lane, state: 'queued' });
+  });
+});
+
+describe('a head that blocks its key', () => {
+  const LIMIT = { defaultSeconds: 0, limit: 10 };
+
+  async function failingHead(behind: boolean) {
+    const { database, id } = await withEndpoint();
+    const steps = behind ? ['sent', 'delivered'] : ['sent'];
+    await takeIn(database, ...steps.map((step) => bodyOf(ACCOUNT, [messageStatus('wamid.BLOCK', step)])));
+    await database.raw(
+      `update delivery_queue set state = 'retrying', attempts = 3, next_attempt_at = now() + interval '1 hour',
+              first_failed_at = now() - interval '2 hours' where state = 'due'`,
+    );
+    return { database, id };
+  }
+
+  test('is given up after the endpoint’s limit, and the next one goes', async () => {
+    const { database } = await failingHead(true);
+    expect(await giveUpBlocking(database, LIMIT)).toEqual([]);
+    await database.raw('update webhook_endpoints set block_limit_seconds = 3600');
+    expect(await giveUpBlocking(database, LIMIT)).toHaveLength(1);
+    const rows = await query<{ state: string }>(database, 'select state from delivery_queue');
+    expect(rows).toEqual([{ state: 'due' }]);
+    const failed = await query<{ last_error: string }>(
+      database,
+      `select last_error from deliveries where state = 'failed'`,
+    );
+    expect(failed[0]?.last_error).toMatch(/held up others of its key/);
+  });
+
+  test('keeps its place when nothing waits behind it, or when its endpoint takes no deliveries at present', async () => {
+    const { database } = await failingHead(false);
+    await database.raw('update webhook_endpoints set block_limit_seconds = 3600');
+    expect(await giveUpBlocking(database, LIMIT)).toEqual([]);
+    const other = await failingHead(true);
+    await other.database.raw(`update webhook_endpoints set block_limit_seconds = 3600, mode = 'paused'`);
+    expect(await giveUpBlocking(other.database, LIMIT)).toEqual([]);
+  });
+});
