@@ -157,7 +157,7 @@ export async function openConversations(
   );
 }
 
-/** Notes that something was said in these conversations. */
+/** Notes that something was said in these conversations, and keeps them locked (openConversations). */
 export async function touchConversations(trx: Transaction, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await execute(trx, 'update conversations set last_message_at = now() where id = any (?::bigint[])', [ids]);

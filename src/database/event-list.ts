@@ -4,7 +4,7 @@ import { summarizeDeliveries } from './event-deliveries.ts';
 import { dayOfId, lowestUuidAt, msOfUuid } from './replay-selection.ts';
 import { query } from './sql.ts';
 
-export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'dropped';
+type DeliveryState = 'pending' | 'delivered' | 'failed' | 'dropped';
 
 /** Which events to list; null means no restriction. Times are Unix time in ms, `untilMs` is exclusive. */
 export type EventFilter = {

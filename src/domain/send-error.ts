@@ -33,7 +33,7 @@ export function adviceFor({ code, upstream }: SendError): string | null {
 }
 
 /** The `code` of an upstream error object; null when there is none. */
-export function upstreamCode(error: Record<string, unknown> | null): number | null {
+function upstreamCode(error: Record<string, unknown> | null): number | null {
   return typeof error?.code === 'number' && Number.isSafeInteger(error.code) ? error.code : null;
 }
 

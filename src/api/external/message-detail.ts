@@ -77,7 +77,7 @@ export function messageDetail(app: ExternalApp, { database, publicUrl }: Externa
 function detailJson(message: MessageDetail, statuses: readonly MessageStatus[], publicUrl: string): string {
   const members = JSON.stringify({
     ...messageMembers(message, publicUrl),
-    state: message.sendState ?? 'received',
+    state: message.sendState ?? (message.direction === 'inbound' ? 'received' : 'accepted'),
     ...(message.sendState !== null && outboundMembers(message)),
     statuses: statuses.map(statusJson),
   });

@@ -51,10 +51,11 @@ export async function commitItems(
   const statuses = fresh.filter(isOwnedStatus);
   const planned = fresh.flatMap((one) => eventsOf(one, conversations));
   const events = planned.map(({ event }) => event);
-  // Messages first: their events find them by their upstream ids.
+  // Conversations first: touching locks them, and message ids are drawn under that lock (docs/decisions/0021). Then
+  // messages: their events find them by their upstream ids.
   const sent = Promise.all([
-    insertInboundMessages(trx, messageRows(messages, conversations)),
     touchConversations(trx, spokenIn),
+    insertInboundMessages(trx, messageRows(messages, conversations)),
     recordStatuses(trx, statuses.map(statusOf), states),
     publishTo(trx, subscribers, events, { occurredAt: new Date(), claimer }),
   ]);

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { revokeApiKey } from '../../../src/database/api-keys.ts';
 import { insertMedia } from '../../../src/database/media.ts';
-import { query } from '../../../src/database/sql.ts';
+import { execute, query } from '../../../src/database/sql.ts';
 import { newApiKey } from '../../../src/domain/api-key-format.ts';
+import { publicEventId } from '../../../src/domain/public-ids.ts';
+import { dayOfUuidV7, uuidV7 } from '../../../src/domain/uuid-v7.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
 import {
   addConversation,
   addKey,
@@ -12,6 +15,7 @@ import {
   OTHER_WABA,
   startTestApi,
   type TestApi,
+  WABA,
 } from './api-harness.ts';
 
 /** Every route there is. A new one must be added to the right list, or this file fails. */
@@ -29,15 +33,43 @@ const WITHOUT_KEY = [
 const WITH_KEY = [
   'GET /api/external/conversations',
   'GET /api/external/conversations/:id/messages',
+  'GET /api/external/endpoint-alerts',
+  'GET /api/external/events',
+  'GET /api/external/events/:id',
+  'GET /api/external/key',
   'GET /api/external/me',
+  'GET /api/external/messages/:id',
   'GET /api/external/messages/:id/media',
+  'GET /api/external/operations-url',
+  'GET /api/external/replays',
+  'GET /api/external/replays/:id',
+  'GET /api/external/webhook-endpoints',
+  'GET /api/external/webhook-endpoints/:id',
+  'GET /api/external/webhook-endpoints/:id/statistics',
   'GET /me',
+  'DELETE /api/external/operations-url',
+  'DELETE /api/external/webhook-endpoints/:id',
+  'PATCH /api/external/webhook-endpoints/:id',
+  'POST /api/external/events/:id/replay',
+  'POST /api/external/messages',
+  'POST /api/external/operations-url/rotate-secret',
+  'POST /api/external/replays',
+  'POST /api/external/replays/:id/cancel',
+  'POST /api/external/replays/:id/pause',
+  'POST /api/external/replays/:id/resume',
+  'POST /api/external/webhook-endpoints',
+  'POST /api/external/webhook-endpoints/:id/enable',
+  'POST /api/external/webhook-endpoints/:id/pause',
+  'POST /api/external/webhook-endpoints/:id/rotate-secret',
+  'POST /api/external/webhook-endpoints/:id/test',
+  'PUT /api/external/operations-url',
 ];
 
 let api: TestApi;
 let close: () => Promise<void>;
 let foreign: { conversation: string; media: string };
 let own: { conversation: string; media: string; text: string; outbound: string };
+let recovery: { endpoint: string; event: string; replay: string };
 let good: string;
 
 beforeAll(async () => {
@@ -71,16 +103,47 @@ beforeAll(async () => {
       { wabaId: OTHER_WABA, messageId: foreign.media, ...file },
     ]),
   );
+  recovery = await addRecovery();
   good = (await addKey(database)).authorization;
 });
 afterAll(() => close());
 
-/** Paths of all routes that need a key, with ids that this WABA's key may read. */
-function securedPaths(): string[] {
+/** An endpoint, an event and a replay of this WABA. */
+async function addRecovery(): Promise<typeof recovery> {
+  const { database } = api;
+  const { id: endpoint } = await addEndpoint(database, WABA, 'https://shop.example/hook');
+  const uuid = uuidV7(Date.now());
+  await execute(
+    database,
+    `insert into events (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence)
+     select cast(? as date), cast(? as uuid), waba_id, tenant_id, '1', 'test', 'e', 'e', 1 from wabas where waba_id = ?`,
+    [dayOfUuidV7(uuid), uuid, WABA],
+  );
+  const [replay] = await query<{ id: string }>(
+    database,
+    `insert into replays (waba_id, selection, state, total, cursor, requested_by)
+     values (?, ?, 'done', 0, '{"toId":"","endpoints":[],"skipped":0}', 'test') returning id`,
+    [
+      WABA,
+      '{"deliveryIds":null,"endpointId":null,"from":null,"to":"2026-01-01T00:00:00Z","eventTypes":null,"states":null}',
+    ],
+  );
+  return { endpoint, event: publicEventId(uuid), replay: replay?.id ?? '' };
+}
+
+/** All routes that need a key, with ids that this WABA's key may read. */
+function securedRequests() {
   return WITH_KEY.map((route) => {
-    const [, url = ''] = route.split(' ');
-    return url.replace(':id', url.includes('messages/') ? own.media : own.conversation);
+    const [method = '', url = ''] = route.split(' ');
+    return { method: method as 'GET', url: url.replace(':id', ownIdFor(url)) };
   });
+}
+
+function ownIdFor(url: string): string {
+  if (url.includes('/events/')) return recovery.event;
+  if (url.includes('/replays/')) return recovery.replay;
+  if (url.includes('/webhook-endpoints/')) return recovery.endpoint;
+  return url.includes('messages/') ? own.media : own.conversation;
 }
 
 test('the routes are exactly those that are listed here, so none is forgotten by the tests of access', () => {
@@ -97,8 +160,8 @@ test('the routes are exactly those that are listed here, so none is forgotten by
 
 describe('every route that needs a key', () => {
   test('answers a good key', async () => {
-    for (const url of securedPaths()) {
-      const response = await api.app.inject({ url, headers: { authorization: good } });
+    for (const { method, url } of securedRequests().filter((request) => request.method === 'GET')) {
+      const response = await api.app.inject({ method, url, headers: { authorization: good } });
       expect([url, response.statusCode]).toEqual([url, 200]);
     }
   });
@@ -131,11 +194,11 @@ describe('every route that needs a key', () => {
       `Token ${key}`,
       `${good} x`,
     ];
-    for (const url of securedPaths()) {
+    for (const { method, url } of securedRequests()) {
       const bodies = new Set<string>();
       for (const authorization of [...presented, ...notPresented]) {
         const headers = authorization === undefined ? {} : { authorization };
-        const response = await api.app.inject({ url, headers });
+        const response = await api.app.inject({ method, url, headers });
         const hint = presented.includes(authorization ?? '') ? ', error="invalid_token"' : '';
         expect([authorization, response.statusCode]).toEqual([authorization, 401]);
         expect(response.headers['www-authenticate']).toBe(`Bearer realm="heliograph"${hint}`);
@@ -148,8 +211,9 @@ describe('every route that needs a key', () => {
 
   test('refuses an expired key with a code of its own', async () => {
     const expired = await addKey(api.database, undefined, new Date(Date.now() - 1000));
-    for (const url of securedPaths()) {
-      const response = await api.app.inject({ url, headers: { authorization: expired.authorization } });
+    for (const { method, url } of securedRequests()) {
+      const { authorization } = expired;
+      const response = await api.app.inject({ method, url, headers: { authorization } });
       expect(response.statusCode).toBe(401);
       expect(response.json().error.code).toBe('expired_api_key');
     }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { forgetOldIdempotencyKeys } from '../../../src/database/idempotency-keys.ts';
 import { query } from '../../../src/database/sql.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
 import { addKey } from '../api/api-harness.ts';
 import { NUMBER, type SendingStack, startSendingStack, textTo, WABA } from './sending-stack.ts';
 
@@ -113,15 +114,18 @@ describe('Idempotency-Key', () => {
     expect(left).toEqual([{ key: 'day' }]);
   });
 
-  test('and many different ones at once all go out, to one conversation in order', async () => {
+  test('and many different ones at once all go out, once each, in one conversation', async () => {
     const replies = await Promise.all(
       Array.from({ length: 30 }, (_, n) =>
         stack.send(textTo('+12025559999', `n ${n}`), { 'idempotency-key': `many-${n}` }),
       ),
     );
-    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
+    // On a busy machine the last of them may be told to look later.
+    expect(replies.filter(({ status }) => status !== 200 && status !== 202)).toEqual([]);
     expect(new Set(replies.map(({ body }) => body.conversationId)).size).toBe(1);
-    expect(new Set(replies.map(({ body }) => body.metaMessageId)).size).toBe(30);
+    expect(new Set(replies.map(({ body }) => body.serviceMessageId)).size).toBe(30);
+    await eventually('all are sent', async () => (await stack.sent()).length >= 30);
+    expect(await stack.sent()).toHaveLength(30);
     expect((await stack.sent()).every(({ phoneNumberId }) => phoneNumberId === NUMBER)).toBe(true);
   });
 });

@@ -45,7 +45,7 @@ async function store(stack: RecordingStack, mediaId: string): Promise<string> {
   return workflowId;
 }
 
-async function waitsUntilStarted({ client }: RecordingStack, workflowId: string): Promise<void> {
+export async function waitsUntilStarted({ client }: RecordingStack, workflowId: string): Promise<void> {
   const handle = client.workflow.getHandle(workflowId);
   await eventually(`the start of ${workflowId}`, () =>
     handle.describe().then(
@@ -66,7 +66,7 @@ async function cancelled(stack: RecordingStack): Promise<string> {
   return workflowId;
 }
 
-async function control({ upstreamUrl }: RecordingStack, method: string, body?: string): Promise<void> {
+export async function control({ upstreamUrl }: RecordingStack, method: string, body?: string): Promise<void> {
   const headers = { 'content-type': 'application/json' };
   const sent = await fetch(`${upstreamUrl}/sandbox/faults`, {
     method,

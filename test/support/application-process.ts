@@ -1,0 +1,39 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const MAIN_SCRIPT = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const ADDRESS = /api listens at (http:\/\/[\d.]+:\d+)/;
+
+export type ApiProcess = {
+  url: string;
+  /** kill -9. */
+  kill(): Promise<void>;
+};
+
+/** Runs `heliograph api` as users do, on a port of its own; resolves when it listens. */
+export async function startApiProcess(settings: Record<string, string>): Promise<ApiProcess> {
+  const child = spawn(process.execPath, [MAIN_SCRIPT, 'api'], {
+    env: { PATH: process.env.PATH ?? '', ...settings, HELIOGRAPH_API_PORT: '0' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let printed = '';
+  const note = (chunk: Buffer) => {
+    printed += chunk;
+  };
+  child.stdout.on('data', note);
+  child.stderr.on('data', note);
+  const exited = once(child, 'exit');
+  const deadline = performance.now() + 30_000;
+  while (!ADDRESS.test(printed)) {
+    if (child.exitCode !== null || performance.now() > deadline) throw new Error(`no api:\n${printed}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return {
+    url: ADDRESS.exec(printed)?.[1] ?? '',
+    kill: async () => {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
