@@ -1,5 +1,3 @@
-import { laneOf } from './ordering-key.ts';
-
 /** What decides the order in which events are sent again. */
 export type ReplayedEvent = {
   /** The lane of the event's own key, and its number there. */
@@ -10,7 +8,7 @@ export type ReplayedEvent = {
 
 /**
  * The lane of a replayed event: apart from live ones, one per key, conversation or endpoint as the endpoint's order
- * scope says. Starts with `replay/<replayId>/` and is at most 120 bytes longer than its id.
+ * scope says. Starts with `replay/<replayId>/`, with which no lane of a live event can start.
  */
 export function replayLane(
   replayId: string,
@@ -22,9 +20,7 @@ export function replayLane(
   if (scope === 'conversation' && event.conversationId !== null) {
     return `${prefix}conversation/${event.conversationId}`;
   }
-  // A lane that fits alone may be too long behind the prefix; two lanes stay two in either form.
-  const whole = laneOf(prefix + event.lane);
-  return whole.startsWith(prefix) ? whole : prefix + whole;
+  return prefix + event.lane;
 }
 
 /**

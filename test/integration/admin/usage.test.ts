@@ -21,14 +21,21 @@ describe('the admin command line', () => {
     expect(all.map(({ path }) => path)).toEqual([
       ...['tenant create', 'tenant list', 'waba add', 'waba list', 'waba set-token'],
       ...['key create', 'key list', 'key revoke'],
+      ...['endpoint add', 'endpoint list', 'endpoint show', 'endpoint update', 'endpoint pause'],
       ...[
-        'endpoint add',
-        'endpoint list',
-        'endpoint show',
+        'endpoint disable',
         'endpoint enable',
-        'endpoint pause',
+        'endpoint rotate-secret',
         'endpoint test',
+        'endpoint delete',
       ],
+      ...[
+        'operations-url set',
+        'operations-url show',
+        'operations-url rotate-secret',
+        'operations-url clear',
+      ],
+      ...['replay start', 'replay list', 'replay show', 'replay pause', 'replay resume', 'replay cancel'],
       ...['find', 'inbox status', 'inbox retry'],
     ]);
     for (const { path, command } of all) {
