@@ -138,7 +138,12 @@ test('a tenant whose server was down finds what failed, sends itself a test, and
     return state === 'done' && outcomes.delivered === 3;
   });
   expect(await failed()).toEqual([]);
-  const list = await call('GET', '/api/external/events?type=message&order=asc');
+  // In this order the list stays two seconds behind, so that nothing can appear before what it has shown.
+  let list = await call('GET', '/api/external/events?type=message&order=asc');
+  await eventually('all listed', async () => {
+    list = await call('GET', '/api/external/events?type=message&order=asc');
+    return list.json<Page>().data.length === 3;
+  });
   const again = receiver.received.filter(({ headers }) => headers['x-service-replay'] === 'true');
   expect(again).toHaveLength(3);
   for (const { headers, body } of again) {
