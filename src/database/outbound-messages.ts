@@ -137,12 +137,8 @@ async function drawTime(
   recipient: string | null,
   pace: Pace,
 ): Promise<number> {
-  const waitMs = await drawSendTime(trx, { phoneNumberId, recipient }, pace);
-  await execute(
-    trx,
-    `update outbound_messages set ${column} = clock_timestamp() + ? * interval '1 millisecond' where message_id = ?`,
-    [waitMs, messageId],
-  );
+  const { at, waitMs } = await drawSendTime(trx, { phoneNumberId, recipient }, pace);
+  await execute(trx, `update outbound_messages set ${column} = ? where message_id = ?`, [at, messageId]);
   return waitMs;
 }
 

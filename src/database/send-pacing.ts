@@ -7,23 +7,28 @@ export type Pace = { intervalMs: number; burst: number };
 /** What is paced: a phone number, or the pair of it and one recipient. */
 export type Paced = { phoneNumberId: string; recipient: string | null };
 
+/** A time that was drawn, and how far away it is, in ms; 0 when it has come. */
+export type SendTime = { at: Date; waitMs: number };
+
 /**
- * Draws the next free time and returns how far away it is, in ms. Over all processes, because the row counts: it holds
+ * Draws the next free time. Over all processes, because the row counts: it holds
  * the time by which everything drawn so far would be done at one per interval (a generic cell rate algorithm). What is
  * drawn is drawn: the caller keeps it.
  */
-export async function drawSendTime(trx: Transaction, paced: Paced, pace: Pace): Promise<number> {
+export async function drawSendTime(trx: Transaction, paced: Paced, pace: Pace): Promise<SendTime> {
   const { intervalMs, burst } = pace;
-  const [row] = await query<{ waitMs: number }>(
+  const [row] = await query<SendTime>(
     trx,
     `insert into send_pacing as p (phone_number_id, recipient, free_at)
      values (:phoneNumberId, :recipient, clock_timestamp() + :intervalMs * interval '1 millisecond')
      on conflict (phone_number_id, recipient) do update
         set free_at = greatest(p.free_at, clock_timestamp()) + :intervalMs * interval '1 millisecond'
-     returning cast(extract(epoch from free_at - clock_timestamp()) * 1000 as double precision) as "waitMs"`,
-    { ...keyOf(paced), intervalMs },
+     returning free_at - :aheadMs * interval '1 millisecond' as at,
+               cast(extract(epoch from free_at - clock_timestamp()) * 1000 - :aheadMs as double precision) as "waitMs"`,
+    { ...keyOf(paced), intervalMs, aheadMs: intervalMs * burst },
   );
-  return Math.max(0, (row?.waitMs ?? 0) - intervalMs * burst);
+  if (row === undefined) throw new Error('no time was drawn');
+  return { at: row.at, waitMs: Math.max(0, row.waitMs) };
 }
 
 /** Lets nothing more of `paced` leave for `waitMs`: upstream said that it is too much. */

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import type { FastifyInstance } from 'fastify';
@@ -37,6 +37,10 @@ const ACCESS_TOKEN = 'EAAG-test-token';
 export async function startSendingBase(overrides: Record<string, string> = {}) {
   const store = await createTestDatabase(20);
   await seedFixtureAccounts(store.database);
+  // Test files share one Temporal, and ids of workflows come from ids of messages.
+  await query(store.database, `select setval(pg_get_serial_sequence('messages', 'id'), ?)`, [
+    randomInt(1_000_000, 2 ** 47),
+  ]);
   const sandbox = await startUpstreamServer({
     host: '127.0.0.1',
     port: 0,
