@@ -73,7 +73,7 @@ export async function endProbing(trx: Transaction, endpointId: string): Promise<
   return true;
 }
 
-/** Switches an endpoint off that is still at `version` (null: any); its events wait. False when it was not on. */
+/** Switches an endpoint off that is still at `version` (null: at whichever); its events wait. False when it was not on. */
 export async function disableEndpoint(
   trx: Transaction,
   endpointId: string,

@@ -1,0 +1,64 @@
+import { expect } from 'vitest';
+import type { Database } from '../../../src/database/database.ts';
+import { publishEvents } from '../../../src/database/event-publisher.ts';
+import { query } from '../../../src/database/sql.ts';
+import type { EventType } from '../../../src/domain/event-type.ts';
+import { addKey, NUMBER, type TestApi, WABA } from './api-harness.ts';
+
+type Item = {
+  id: string;
+  eventId: string;
+  eventType: string;
+  sequence: number;
+  deliverySummary: Record<string, number>;
+};
+export type Page = { data: Item[]; hasMore: boolean; nextCursor: string | null };
+
+export async function publishOne(
+  database: Database,
+  eventId: string,
+  {
+    wabaId = WABA,
+    type = 'message' as EventType,
+    phoneNumberId = NUMBER,
+    dataJson = '{}' as string | null,
+    at = new Date(),
+  } = {},
+): Promise<string> {
+  const rows = await query<{ id: string }>(database, 'select tenant_id as id from wabas where waba_id = ?', [
+    wabaId,
+  ]);
+  const tenantId = rows[0]?.id ?? '';
+  const event = {
+    wabaId,
+    tenantId,
+    phoneNumberId,
+    type,
+    eventId,
+    laneKey: eventId,
+    conversationId: null,
+    messageId: null,
+    dataJson,
+  };
+  const [published] = await database.transaction((trx) => publishEvents(trx, [event], at));
+  return `evt_${published?.uuid.replaceAll('-', '')}`;
+}
+
+export async function client(api: TestApi, wabaId = WABA) {
+  const { authorization } = await addKey(api.database, wabaId);
+  const call = (method: 'GET' | 'POST', url: string, payload?: object) =>
+    api.app.inject({ method, url, headers: { authorization }, ...(payload && { payload }) });
+  const page = async (query = '') => {
+    const response = await call('GET', `/api/external/events${query}`);
+    expect([response.body.slice(0, 300), response.statusCode]).toEqual([response.body.slice(0, 300), 200]);
+    return response.json<Page>();
+  };
+  return { call, page };
+}
+
+/** As if the events had been there for a while: lists in order end two seconds ago. */
+export const pastMs = (index: number) => new Date(Date.now() - 60_000 + index);
+
+export function uuidOf(id: string): string {
+  return id.slice(4).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
