@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { webhook } from './support/received.ts';
+import { noMoreWebhooks, webhook } from './support/received.ts';
 import { description } from './support/stack.ts';
 import { fixture, postUpstream } from './support/upstream.ts';
 
@@ -28,6 +28,7 @@ describe('the Temporal UI', () => {
   test('shows an operator the deliveries of an event and its media, found by eventId', async () => {
     const executablePath = CHROMIUM.find((path) => path !== '' && existsSync(path));
     if (executablePath === undefined) throw new Error('no Chromium: install it or set HELIOGRAPH_CHROMIUM');
+    await noMoreWebhooks();
     expect(await postUpstream(fixture('in_document.json'))).toBe(200);
     const ready = await webhook(
       'media.ready',

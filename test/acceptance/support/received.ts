@@ -38,3 +38,20 @@ export async function webhook(
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
+
+/**
+ * Waits until the sample tenant has got nothing for `quietMs`: what earlier tests sent is through then, and
+ * the next delivery has a workflow of its own, because starts are left in the allowance.
+ */
+export async function noMoreWebhooks(quietMs = 3_000, timeoutMs = 60_000): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  let count = (await received()).length;
+  let sinceMs = performance.now();
+  while (performance.now() - sinceMs < quietMs) {
+    if (performance.now() > deadline) throw new Error(`webhooks still came after ${timeoutMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const next = (await received()).length;
+    if (next !== count) sinceMs = performance.now();
+    count = next;
+  }
+}

@@ -139,12 +139,17 @@ describe('properties', () => {
 
   test('probes come at the pace of the schedule, and every five minutes at the latest', () => {
     fc.assert(
-      fc.property(schedules, fc.nat(1_000), fc.double({ min: 0, max: 0.999 }), (schedule, failures, dice) => {
-        const delayMs = probeDelayMs(schedule, failures, () => dice);
-        const step = schedule[Math.min(failures, schedule.length - 1)] ?? Number.POSITIVE_INFINITY;
-        expect(delayMs).toBeGreaterThanOrEqual(Math.min(1_000, step));
-        expect(delayMs).toBeLessThanOrEqual(Math.min(300_000, Math.max(1_000, Math.ceil(step * 1.2))));
-      }),
+      fc.property(
+        schedules,
+        fc.nat(1_000),
+        fc.double({ min: 0, max: 0.999, noNaN: true }),
+        (schedule, failures, dice) => {
+          const delayMs = probeDelayMs(schedule, failures, () => dice);
+          const step = schedule[Math.min(failures, schedule.length - 1)] ?? Number.POSITIVE_INFINITY;
+          expect(delayMs).toBeGreaterThanOrEqual(Math.min(1_000, step));
+          expect(delayMs).toBeLessThanOrEqual(Math.min(300_000, Math.max(1_000, Math.ceil(step * 1.2))));
+        },
+      ),
     );
   });
 });
