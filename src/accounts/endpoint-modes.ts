@@ -1,5 +1,5 @@
 import type { Database } from '../database/database.ts';
-import { wakeDeliveries } from '../database/endpoint-changes.ts';
+import { wakeDispatcher } from '../database/delivery-queue.ts';
 import { dropWaiting } from '../database/endpoint-drop.ts';
 import { countWaiting } from '../database/endpoint-waiting.ts';
 import { setEndpointMode } from '../database/webhook-endpoints.ts';
@@ -48,7 +48,7 @@ export async function enableEndpoint(
   const { dropped } =
     waiting === 'drop' ? await dropWaiting(database, wabaId, id, { reason }) : { dropped: 0 };
   await switchTo(database, wabaId, { id, mode: 'open', reason: null });
-  await wakeDeliveries(database);
+  await wakeDispatcher(database);
   return { dropped };
 }
 

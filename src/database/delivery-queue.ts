@@ -1,4 +1,4 @@
-import type { Transaction } from './database.ts';
+import type { Database, Transaction } from './database.ts';
 import { promoteNext } from './delivery-settlement.ts';
 import { execute, query } from './sql.ts';
 
@@ -124,4 +124,9 @@ export async function removeUnclaimed(
   await execute(trx, 'delete from delivery_queue where delivery_id = ?', [deliveryId]);
   await promoteNext(trx, [row]);
   return { kind: 'removed', attempts: row.attempts };
+}
+
+/** Has the dispatcher look for work at once; in a transaction, when it commits. */
+export async function wakeDispatcher(database: Database): Promise<void> {
+  await execute(database, `select pg_notify('heliograph_deliveries', '')`);
 }

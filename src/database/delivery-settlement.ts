@@ -36,6 +36,14 @@ export async function removeHeads(trx: Transaction, deliveryIds: readonly string
   return await promoteNext(trx, lanes);
 }
 
+/** Takes claimed deliveries out of the queue whose event or endpoint no longer exists: nothing could ever be sent. */
+export async function dropOrphans(database: Database, claims: readonly Claim[]): Promise<void> {
+  await database.transaction(async (trx) => {
+    const ours = await lockClaims(trx, claims);
+    await removeHeads(trx, [...ours]);
+  });
+}
+
 /** Makes the oldest waiting delivery of each lane its head; the lanes' heads must have been removed just before. */
 export async function promoteNext(
   trx: Transaction,
@@ -93,7 +101,6 @@ export async function keepDeliveries(trx: Transaction, kept: readonly KeptDelive
 export type RetryRoom = {
   endpointId: string;
   mode: string;
-  version: number;
   /** Retry workflows of this endpoint, and of all, counted up to one more than the limits. */
   openRetries: number;
   openRetriesOverall: number;
@@ -107,7 +114,7 @@ export async function findRetryRoom(
 ): Promise<Map<string, RetryRoom>> {
   const rows = await query<RetryRoom>(
     trx,
-    `select w.id as "endpointId", w.mode, w.version, own.n as "openRetries", overall.n as "openRetriesOverall"
+    `select w.id as "endpointId", w.mode, own.n as "openRetries", overall.n as "openRetriesOverall"
        from webhook_endpoints w
       cross join lateral (select count(*)::integer as n from (
         select 1 from delivery_queue where endpoint_id = w.id and state = 'retrying' and not awaits_workflow

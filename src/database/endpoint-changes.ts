@@ -113,8 +113,3 @@ export async function isPast(database: Database, xid: string): Promise<boolean> 
   );
   return row?.past === true;
 }
-
-/** Has the dispatcher look for work at once. */
-export async function wakeDeliveries(database: Database): Promise<void> {
-  await execute(database, `select pg_notify('heliograph_deliveries', '')`);
-}

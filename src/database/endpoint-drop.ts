@@ -1,6 +1,6 @@
 import type { Database, Transaction } from './database.ts';
+import { wakeDispatcher } from './delivery-queue.ts';
 import { promoteNext } from './delivery-settlement.ts';
-import { wakeDeliveries } from './endpoint-changes.ts';
 import { execute, query } from './sql.ts';
 
 /** What one transaction locks and removes at most. */
@@ -101,7 +101,7 @@ async function dropBatch(trx: Transaction, cut: Cut, fromLane: string): Promise<
   if (positions.length > 0) await remove(trx, cut, positions);
   const lanesWithoutHead = removed.map(({ lane }) => ({ endpoint_id: cut.endpointId, lane }));
   const promoted = removed.length > 0 ? await promoteNext(trx, lanesWithoutHead) : 0;
-  if (promoted > 0) await wakeDeliveries(trx);
+  if (promoted > 0) await wakeDispatcher(trx);
   const isCutShort = behind.length === BEHIND_PER_BATCH;
   return {
     dropped: positions.length,

@@ -3,7 +3,14 @@ import type { EventType } from '../domain/event-type.ts';
 import { laneOf } from '../domain/ordering-key.ts';
 import { dayOfUuidV7, uuidV7 } from '../domain/uuid-v7.ts';
 import type { Transaction } from './database.ts';
-import { claimedOf, claimParameters, type DirectClaimer, releaseEvent, wantedBy } from './delivery-queue.ts';
+import {
+  claimedOf,
+  claimParameters,
+  type DirectClaimer,
+  releaseEvent,
+  wakeDispatcher,
+  wantedBy,
+} from './delivery-queue.ts';
 import { lockPublishing } from './locks.ts';
 import type { ClaimedDelivery } from './session-claims.ts';
 import { execute, query } from './sql.ts';
@@ -198,11 +205,6 @@ function laneAt({ orderScope }: Subscriber, event: MadeEvent): string {
     return `conversation/${event.conversationId}`;
   }
   return event.lane;
-}
-
-/** When the transaction commits. */
-async function wakeDispatcher(trx: Transaction): Promise<void> {
-  await execute(trx, `select pg_notify('heliograph_deliveries', '')`);
 }
 
 /**

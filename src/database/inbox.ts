@@ -42,8 +42,9 @@ export type InboxOutcome = {
 
 /** Marks bodies as taken in (or not), with what was set aside and why. */
 export async function finishBodies(trx: Transaction, outcomes: readonly InboxOutcome[]): Promise<void> {
-  const plain = outcomes.filter((o) => o.state === 'done' && o.notes.length === 0);
-  const noted = outcomes.filter((o) => !plain.includes(o));
+  const isPlain = (o: InboxOutcome) => o.state === 'done' && o.notes.length === 0;
+  const plain = outcomes.filter(isPlain);
+  const noted = outcomes.filter((o) => !isPlain(o));
   for (const day of new Set(plain.map((o) => o.day))) {
     await execute(
       trx,

@@ -1,7 +1,7 @@
 import type { Database, Transaction } from './database.ts';
+import { enqueueDeliveries, wakeDispatcher } from './delivery-queue.ts';
 import type { Replay } from './replays.ts';
 import { execute, query } from './sql.ts';
-import type { Binding } from './statement.ts';
 
 /** One delivery of a replay, to be logged and queued. */
 export type ReplayDelivery = {
@@ -38,60 +38,11 @@ export async function queueReplayDeliveries(
       deliveries.map((d) => d.replayOf),
     ],
   );
-  const heads = [...new Map([...deliveries].reverse().map((d) => [d.lane, d])).values()];
-  const inserted = await insertHeads(trx, endpointId, heads);
-  const behind = deliveries.filter((d) => !inserted.has(d.deliveryId));
-  if (behind.length > 0) await insertBehind(trx, endpointId, behind);
-  await execute(trx, `select pg_notify('heliograph_deliveries', '')`);
-}
-
-const COLUMNS =
-  'endpoint_id, lane, state, released, replay, delivery_day, delivery_id, event_day, event_uuid';
-const UNNEST = `unnest(?::text[], ?::date[], ?::uuid[], ?::date[], ?::uuid[])
-  with ordinality as d (lane, delivery_day, delivery_id, event_day, event_uuid, n)`;
-
-function columnArrays(deliveries: readonly ReplayDelivery[]): Binding[] {
-  return [
-    deliveries.map((d) => d.lane),
-    deliveries.map((d) => d.deliveryDay),
-    deliveries.map((d) => d.deliveryId),
-    deliveries.map((d) => d.eventDay),
-    deliveries.map((d) => d.eventUuid),
-  ];
-}
-
-/** By the rules of delivery-queue.ts: the insert becomes the head of its lane, or locks the one that is there. */
-async function insertHeads(
-  trx: Transaction,
-  endpointId: string,
-  heads: readonly ReplayDelivery[],
-): Promise<Set<string>> {
-  const rows = await query<{ delivery_id: string }>(
+  await enqueueDeliveries(
     trx,
-    `insert into delivery_queue (${COLUMNS})
-     select ?::bigint, lane, 'due', true, true, delivery_day, delivery_id, event_day, event_uuid
-       from ${UNNEST}
-      order by lane
-     on conflict (endpoint_id, lane) where state <> 'queued' do update set lane = excluded.lane
-     returning delivery_id`,
-    [endpointId, ...columnArrays(heads)],
+    deliveries.map((delivery) => ({ ...delivery, endpointId, released: true, replay: true })),
   );
-  return new Set(rows.map((row) => row.delivery_id));
-}
-
-async function insertBehind(
-  trx: Transaction,
-  endpointId: string,
-  deliveries: readonly ReplayDelivery[],
-): Promise<void> {
-  await execute(
-    trx,
-    `insert into delivery_queue (${COLUMNS})
-     select ?::bigint, lane, 'queued', true, true, delivery_day, delivery_id, event_day, event_uuid
-       from ${UNNEST}
-      order by n`,
-    [endpointId, ...columnArrays(deliveries)],
-  );
+  await wakeDispatcher(trx);
 }
 
 /** A delivery of a replay that is still in the queue; `released` false: it is held by a pause. */
@@ -154,7 +105,7 @@ export async function applyReplayState(trx: Transaction, replay: Replay): Promis
   for (const ids of await pendingIds(trx, replay)) {
     changed += await execute(trx, SWEEPS[replay.state], [ids]);
   }
-  if (changed > 0) await execute(trx, `select pg_notify('heliograph_deliveries', '')`);
+  if (changed > 0) await wakeDispatcher(trx);
 }
 
 /** Rows to change, locked without waiting. */

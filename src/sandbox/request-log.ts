@@ -11,30 +11,5 @@ export type LoggedRequest = {
   status: number | null;
 };
 
-const MAX_ENTRIES = 1000;
-
-/** A log that forgets its oldest entries. */
-export type RequestLog = {
-  add: (entry: LoggedRequest) => void;
-  list: () => LoggedRequest[];
-  clear: () => number;
-};
-
-/** Creates an empty log of at most 1000 requests. */
-export function createRequestLog(): RequestLog {
-  let entries: LoggedRequest[] = [];
-  return {
-    add: (entry) => {
-      entries.push(entry);
-      if (entries.length > MAX_ENTRIES) {
-        entries.shift();
-      }
-    },
-    list: () => entries,
-    clear: () => {
-      const count = entries.length;
-      entries = [];
-      return count;
-    },
-  };
-}
+/** The oldest are forgotten. */
+export const MAX_LOGGED_REQUESTS = 1000;

@@ -7,30 +7,5 @@ export type SentMessage = {
   body: unknown;
 };
 
-const MAX_ENTRIES = 10_000;
-
-/** The messages that were taken; the oldest are forgotten. */
-export type SentMessages = {
-  add: (message: SentMessage) => void;
-  list: () => SentMessage[];
-  clear: () => number;
-};
-
-/** Creates an empty list of at most 10,000 messages. */
-export function createSentMessages(): SentMessages {
-  let entries: SentMessage[] = [];
-  return {
-    add: (message) => {
-      entries.push(message);
-      if (entries.length > MAX_ENTRIES) {
-        entries.shift();
-      }
-    },
-    list: () => entries,
-    clear: () => {
-      const count = entries.length;
-      entries = [];
-      return count;
-    },
-  };
-}
+/** The oldest are forgotten. */
+export const MAX_SENT_MESSAGES = 10_000;

@@ -1,9 +1,10 @@
+import type { BoundedList } from './bounded-list.ts';
 import type { PhoneDirectory } from './demo-phone-numbers.ts';
 import type { FaultRegister } from './fault-register.ts';
 import type { MediaStore } from './media-store.ts';
 import type { MediaUrls } from './media-url.ts';
-import type { RequestLog } from './request-log.ts';
-import type { SentMessages } from './sent-messages.ts';
+import type { LoggedRequest } from './request-log.ts';
+import type { SentMessage } from './sent-messages.ts';
 import type { StatusLadder } from './status-ladder.ts';
 import type { WebhookSender } from './webhook-sender.ts';
 
@@ -13,8 +14,8 @@ export type UpstreamContext = {
   accessToken?: string;
   phones: PhoneDirectory;
   faults: FaultRegister;
-  requests: RequestLog;
-  sent: SentMessages;
+  requests: BoundedList<LoggedRequest>;
+  sent: BoundedList<SentMessage>;
   media: MediaStore;
   mediaUrls: MediaUrls;
   sender: WebhookSender;

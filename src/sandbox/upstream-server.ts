@@ -1,4 +1,5 @@
 import fastify, { type FastifyInstance, LogController } from 'fastify';
+import { createBoundedList } from './bounded-list.ts';
 import { controlApi } from './control/control-api.ts';
 import { createPhoneDirectory } from './demo-phone-numbers.ts';
 import { requireDevelopment, requireLoopback } from './development-only.ts';
@@ -6,8 +7,8 @@ import { createFaultRegister } from './fault-register.ts';
 import { graphApi } from './graph/graph-api.ts';
 import { createMediaStore } from './media-store.ts';
 import { createMediaUrls } from './media-url.ts';
-import { createRequestLog } from './request-log.ts';
-import { createSentMessages } from './sent-messages.ts';
+import { MAX_LOGGED_REQUESTS } from './request-log.ts';
+import { MAX_SENT_MESSAGES } from './sent-messages.ts';
 import { createStatusLadder } from './status-ladder.ts';
 import type { UpstreamContext } from './upstream-context.ts';
 import { createWebhookSender } from './webhook-sender.ts';
@@ -53,8 +54,8 @@ function createContext(
     ...(config.accessToken === undefined ? {} : { accessToken: config.accessToken }),
     phones: createPhoneDirectory(),
     faults: createFaultRegister(),
-    requests: createRequestLog(),
-    sent: createSentMessages(),
+    requests: createBoundedList(MAX_LOGGED_REQUESTS),
+    sent: createBoundedList(MAX_SENT_MESSAGES),
     media: createMediaStore(now),
     mediaUrls: createMediaUrls({
       baseUrl: runtime.baseUrl,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Database } from '../database/database.ts';
 import { findDeliveredEvent } from '../database/deliveries.ts';
 import { type LeasedDelivery, leaseDelivery } from '../database/delivery-claims.ts';
-import { keepDeliveries, lockClaims, removeHeads } from '../database/delivery-settlement.ts';
+import { dropOrphans, keepDeliveries, lockClaims } from '../database/delivery-settlement.ts';
 import { takeProbe } from '../database/endpoint-modes.ts';
 import { type EndpointSettings, loadEndpointSettings } from '../database/endpoint-settings.ts';
 import type { SecretBox } from '../domain/secret-box.ts';
@@ -58,7 +58,8 @@ export async function attemptDelivery(tools: AttemptTools, ref: DeliveryRef): Pr
     findDeliveredEvent(database, claim),
   ]);
   if (event === null || settings === undefined || settings.wabaId !== event.wabaId) {
-    return await dropOrphan(database, claim);
+    await dropOrphans(database, [claim]);
+    return { state: 'finished' };
   }
   const endpoint = openEndpoint(settings, tools);
   const deadlineMs = startMs + endpoint.timeoutMs;
@@ -78,15 +79,6 @@ export async function attemptDelivery(tools: AttemptTools, ref: DeliveryRef): Pr
     delayMs: LOOK_AGAIN_MS,
   } as const;
   return outcomes[0] ?? lost;
-}
-
-/** Ends a delivery whose event or endpoint no longer exists: nothing could ever be sent. */
-async function dropOrphan(database: Database, claim: Claim): Promise<AttemptOutcome> {
-  await database.transaction(async (trx) => {
-    const ours = await lockClaims(trx, [claim]);
-    await removeHeads(trx, [...ours]);
-  });
-  return { state: 'finished' };
 }
 
 /** Puts a claim back where it waits until its endpoint takes deliveries (again). */

@@ -96,7 +96,7 @@ function isFailure({ sent: { result } }: MadeAttempt): boolean {
   return result.outcome === 'error' || result.statusCode < 200 || result.statusCode > 299;
 }
 
-const NO_ROOM = { mode: 'disabled', version: 0, openRetries: 0, openRetriesOverall: 0 };
+const NO_ROOM = { mode: 'disabled', openRetries: 0, openRetriesOverall: 0 };
 
 /** Judges in order, so that the failure with which an endpoint is taken for down already uses up no retry. */
 function outcomeOf(

@@ -11,6 +11,7 @@ import type {
   DeliveryEnd,
   FirstAttempt,
 } from '../activities/deliver-event/activities.ts';
+import { LOST_WORKER_RETRY } from './lost-worker-retry.ts';
 import { queuesBeside } from './task-queues.ts';
 
 /** Ids only: the event's bytes stay in the database. */
@@ -84,7 +85,7 @@ function lasting(input: DeliverEventInput): DeliverEventActivities {
     taskQueue: queuesBeside(workflowInfo().taskQueue).deliveryRetries,
     startToCloseTimeout: input.leaseMs + RECORDING_MS,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
-    retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+    retry: LOST_WORKER_RETRY,
     summary: 'retries',
   });
 }

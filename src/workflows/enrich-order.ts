@@ -1,5 +1,6 @@
 import { proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { EnrichOrderActivities } from '../activities/enrich-order/activities.ts';
+import { LOST_WORKER_RETRY } from './lost-worker-retry.ts';
 import { queuesBeside } from './task-queues.ts';
 
 /** Ids only: the cart is in the database. */
@@ -9,8 +10,7 @@ function activities(): EnrichOrderActivities {
   return proxyActivities<EnrichOrderActivities>({
     taskQueue: queuesBeside(workflowInfo().taskQueue).orders,
     startToCloseTimeout: '1 minute',
-    // Failures bring their own waits; these are for a worker that died.
-    retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+    retry: LOST_WORKER_RETRY,
     summary: 'look up products, release the event',
   });
 }

@@ -11,6 +11,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { ReplayActivities } from '../activities/replay-deliveries/activities.ts';
+import { LOST_WORKER_RETRY } from './lost-worker-retry.ts';
 import { queuesBeside } from './task-queues.ts';
 
 /** Ids only: selection and progress are in the database. */
@@ -33,8 +34,7 @@ function activities(): ReplayActivities {
     taskQueue: queuesBeside(workflowInfo().taskQueue).operations,
     startToCloseTimeout: '2 minutes',
     heartbeatTimeout: '10 seconds',
-    // What waits brings its own wait; these are for a worker that died.
-    retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+    retry: LOST_WORKER_RETRY,
   });
 }
 

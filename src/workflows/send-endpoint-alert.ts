@@ -7,6 +7,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { AlertActivities, AlertEnd } from '../activities/send-endpoint-alert/activities.ts';
+import { LOST_WORKER_RETRY } from './lost-worker-retry.ts';
 import { queuesBeside } from './task-queues.ts';
 
 /** Ids only: the alert's bytes are in the database. */
@@ -17,8 +18,7 @@ function activities(): AlertActivities {
     taskQueue: queuesBeside(workflowInfo().taskQueue).operations,
     startToCloseTimeout: '2 minutes',
     heartbeatTimeout: '10 seconds',
-    // Failures bring their own waits; these are for a worker that died.
-    retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+    retry: LOST_WORKER_RETRY,
   });
 }
 

@@ -6,6 +6,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { SendMessageActivities } from '../activities/send-message/activities.ts';
+import { LOST_WORKER_RETRY } from './lost-worker-retry.ts';
 import { queuesBeside } from './task-queues.ts';
 
 /** Ids only: the message is in the database. */
@@ -19,8 +20,7 @@ function sending(): SendMessageActivities {
     taskQueue: queuesBeside(workflowInfo().taskQueue).sends,
     startToCloseTimeout: '2 minutes',
     heartbeatTimeout: '10 seconds',
-    // The failures bring their own waits; these are for a worker that died.
-    retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+    retry: LOST_WORKER_RETRY,
     summary: 'wait for the turn, call upstream, record',
   });
 }
@@ -29,7 +29,7 @@ function givingUp(): SendMessageActivities {
   return proxyActivities<SendMessageActivities>({
     taskQueue: queuesBeside(workflowInfo().taskQueue).sends,
     startToCloseTimeout: '1 minute',
-    retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+    retry: LOST_WORKER_RETRY,
     summary: 'mark as failed',
   });
 }

@@ -7,6 +7,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { StoreInboundMediaActivities } from '../activities/store-inbound-media/activities.ts';
+import { LOST_WORKER_RETRY } from './lost-worker-retry.ts';
 import { queuesBeside } from './task-queues.ts';
 
 /** Ids only: what is known of the media is in the database. */
@@ -33,7 +34,7 @@ function givingUp(): StoreInboundMediaActivities {
   return proxyActivities<StoreInboundMediaActivities>({
     taskQueue: queuesBeside(workflowInfo().taskQueue).media,
     startToCloseTimeout: '1 minute',
-    retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+    retry: LOST_WORKER_RETRY,
     summary: 'mark as failed',
   });
 }

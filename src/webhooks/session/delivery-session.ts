@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Claim, lockClaims, removeHeads } from '../../database/delivery-settlement.ts';
+import { dropOrphans } from '../../database/delivery-settlement.ts';
 import { type ClaimedDelivery, claimDue, releaseClaims } from '../../database/session-claims.ts';
 import { type AttemptTools, isInTime, leaseMsFor } from '../delivery-attempt.ts';
 import type { EndpointLimiter } from '../endpoint-limiter.ts';
@@ -137,16 +137,13 @@ export class DeliverySession {
     });
     this.#backlog = claims.length > 0;
     this.#lastEndpointId = claims.length === limit ? (claims.at(-1)?.endpointId ?? '0') : '0';
-    if (orphans.length > 0) await this.#drop(orphans.map(({ deliveryId }) => ({ deliveryId, token })));
+    if (orphans.length > 0)
+      await dropOrphans(
+        this.#tools.database,
+        orphans.map(({ deliveryId }) => ({ deliveryId, token })),
+      );
     for (const claim of claims) this.#begin(claim.endpointId);
     await this.#attemptAll(claims, { token, startMs, workflowId });
-  }
-
-  async #drop(claims: readonly Claim[]): Promise<void> {
-    await this.#tools.database.transaction(async (trx) => {
-      const ours = await lockClaims(trx, claims);
-      await removeHeads(trx, [...ours]);
-    });
   }
 
   /** Only endpoints that are known here; the others are found due. */

@@ -38,13 +38,14 @@ export async function commitItems(
   claimer: DirectClaimer | null,
 ): Promise<LastStatements<ClaimedDelivery[]>> {
   if (owned.length === 0) return new LastStatements(Promise.resolve([]));
+  const keyed = owned.map(withDedupKey);
   const [claimedKeys, contacts, states, subscribers] = await Promise.all([
-    claimDedupKeys(trx, [...dedupKeys(owned).values()]),
+    claimDedupKeys(trx, [...new Map(keyed.map(({ hex, key }) => [hex, key])).values()]),
     findCustomers(trx, owned.filter(hasCustomer)),
     lockMessageStates(trx, owned.filter(isOwnedStatus).map(statusOf)),
     findSubscribers(trx, [...new Set(owned.map(({ wabaId }) => wabaId))]),
   ]);
-  const fresh = notSeenBefore(owned, claimedKeys);
+  const fresh = notSeenBefore(keyed, claimedKeys);
   if (fresh.length === 0) return new LastStatements(Promise.resolve([]));
   const { conversations, spokenIn } = await saveCustomers(trx, fresh.filter(hasCustomer), contacts);
   const messages = fresh.filter(isOwnedMessage);
@@ -112,20 +113,20 @@ function hasCustomer(owned: Owned): owned is Owned<MessageItem | StatusItem> {
   return isOwnedMessage(owned) || isOwnedStatus(owned);
 }
 
-/** By the hex of their keys; of several with one key the first counts. */
-function dedupKeys(owned: readonly Owned[]): Map<string, Buffer> {
-  const keys = new Map<string, Buffer>();
-  for (const { item } of owned) {
-    const key = createHash('sha256').update(item.dedupKey).digest();
-    keys.set(key.toString('hex'), key);
-  }
-  return keys;
+type Keyed = { one: Owned; key: Buffer; hex: string };
+
+function withDedupKey(one: Owned): Keyed {
+  const key = createHash('sha256').update(one.item.dedupKey).digest();
+  return { one, key, hex: key.toString('hex') };
 }
 
-/** Upstream sends what it sent before, to us and to several of us at once: the database decides who is first. */
-function notSeenBefore(owned: readonly Owned[], claimedKeys: ReadonlySet<string>): Owned[] {
+/**
+ * Upstream sends what it sent before, to us and to several of us at once: the database decides who is first, and of
+ * several with one key in a batch the first counts.
+ */
+function notSeenBefore(keyed: readonly Keyed[], claimedKeys: ReadonlySet<string>): Owned[] {
   const left = new Set(claimedKeys);
-  return owned.filter(({ item }) => left.delete(createHash('sha256').update(item.dedupKey).digest('hex')));
+  return keyed.filter(({ hex }) => left.delete(hex)).map(({ one }) => one);
 }
 
 function messageRows(
