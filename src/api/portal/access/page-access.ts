@@ -1,0 +1,42 @@
+import type { FastifyInstance } from 'fastify';
+
+/** Whom a page is for. */
+type PageAccess = 'open' | 'signedIn' | 'member' | 'admin' | 'operator';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    pageAccess?: PageAccess;
+  }
+}
+
+/** What routes of the portal declare in their `config`. */
+export const PAGES = {
+  /** Everybody, signed in or not. */
+  open: { pageAccess: 'open' },
+  /** Whoever is signed in. */
+  signedIn: { pageAccess: 'signedIn' },
+  /** Everybody of the WABA's tenant, for looking; operators too. The path has `:wabaId`. */
+  member: { pageAccess: 'member' },
+  /** Administrators of the WABA's tenant; operators too. The path has `:wabaId`. */
+  admin: { pageAccess: 'admin' },
+  operator: { pageAccess: 'operator' },
+} as const satisfies Record<string, { pageAccess: PageAccess }>;
+
+const LOOKING = new Set(['GET', 'HEAD']);
+
+/** A route of this scope that does not say whom it is for is a mistake that must not wait for a request. */
+export function requireDeclaredAccess(scope: FastifyInstance): void {
+  scope.addHook('onRoute', ({ method, url, config }) => {
+    const access = config?.pageAccess;
+    const hasWaba = /\/:wabaId(?:\/|$)/.test(url);
+    const ofTenant = access === 'member' || access === 'admin';
+    if (access === undefined) throw new Error(`page ${method} ${url} declares no access`);
+    if (ofTenant && !hasWaba) throw new Error(`page ${method} ${url} has no :wabaId to check`);
+    if (hasWaba && !ofTenant && access !== 'operator') {
+      throw new Error(`page ${method} ${url} names a WABA and does not check it`);
+    }
+    if (access === 'member' && [method].flat().some((one) => !LOOKING.has(one))) {
+      throw new Error(`page ${method} ${url} lets members change something`);
+    }
+  });
+}

@@ -1,0 +1,45 @@
+import type { FastifyRequest } from 'fastify';
+import type { Actor } from '../../../accounts/audit.ts';
+import type { PortalRole } from '../../../domain/portal-role.ts';
+
+/** Who looks at a page. */
+export type Viewer = {
+  userId: string;
+  email: string;
+  name: string;
+  role: PortalRole;
+  /** Null exactly for operators. */
+  tenantId: string | null;
+  /** What each form of this session carries. */
+  csrfToken: string;
+};
+
+/** The viewer's session, as one of those that the account page lists. */
+export type ViewerSession = { id: string; viewer: Viewer };
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    portalSession: ViewerSession | null;
+  }
+}
+
+/** Who looks at this page. Throws on pages that nobody has to be signed in for. */
+export function viewerOf(request: FastifyRequest): Viewer {
+  return sessionOf(request).viewer;
+}
+
+/** As `viewerOf`, and null when nobody is signed in. */
+export function viewerIfAny(request: FastifyRequest): Viewer | null {
+  return request.portalSession?.viewer ?? null;
+}
+
+/** The session of this page. Throws on pages that nobody has to be signed in for. */
+export function sessionOf(request: FastifyRequest): ViewerSession {
+  if (request.portalSession === null) throw new Error('the page requires nobody to be signed in');
+  return request.portalSession;
+}
+
+/** The viewer as the audit log names those who change something. */
+export function actorOf(request: FastifyRequest): Actor {
+  return { name: viewerOf(request).email, requestId: request.id, ip: request.ip };
+}

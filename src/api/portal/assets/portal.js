@@ -1,0 +1,75 @@
+// What pages gain where scripts run. Everything here is an extra: without it each page still does its work.
+
+/** Puts a text on the clipboard and says so on the button for a moment. */
+async function copy(button, text) {
+  const label = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = 'Copied';
+  } catch {
+    button.textContent = 'Not allowed';
+  }
+  setTimeout(() => {
+    button.textContent = label;
+  }, 1_500);
+}
+
+function showCopyButtons(root) {
+  if (!navigator.clipboard) return;
+  for (const button of root.querySelectorAll('button.copy')) button.hidden = false;
+}
+
+document.addEventListener('click', (event) => {
+  const button = event.target instanceof Element ? event.target.closest('button.copy') : null;
+  if (button === null) return;
+  copy(button, button.dataset.copy ?? button.parentElement.querySelector('code').textContent);
+});
+
+/** Buttons with a question ask it first; the page that they lead to asks again where it matters. */
+document.addEventListener('submit', (event) => {
+  const question = event.submitter?.dataset.confirm;
+  if (question !== undefined && !window.confirm(question)) event.preventDefault();
+});
+
+/**
+ * Regions that follow what happens: `<div data-live="<url>" data-live-ms="3000">` is replaced by what the URL answers,
+ * as long as the page is in sight and nobody is choosing text in it.
+ */
+async function follow(region) {
+  const everyMs = Math.max(1_000, Number(region.dataset.liveMs) || 3_000);
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
+    if (document.hidden || region.dataset.livePaused === 'true' || isSelecting(region)) continue;
+    if (!region.isConnected) return;
+    await refresh(region).catch(() => undefined);
+  }
+}
+
+function isSelecting(region) {
+  const selection = document.getSelection();
+  return selection !== null && !selection.isCollapsed && region.contains(selection.anchorNode);
+}
+
+async function refresh(region) {
+  const response = await fetch(region.dataset.live, { headers: { accept: 'text/html' }, redirect: 'error' });
+  if (!response.ok) return;
+  const text = await response.text();
+  if (text === region.dataset.liveText) return;
+  region.dataset.liveText = text;
+  const known = new Set([...region.querySelectorAll('[data-key]')].map((row) => row.dataset.key));
+  region.innerHTML = text;
+  for (const row of region.querySelectorAll('[data-key]')) {
+    if (known.size > 0 && !known.has(row.dataset.key)) row.classList.add('live-new');
+  }
+  showCopyButtons(region);
+}
+
+/** A button or checkbox with `data-live-switch="<id>"` holds and resumes a region. */
+document.addEventListener('change', (event) => {
+  const id = event.target instanceof HTMLInputElement ? event.target.dataset.liveSwitch : undefined;
+  const region = id === undefined ? null : document.getElementById(id);
+  if (region !== null) region.dataset.livePaused = String(!event.target.checked);
+});
+
+showCopyButtons(document);
+for (const region of document.querySelectorAll('[data-live]')) follow(region);

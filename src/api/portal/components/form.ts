@@ -1,0 +1,103 @@
+import type { Viewer } from '../access/viewer.ts';
+import { type Child, html, type Markup } from '../markup.ts';
+
+/** A form that changes something: carries the token that proves it comes from a page of ours. */
+export function postForm(viewer: Pick<Viewer, 'csrfToken'>, action: string, body: Child): Markup {
+  return html`<form method="post" action="${action}"><input type="hidden" name="_csrf" value="${viewer.csrfToken}">${body}</form>`;
+}
+
+/** A form that is nothing but its button, for actions in lists. */
+export function actionButton(
+  viewer: Pick<Viewer, 'csrfToken'>,
+  action: string,
+  label: string,
+  kind: 'secondary' | 'danger' | 'primary' = 'secondary',
+): Markup {
+  return html`<form method="post" action="${action}" class="inline"><input type="hidden" name="_csrf" value="${viewer.csrfToken}"><button class="${kind}">${label}</button></form>`;
+}
+
+/** What every field has; `error` is about its present value. */
+export type FieldView = { label: string; name: string; hint?: Child; error?: string | null };
+
+/** A line of text. */
+export function textField(
+  field: FieldView & {
+    value?: string;
+    type?: 'text' | 'email' | 'password' | 'url' | 'number' | 'search' | 'datetime-local' | 'date';
+    required?: boolean;
+    autocomplete?: string;
+    placeholder?: string;
+    maxLength?: number;
+  },
+): Markup {
+  const {
+    name,
+    type = 'text',
+    value = '',
+    autocomplete = 'off',
+    placeholder = '',
+    maxLength = 2_048,
+  } = field;
+  const input = html`<input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" placeholder="${placeholder}" ${type !== 'number' && type !== 'datetime-local' && type !== 'date' && html`maxlength="${maxLength}"`} ${field.required && html`required`} ${described(field)}>`;
+  return wrapped(field, input);
+}
+
+/** Several lines of text. */
+export function textArea(field: FieldView & { value?: string; rows?: number; maxLength?: number }): Markup {
+  const { name, value = '', rows = 4, maxLength = 10_000 } = field;
+  return wrapped(
+    field,
+    html`<textarea id="${name}" name="${name}" rows="${rows}" maxlength="${maxLength}" ${described(field)}>${value}</textarea>`,
+  );
+}
+
+/** One of several. */
+export function selectField(
+  field: FieldView & { value?: string; options: readonly { value: string; label: string }[] },
+): Markup {
+  const options = field.options.map(
+    ({ value, label }) =>
+      html`<option value="${value}" ${value === field.value && html`selected`}>${label}</option>`,
+  );
+  return wrapped(
+    field,
+    html`<select id="${field.name}" name="${field.name}" ${described(field)}>${options}</select>`,
+  );
+}
+
+/** Any of several; the browser sends the name once for each. */
+export function checkboxes(
+  field: FieldView & { values: readonly string[]; options: readonly { value: string; label: Child }[] },
+): Markup {
+  const { name, values, options } = field;
+  return html`<fieldset class="field ${field.error && 'wrong'}"><legend>${field.label}</legend>${hintOf(field)}
+${options.map(
+  ({ value, label }) =>
+    html`<label class="check"><input type="checkbox" name="${name}" value="${value}" ${values.includes(value) && html`checked`}> ${label}</label>`,
+)}</fieldset>`;
+}
+
+/** One of several, all in sight. */
+export function radios(
+  field: FieldView & { value?: string; options: readonly { value: string; label: Child }[] },
+): Markup {
+  const { name, options } = field;
+  return html`<fieldset class="field ${field.error && 'wrong'}"><legend>${field.label}</legend>${hintOf(field)}
+${options.map(
+  ({ value, label }) =>
+    html`<label class="check"><input type="radio" name="${name}" value="${value}" ${value === field.value && html`checked`} required> ${label}</label>`,
+)}</fieldset>`;
+}
+
+function wrapped(field: FieldView, control: Markup): Markup {
+  return html`<div class="field ${field.error && 'wrong'}"><label for="${field.name}">${field.label}</label>${hintOf(field)}${control}</div>`;
+}
+
+function hintOf({ name, hint, error }: FieldView): Markup {
+  return html`${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}${error && html`<p class="problem" id="${name}-problem">${error}</p>`}`;
+}
+
+function described({ name, hint, error }: FieldView): Markup {
+  const ids = [hint && `${name}-hint`, error && `${name}-problem`].filter(Boolean).join(' ');
+  return html`${ids && html`aria-describedby="${ids}"`} ${error && html`aria-invalid="true"`}`;
+}

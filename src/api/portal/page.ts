@@ -1,0 +1,129 @@
+import type { Viewer } from './access/viewer.ts';
+import { assetUrl } from './asset-urls.ts';
+import { type Notice, noticeBox } from './components/notice.ts';
+import { type Child, html, type Markup, nothing } from './markup.ts';
+import { type NavigationEntry, operatorNavigation, tenantNavigation, type WabaInView } from './navigation.ts';
+
+/** What a page shows beside what is the same on all of them. */
+export type PageView = {
+  /** The heading, and what the browser calls the page. */
+  title: string;
+  /** Who is signed in; null on the pages before. */
+  viewer: Viewer | null;
+  /** The WABA that the page is about, if it is about one. */
+  waba?: WabaInView | null;
+  /** The entry of the navigation that leads here: `endpoints`, `operator/health`. */
+  active?: string;
+  /** A sentence under the heading. */
+  lead?: Child;
+  /** Buttons and links beside the heading. */
+  actions?: Child;
+  /** The way back, outermost first. */
+  trail?: readonly { label: string; href: string }[];
+  notice?: Notice | null;
+  body: Child;
+  /** More style sheets and scripts of `assets`, by file name. */
+  assets?: readonly string[];
+};
+
+/** A whole HTML document. */
+export function renderPage(view: PageView): string {
+  const document = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${view.title} · Heliograph</title>
+<link rel="icon" href="${assetUrl('heliograph.svg')}" type="image/svg+xml">
+<link rel="stylesheet" href="${assetUrl('portal.css')}">
+${assetLinks(view.assets ?? [])}
+<script src="${assetUrl('portal.js')}" defer></script>
+</head>
+${view.viewer === null ? signedOutBody(view) : signedInBody(view, view.viewer)}
+</html>
+`;
+  return document.toString();
+}
+
+function assetLinks(names: readonly string[]): Markup[] {
+  return names.map((name) =>
+    name.endsWith('.css')
+      ? html`<link rel="stylesheet" href="${assetUrl(name)}">`
+      : html`<script src="${assetUrl(name)}" defer></script>`,
+  );
+}
+
+function signedOutBody(view: PageView): Markup {
+  return html`<body class="signed-out">
+<main id="main">
+<p class="brand">${brand()}</p>
+<div class="card">
+<h1>${view.title}</h1>
+${view.lead && html`<p class="lead">${view.lead}</p>`}
+${view.notice && noticeBox(view.notice)}
+${view.body}
+</div>
+</main>
+</body>`;
+}
+
+function signedInBody(view: PageView, viewer: Viewer): Markup {
+  return html`<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header class="top">
+<a class="brand" href="/portal">${brand()}</a>
+${view.waba && wabaInView(view.waba)}
+<nav class="account" aria-label="Account">
+<a href="/portal/account"><span class="who">${viewer.name || viewer.email}</span> <span class="role">${viewer.role}</span></a>
+<form method="post" action="/portal/sign-out"><input type="hidden" name="_csrf" value="${viewer.csrfToken}"><button class="plain">Sign out</button></form>
+</nav>
+</header>
+<div class="frame">
+${sideNavigation(view, viewer)}
+<main id="main" tabindex="-1">
+${trail(view.trail ?? [])}
+<div class="heading">
+<h1>${view.title}</h1>
+${view.actions && html`<div class="actions">${view.actions}</div>`}
+</div>
+${view.lead && html`<p class="lead">${view.lead}</p>`}
+${view.notice && noticeBox(view.notice)}
+${view.body}
+</main>
+</div>
+</body>`;
+}
+
+function brand(): Markup {
+  return html`<img src="${assetUrl('heliograph.svg')}" alt="" width="24" height="24"> Heliograph`;
+}
+
+function wabaInView({ wabaId, businessName }: WabaInView): Markup {
+  return html`<a class="waba" href="/portal" title="Choose another WABA"><strong>${businessName}</strong> <span class="mono">${wabaId}</span></a>`;
+}
+
+/** Open on wide screens; on a phone the same list behind one button, without a script. */
+function sideNavigation(view: PageView, viewer: Viewer): Markup {
+  const tenant = view.waba ? tenantNavigation(viewer, view.waba) : [];
+  const operator = viewer.role === 'operator' ? operatorNavigation() : [];
+  if (tenant.length + operator.length === 0) return nothing;
+  return html`<nav class="side" aria-label="Pages">
+<input type="checkbox" id="menu" class="menu-switch" aria-label="Show the pages"><label for="menu" class="menu-label">Menu</label>
+<div class="menu">
+${tenant.length > 0 && html`<ul>${tenant.map((entry) => navigationItem(entry, view.active))}</ul>`}
+${operator.length > 0 && html`<h2>Operator</h2><ul>${operator.map((entry) => navigationItem(entry, view.active))}</ul>`}
+</div>
+</nav>`;
+}
+
+function navigationItem({ key, label, href }: NavigationEntry, active: string | undefined): Markup {
+  return key === active
+    ? html`<li><a href="${href}" aria-current="page">${label}</a></li>`
+    : html`<li><a href="${href}">${label}</a></li>`;
+}
+
+function trail(steps: readonly { label: string; href: string }[]): Markup {
+  if (steps.length === 0) return nothing;
+  return html`<nav class="trail" aria-label="Way back">${steps.map(({ label, href }) => html`<a href="${href}">${label}</a> <span aria-hidden="true">/</span> `)}</nav>`;
+}

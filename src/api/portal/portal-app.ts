@@ -1,0 +1,26 @@
+import type { AccountTools } from '../../accounts/account-tools.ts';
+import type { OptionRules } from '../../accounts/endpoint-options.ts';
+import type { TestEventTools } from '../../accounts/test-event.ts';
+import type { Config } from '../../config/config.ts';
+import type { Database } from '../../database/database.ts';
+import type { PageCursors } from '../../domain/page-cursor.ts';
+import type { ObjectStore } from '../../storage/object-store.ts';
+import type { ExternalApp } from '../external/external-app.ts';
+
+/** A scope whose handlers have the types of their schemas. */
+export type PortalApp = ExternalApp;
+
+/** What the pages work with. */
+export type PortalContext = {
+  config: Config;
+  database: Database;
+  /** For what people change: the same services that REST and the command line use. */
+  accounts: AccountTools & OptionRules;
+  startDelivery: TestEventTools['startDelivery'];
+  cursors: PageCursors;
+  objectStore: ObjectStore;
+  /** Where browsers and tenants reach the service, without a slash at the end. */
+  publicUrl: string;
+  /** The clock, milliseconds since 1970. */
+  now: () => number;
+};
