@@ -10,6 +10,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { historyToJson } from '../test/support/histories/history-json.ts';
+import { recordApprovals } from '../test/support/histories/record-approvals.ts';
 import { recordDeliveries } from '../test/support/histories/record-deliveries.ts';
 import { recordMedia } from '../test/support/histories/record-media.ts';
 import { recordOperations } from '../test/support/histories/record-operations.ts';
@@ -23,7 +24,7 @@ await mkdir(FOLDER, { recursive: true });
 const wanted = process.argv.slice(2);
 const stack = await startRecordingStack();
 try {
-  for (const record of [recordDeliveries, recordMedia, recordSends, recordOperations]) {
+  for (const record of [recordDeliveries, recordMedia, recordSends, recordApprovals, recordOperations]) {
     for (const [name, workflowId] of Object.entries(await record(stack))) {
       if (wanted.length > 0 && !wanted.some((start) => name.startsWith(start))) continue;
       const history = await stack.client.workflow.getHandle(workflowId).fetchHistory();

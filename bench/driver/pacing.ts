@@ -9,8 +9,11 @@ export type Send = (n: number, done: (status: number) => void) => void;
 /** An answer that takes longer counts as none. */
 const ANSWER_TIMEOUT_MS = 30_000;
 
+/** How many requests, and when they leave. */
+type Pace = Pick<RunPlan, 'count' | 'ratePerSecond' | 'concurrency'>;
+
 /** Sends as the plan says, open or closed loop, and resolves when every request is answered or too late. */
-export async function sendAsPlanned(plan: RunPlan, send: Send): Promise<RunTimes> {
+export async function sendAsPlanned(plan: Pace, send: Send): Promise<RunTimes> {
   const { count } = plan;
   const times: RunTimes = {
     scheduledMs: new Float64Array(count),
@@ -40,7 +43,7 @@ type SendOne = (n: number, afterwards: () => void) => void;
 
 /** Resolves when the last request has left: at its time, whether or not earlier ones are answered. */
 async function sendOpenLoop(
-  { count }: RunPlan,
+  { count }: Pace,
   ratePerSecond: number,
   times: RunTimes,
   sendOne: SendOne,
@@ -64,7 +67,7 @@ async function sendOpenLoop(
 }
 
 /** As many requests under way as there are connections, until all are sent. */
-function sendClosedLoop({ count, concurrency }: RunPlan, times: RunTimes, sendOne: SendOne): void {
+function sendClosedLoop({ count, concurrency }: Pace, times: RunTimes, sendOne: SendOne): void {
   let next = 0;
   const sendNext = () => {
     if (next >= count) return;

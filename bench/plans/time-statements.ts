@@ -114,7 +114,7 @@ async function timeSession(database: Database): Promise<Timing[]> {
     for (let from = 0; from < claimed.length; from += GROUP) {
       const group = claimed.slice(from, from + GROUP).map((delivery) => delivered(delivery, token));
       await clockInto(settles ?? [])(
-        async () => (await settleDeliveries(database, group, 'bench')).ours.size,
+        async () => (await settleDeliveries(database, group, { worker: 'bench', claim: null })).ours.size,
       );
       const next = nextOf(claimed.slice(from, from + GROUP));
       await clockInto(enqueues ?? [])(async () => {

@@ -1,4 +1,5 @@
 import type { AccountTools } from '../../src/accounts/account-tools.ts';
+import { SYSTEM } from '../../src/accounts/audit.ts';
 import { storeEndpoint } from '../../src/accounts/endpoints.ts';
 import { createTenant } from '../../src/accounts/tenants.ts';
 import { addWaba } from '../../src/accounts/wabas.ts';
@@ -8,10 +9,11 @@ export type SeededTarget = Target & { endpointId: string };
 
 /** One tenant, WABA, number and endpoint per URL, so that a body for a number reaches exactly one endpoint. */
 export async function seedTargets(
-  tools: AccountTools,
+  accounts: AccountTools,
   firstNumber: number,
   urls: readonly string[],
 ): Promise<SeededTarget[]> {
+  const tools = { ...accounts, actor: SYSTEM };
   const targets: SeededTarget[] = [];
   for (const [index, url] of urls.entries()) {
     const suffix = String(firstNumber + index).padStart(6, '0');

@@ -1,10 +1,16 @@
-import { type ApiKeyDetails, findApiKeyForOperator, listApiKeys } from '../database/api-key-admin.ts';
+import {
+  type ApiKeyDetails,
+  findApiKeyDetails,
+  findApiKeyForOperator,
+  listApiKeys,
+} from '../database/api-key-admin.ts';
 import { insertApiKey, revokeApiKey } from '../database/api-keys.ts';
 import type { Database } from '../database/database.ts';
 import { apiKeyHints, hashApiKey, newApiKey } from '../domain/api-key-format.ts';
 import { API_KEY_SCOPES, type ApiKeyScope } from '../domain/api-key-scopes.ts';
 import { AccountError, invalidValue } from './account-error.ts';
 import { checkName, checkRowId, shown } from './account-input.ts';
+import { type Audited, recordChange } from './audit.ts';
 import { knownWaba } from './known-accounts.ts';
 
 type KeyTools = { database: Database };
@@ -25,22 +31,28 @@ export type CreatedKey = {
  * Throws AccountError: `invalid_value`, `unknown_waba`.
  */
 export async function createKey(
-  { database }: KeyTools,
+  { database, actor }: KeyTools & Audited,
   wabaId: string,
   key: { name: string; expiresAt: Date | null; scopes?: readonly string[] },
 ): Promise<CreatedKey> {
   const name = checkName('The name of the key', key.name);
-  const scopes = checkScopes(key.scopes ?? API_KEY_SCOPES);
+  const scopes = checkScopes(key.scopes);
   await knownWaba(database, wabaId);
   const apiKey = newApiKey();
   const { prefix, last4 } = apiKeyHints(apiKey);
   const { expiresAt } = key;
   const row = { name, keyHash: hashApiKey(apiKey), prefix, lastFour: last4, expiresAt, scopes };
-  const id = await insertApiKey(database, wabaId, row);
+  const id = await database.transaction(async (trx) => {
+    const keyId = await insertApiKey(trx, wabaId, row);
+    const detail = { name, prefix, scopes: scopes.join(', '), expiresAt: expiresAt?.toISOString() ?? null };
+    await recordChange(trx, actor, { wabaId, action: 'key.created', target: nameOf(keyId), detail });
+    return keyId;
+  });
   return { id, apiKey, prefix, wabaId, name, scopes, expiresAt };
 }
 
-function checkScopes(names: readonly string[]): ApiKeyScope[] {
+/** The scopes with these names, all of them unless some are named. Throws AccountError `invalid_value`. */
+export function checkScopes(names: readonly string[] = API_KEY_SCOPES): ApiKeyScope[] {
   const known = API_KEY_SCOPES.join(', ');
   const unknown = names.find((name) => !API_KEY_SCOPES.some((scope) => scope === name));
   if (unknown !== undefined) throw invalidValue(`A scope must be one of ${known}, not ${shown(unknown)}.`);
@@ -59,25 +71,37 @@ export async function listKeys({ database }: KeyTools, wabaId: string): Promise<
  * Revokes a key for good, from the next request on; a second time changes nothing and tells when it was.
  * Throws AccountError `unknown_key`, also for a key of another WABA.
  */
-async function revokeKey(
-  { database }: KeyTools,
+export async function revokeKey(
+  { database, actor }: KeyTools & Audited,
   wabaId: string,
   keyId: string,
 ): Promise<{ id: string; revokedAt: Date }> {
-  const revoked = await revokeApiKey(database, wabaId, checkRowId('The id of the key', keyId));
-  const revokedAt = revoked ? (await findApiKeyForOperator(database, keyId))?.revokedAt : null;
-  if (!revokedAt) throw unknownKey(keyId);
-  return { id: keyId, revokedAt };
+  checkRowId('The id of the key', keyId);
+  return await database.transaction(async (trx) => {
+    const before = await findApiKeyDetails(trx, wabaId, keyId);
+    await revokeApiKey(trx, wabaId, keyId);
+    const revokedAt = (await findApiKeyDetails(trx, wabaId, keyId))?.revokedAt;
+    if (!before || !revokedAt) throw unknownKey(keyId);
+    if (before.revokedAt === null) {
+      const detail = { name: before.name, prefix: before.prefix };
+      await recordChange(trx, actor, { wabaId, action: 'key.revoked', target: nameOf(keyId), detail });
+    }
+    return { id: keyId, revokedAt };
+  });
 }
 
 /** As `revokeKey`, for operators, who address keys of every WABA. */
 export async function revokeKeyAsOperator(
-  tools: KeyTools,
+  tools: KeyTools & Audited,
   keyId: string,
 ): Promise<{ id: string; revokedAt: Date }> {
   const key = await findApiKeyForOperator(tools.database, checkRowId('The id of the key', keyId));
   if (key === null) throw unknownKey(keyId);
   return await revokeKey(tools, key.wabaId, keyId);
+}
+
+function nameOf(keyId: string): string {
+  return `API key ${keyId}`;
 }
 
 function unknownKey(keyId: string): AccountError {

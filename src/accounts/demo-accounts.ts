@@ -6,6 +6,7 @@ import { hashApiKey } from '../domain/api-key-format.ts';
 import { endpointSecretPlace } from '../domain/secret-places.ts';
 import type { AccountTools } from './account-tools.ts';
 import { createKey } from './api-keys.ts';
+import { type Audited, SYSTEM } from './audit.ts';
 import { storeEndpoint } from './endpoints.ts';
 import { createTenant } from './tenants.ts';
 import { addWaba } from './wabas.ts';
@@ -61,9 +62,10 @@ const DEMO_ACCOUNTS = [
  * Throws SecretBoxError when the database was filled under another encryption key.
  */
 export async function seedDemoAccounts(
-  tools: AccountTools,
+  { database, secretBox }: AccountTools,
   options: { receiverUrl: string; sandboxAccessToken: string; previous: readonly PreviousTenant[] },
 ): Promise<DemoTenant[]> {
+  const tools = { database, secretBox, actor: SYSTEM };
   const tenants: DemoTenant[] = [];
   for (const account of DEMO_ACCOUNTS) {
     const { businessName, wabaId, phoneNumbers } = account;
@@ -85,7 +87,7 @@ export async function seedDemoAccounts(
 }
 
 async function usableKey(
-  tools: AccountTools,
+  tools: AccountTools & Audited,
   wabaId: string,
   previousKey: string | undefined,
 ): Promise<string> {
@@ -98,7 +100,7 @@ async function usableKey(
 
 /** The receiver's port may have changed since the earlier run: its endpoint, and what waits for it, moves along. */
 async function usableEndpoint(
-  tools: AccountTools,
+  tools: AccountTools & Audited,
   wabaId: string,
   url: string,
   previousId: string | undefined,

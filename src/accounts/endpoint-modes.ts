@@ -5,23 +5,26 @@ import { countWaiting } from '../database/endpoint-waiting.ts';
 import { setEndpointMode } from '../database/webhook-endpoints.ts';
 import { AccountError } from './account-error.ts';
 import { checkDescription } from './account-input.ts';
-import { knownEndpoint, unknownEndpoint } from './endpoints.ts';
+import { type Audited, recordChange } from './audit.ts';
+import { endpointName, knownEndpoint, unknownEndpoint } from './endpoints.ts';
 import { shownCount } from './shown-count.ts';
 
-type Tools = { database: Database };
+type Tools = { database: Database } & Audited;
 
 /**
  * Lets the events of an endpoint wait, by wish (`paused`) or because it is out of order (`disabled`); none is lost.
  * Throws AccountError: `invalid_value`, `unknown_endpoint`.
  */
 export async function holdEndpoint(
-  { database }: Tools,
+  tools: Tools,
   wabaId: string,
   change: { id: string; mode: 'paused' | 'disabled'; reason: string },
 ): Promise<void> {
-  await knownEndpoint(database, wabaId, change.id);
+  await knownEndpoint(tools.database, wabaId, change.id);
   const reason = checkDescription('The reason', change.reason);
-  await switchTo(database, wabaId, { ...change, reason: reason === '' ? null : reason });
+  const given = reason === '' ? null : reason;
+  const detail = { reason: given };
+  await switchTo(tools, wabaId, { ...change, reason: given, action: `endpoint.${change.mode}`, detail });
 }
 
 export type Enabling = {
@@ -38,16 +41,18 @@ export type Enabling = {
  * Throws AccountError: `invalid_value`, `unknown_endpoint`, `waiting_choice_required`.
  */
 export async function enableEndpoint(
-  { database }: Tools,
+  tools: Tools,
   wabaId: string,
   { id, waiting, by }: Enabling,
 ): Promise<{ dropped: number }> {
+  const { database } = tools;
   const { mode } = await knownEndpoint(database, wabaId, id);
   if (waiting === null && mode !== 'open') await refuseIfAnyWaits(database, id);
   const reason = `dropped by ${by} when the endpoint was enabled`;
   const { dropped } =
     waiting === 'drop' ? await dropWaiting(database, wabaId, id, { reason }) : { dropped: 0 };
-  await switchTo(database, wabaId, { id, mode: 'open', reason: null });
+  const change = { id, mode: 'open' as const, reason: null };
+  await switchTo(tools, wabaId, { ...change, action: 'endpoint.enabled', detail: { waiting, dropped } });
   await wakeDispatcher(database);
   return { dropped };
 }
@@ -63,11 +68,22 @@ async function refuseIfAnyWaits(database: Database, id: string): Promise<void> {
   );
 }
 
+type Switch = {
+  id: string;
+  mode: 'open' | 'paused' | 'disabled';
+  reason: string | null;
+  action: string;
+  detail: Record<string, string | number | null>;
+};
+
 async function switchTo(
-  database: Database,
+  { database, actor }: Tools,
   wabaId: string,
-  change: { id: string; mode: 'open' | 'paused' | 'disabled'; reason: string | null },
+  { action, detail, ...change }: Switch,
 ): Promise<void> {
-  const found = await setEndpointMode(database, wabaId, change);
-  if (!found) throw unknownEndpoint(change.id);
+  await database.transaction(async (trx) => {
+    const found = await setEndpointMode(trx, wabaId, change);
+    if (!found) throw unknownEndpoint(change.id);
+    await recordChange(trx, actor, { wabaId, action, target: endpointName(change.id), detail });
+  });
 }

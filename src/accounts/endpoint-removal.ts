@@ -1,8 +1,9 @@
 import type { Database } from '../database/database.ts';
 import { deleteEndpointRow, isPast } from '../database/endpoint-changes.ts';
 import { dropWaiting } from '../database/endpoint-drop.ts';
+import { type Audited, recordChange } from './audit.ts';
 import { holdEndpoint } from './endpoint-modes.ts';
-import { unknownEndpoint } from './endpoints.ts';
+import { endpointName, unknownEndpoint } from './endpoints.ts';
 
 /** Longer than the database lets a statement of a publisher take. */
 const PUBLISHERS_MS = 30_000;
@@ -14,19 +15,25 @@ const POLL_MS = 20;
  * Throws AccountError: `invalid_value`, `unknown_endpoint`.
  */
 export async function deleteEndpoint(
-  { database }: { database: Database },
+  { database, actor }: { database: Database } & Audited,
   wabaId: string,
   endpointId: string,
 ): Promise<{ id: string; dropped: number }> {
   const reason = 'dropped: the endpoint was deleted';
-  await holdEndpoint({ database }, wabaId, {
+  await holdEndpoint({ database, actor }, wabaId, {
     id: endpointId,
     mode: 'disabled',
     reason: 'being deleted',
   });
   const waiting = await dropWaiting(database, wabaId, endpointId, { reason });
-  const xid = await database.transaction((trx) => deleteEndpointRow(trx, wabaId, endpointId));
-  if (xid === null) throw unknownEndpoint(endpointId);
+  const xid = await database.transaction(async (trx) => {
+    const deletedBy = await deleteEndpointRow(trx, wabaId, endpointId);
+    if (deletedBy === null) throw unknownEndpoint(endpointId);
+    const detail = { dropped: waiting.dropped };
+    const target = endpointName(endpointId);
+    await recordChange(trx, actor, { wabaId, action: 'endpoint.deleted', target, detail });
+    return deletedBy;
+  });
   await publishersGone(database, xid);
   const late = await dropWaiting(database, wabaId, endpointId, { reason, underWayToo: true });
   return { id: endpointId, dropped: waiting.dropped + late.dropped };

@@ -4,7 +4,8 @@ import { isWebhookSecret, newWebhookSecret } from '../domain/webhook/webhook-sig
 import { AccountError, invalidValue } from './account-error.ts';
 import { checkRowId } from './account-input.ts';
 import type { AccountTools } from './account-tools.ts';
-import { unknownEndpoint } from './endpoints.ts';
+import { type Audited, recordChange } from './audit.ts';
+import { endpointName, unknownEndpoint } from './endpoints.ts';
 
 const DEFAULT_OVERLAP_HOURS = 24;
 const MAX_OVERLAP_HOURS = 168;
@@ -25,7 +26,7 @@ export type RotatedSecret = { id: string; secret: string; previousSecretExpiresA
  * Throws AccountError: `invalid_value`, `unknown_endpoint`, `secret_in_use`; and SecretBoxError.
  */
 export async function rotateSecret(
-  { database, secretBox }: AccountTools,
+  { database, secretBox, actor }: AccountTools & Audited,
   wabaId: string,
   endpointId: string,
   { overlapHours = DEFAULT_OVERLAP_HOURS, secret = newWebhookSecret() }: Rotation,
@@ -48,6 +49,10 @@ export async function rotateSecret(
     }
     const secretSealed = secretBox.seal(secret, place);
     const change = { id, secretSealed, overlapHours };
-    return { id, secret, previousSecretExpiresAt: await replaceEndpointSecret(trx, wabaId, change) };
+    const previousSecretExpiresAt = await replaceEndpointSecret(trx, wabaId, change);
+    const target = endpointName(id);
+    const detail = { overlapHours };
+    await recordChange(trx, actor, { wabaId, action: 'endpoint.secret_rotated', target, detail });
+    return { id, secret, previousSecretExpiresAt };
   });
 }

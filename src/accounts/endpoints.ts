@@ -15,6 +15,7 @@ import { newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
 import { AccountError } from './account-error.ts';
 import { checkRowId } from './account-input.ts';
 import type { AccountTools } from './account-tools.ts';
+import { type Audited, recordChange } from './audit.ts';
 import { changeSealedHeaders } from './endpoint-headers.ts';
 import { checkEndpointOptions, type EndpointOptions, type OptionRules } from './endpoint-options.ts';
 import { type EndpointView, endpointView } from './endpoint-view.ts';
@@ -35,7 +36,7 @@ export type EndpointStatus = EndpointView & { waiting: WaitingDeliveries };
  * the refused URL.
  */
 export async function addEndpoint(
-  tools: AccountTools & OptionRules,
+  tools: AccountTools & OptionRules & Audited,
   wabaId: string,
   options: EndpointOptions & { url: string },
 ): Promise<CreatedEndpoint> {
@@ -50,7 +51,7 @@ export async function addEndpoint(
 
 /** Adds an endpoint whose settings have been checked. Throws AccountError `invalid_value` for the headers. */
 export async function storeEndpoint(
-  { database, secretBox }: AccountTools,
+  { database, secretBox, actor }: AccountTools & Audited,
   wabaId: string,
   settings: Partial<StoredEndpointOptions> & { url: string },
   customHeaders: Readonly<Record<string, string | null>> = {},
@@ -64,7 +65,11 @@ export async function storeEndpoint(
     customHeaders,
   );
   const endpoint = { description: '', eventTypes: null, ...settings, id, secretSealed, customHeadersSealed };
-  await insertEndpoint(database, wabaId, endpoint);
+  await database.transaction(async (trx) => {
+    await insertEndpoint(trx, wabaId, endpoint);
+    const detail = { host: new URL(settings.url).host };
+    await recordChange(trx, actor, { wabaId, action: 'endpoint.created', target: endpointName(id), detail });
+  });
   const stored = await knownEndpoint(database, wabaId, id);
   return { ...endpointView(secretBox, stored), secret };
 }
@@ -74,12 +79,12 @@ export async function storeEndpoint(
  * present one is open; until then it shows as wanted. Throws AccountError as `addEndpoint`, and `unknown_endpoint`.
  */
 export async function updateEndpoint(
-  tools: AccountTools & OptionRules,
+  tools: AccountTools & OptionRules & Audited,
   wabaId: string,
   endpointId: string,
   options: EndpointOptions,
 ): Promise<EndpointView> {
-  const { database, secretBox } = tools;
+  const { database, secretBox, actor } = tools;
   await knownEndpoint(database, wabaId, endpointId);
   // Names are resolved before the row is locked: that can take seconds.
   const checked = await checkEndpointOptions(tools, wabaId, options);
@@ -92,7 +97,12 @@ export async function updateEndpoint(
         : changeSealedHeaders(secretBox, present, options.customHeaders);
     const orderScope = present.wantedOrderScope ?? present.orderScope;
     await saveEndpointOptions(trx, wabaId, { ...present, orderScope, ...checked, customHeadersSealed });
-    return endpointView(secretBox, await knownEndpoint(trx, wabaId, endpointId));
+    const updated = await knownEndpoint(trx, wabaId, endpointId);
+    // Names only: values of headers are secret.
+    const detail = { changed: Object.keys(options).sort().join(', '), host: new URL(updated.url).host };
+    const target = endpointName(endpointId);
+    await recordChange(trx, actor, { wabaId, action: 'endpoint.updated', target, detail });
+    return endpointView(secretBox, updated);
   });
 }
 
@@ -156,6 +166,11 @@ export async function knownEndpoint(
   const endpoint = await findEndpoint(database, wabaId, checkRowId('The id of the endpoint', endpointId));
   if (endpoint === null) throw unknownEndpoint(endpointId);
   return endpoint;
+}
+
+/** How the audit log calls an endpoint. */
+export function endpointName(endpointId: string): string {
+  return `endpoint ${endpointId}`;
 }
 
 export function unknownEndpoint(endpointId: string): AccountError {

@@ -9,6 +9,7 @@ import { newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
 import { checkEndpointUrl } from '../webhooks/endpoint-url.ts';
 import { AccountError } from './account-error.ts';
 import type { AccountTools } from './account-tools.ts';
+import { type Audited, recordChange } from './audit.ts';
 import type { UrlRules } from './endpoint-options.ts';
 import { knownWaba } from './known-accounts.ts';
 
@@ -31,7 +32,7 @@ const MAX_LISTED = 100;
  * Throws AccountError: `invalid_value`, `unknown_waba`, `url_is_webhook_endpoint`, or the code of the refused URL.
  */
 export async function setOperationsUrl(
-  tools: AccountTools & { urlRules: UrlRules },
+  tools: AccountTools & { urlRules: UrlRules } & Audited,
   wabaId: string,
   text: string,
 ): Promise<SavedOperationsUrl> {
@@ -49,10 +50,10 @@ export async function setOperationsUrl(
   }
   const stored = await findOperationsUrl(database, wabaId);
   if (stored?.secretSealed) {
-    await saveOperationsUrl(database, wabaId, { url, secretSealed: stored.secretSealed });
+    await save(tools, wabaId, { url, secretSealed: stored.secretSealed, action: 'operations_url.set' });
     return { wabaId, url, secret: null };
   }
-  return { wabaId, url, secret: await saveWithNewSecret(tools, wabaId, url) };
+  return { wabaId, url, secret: await saveWithNewSecret(tools, wabaId, url, 'operations_url.set') };
 }
 
 /** Where a WABA's alerts go; null when nowhere. Throws AccountError: `invalid_value`, `unknown_waba`. */
@@ -69,11 +70,11 @@ export async function operationsUrlOf(
  * Throws AccountError: `invalid_value`, `unknown_waba`.
  */
 export async function clearOperationsUrl(
-  { database }: { database: Database },
+  tools: { database: Database } & Audited,
   wabaId: string,
 ): Promise<void> {
-  await knownWaba(database, wabaId);
-  await saveOperationsUrl(database, wabaId, { url: null, secretSealed: null });
+  await knownWaba(tools.database, wabaId);
+  await save(tools, wabaId, { url: null, secretSealed: null, action: 'operations_url.removed' });
 }
 
 /**
@@ -81,12 +82,13 @@ export async function clearOperationsUrl(
  * Throws AccountError: `invalid_value`, `unknown_waba`, `no_operations_url`.
  */
 export async function rotateOperationsSecret(
-  tools: AccountTools,
+  tools: AccountTools & Audited,
   wabaId: string,
 ): Promise<SavedOperationsUrl> {
   const url = await operationsUrlOf(tools, wabaId);
   if (url === null) throw new AccountError('no_operations_url', `WABA ${wabaId} has no operations URL.`);
-  return { wabaId, url, secret: await saveWithNewSecret(tools, wabaId, url) };
+  const secret = await saveWithNewSecret(tools, wabaId, url, 'operations_url.secret_rotated');
+  return { wabaId, url, secret };
 }
 
 /** The newest alerts of a WABA, or those before one. Throws AccountError: `invalid_value`, `unknown_waba`. */
@@ -107,12 +109,27 @@ export async function endpointAlertsOf(
 }
 
 async function saveWithNewSecret(
-  { database, secretBox }: AccountTools,
+  tools: AccountTools & Audited,
   wabaId: string,
   url: string,
+  action: string,
 ): Promise<string> {
   const secret = newWebhookSecret();
-  const secretSealed = secretBox.seal(secret, operationsSecretPlace(wabaId));
-  await saveOperationsUrl(database, wabaId, { url, secretSealed });
+  const secretSealed = tools.secretBox.seal(secret, operationsSecretPlace(wabaId));
+  await save(tools, wabaId, { url, secretSealed, action });
   return secret;
+}
+
+async function save(
+  { database, actor }: { database: Database } & Audited,
+  wabaId: string,
+  { action, ...saved }: { url: string | null; secretSealed: string | null; action: string },
+): Promise<void> {
+  await database.transaction(async (trx) => {
+    await saveOperationsUrl(trx, wabaId, saved);
+    // No more of it: paths can be secrets.
+    const host = saved.url === null ? null : new URL(saved.url).host;
+    const target = `operations URL of ${wabaId}`;
+    await recordChange(trx, actor, { wabaId, action, target, detail: { host } });
+  });
 }

@@ -21,6 +21,7 @@ import { listEndpoints } from '../database/webhook-endpoints.ts';
 import { publicDeliveryId } from '../domain/public-ids.ts';
 import { AccountError } from './account-error.ts';
 import { checkRowId } from './account-input.ts';
+import { type Audited, recordChange } from './audit.ts';
 import { knownWaba } from './known-accounts.ts';
 import { countOf, type ReplayCount, totalOf } from './replay-count.ts';
 import { checkSelection, type GivenSelection } from './replay-input.ts';
@@ -65,7 +66,7 @@ export async function countReplay(
  * `nothing_to_replay` and `too_many_replays`.
  */
 export async function startReplay(
-  { database }: ReplayTools,
+  { database, actor }: ReplayTools & Audited,
   wabaId: string,
   given: GivenSelection,
   requestedBy: string,
@@ -92,6 +93,8 @@ export async function startReplay(
   return await database.transaction(async (trx) => {
     const replay = await insertReplay(trx, wabaId, { selection, total, cursor, requestedBy });
     await ensureWorkflow(trx, replay);
+    const change = { wabaId, action: 'replay.started', target: replayName(replay.id), detail: { total } };
+    await recordChange(trx, actor, change);
     return viewOf(replay);
   });
 }
@@ -125,19 +128,26 @@ export async function wabaOfReplay({ database }: ReplayTools, replayId: string):
 }
 
 const STATE_AFTER = { pause: 'paused', resume: 'running', cancel: 'cancelled' } as const;
+const AUDITED_AS = { pause: 'replay.paused', resume: 'replay.resumed', cancel: 'replay.cancelled' };
 
 /**
  * Pauses, resumes or cancels a replay, also while Temporal is away. Pausing and cancelling reach what is queued;
  * attempts under way end as they do. Throws AccountError: `invalid_value`, `unknown_replay`, `replay_finished`.
  */
 export async function switchReplay(
-  tools: ReplayTools,
+  tools: ReplayTools & Audited,
   wabaId: string,
   replayId: string,
   action: 'pause' | 'resume' | 'cancel',
 ): Promise<ReplayView & { outcomes: ReplayOutcomes }> {
   const ids = { wabaId, replayId: checkReplayId(replayId) };
-  const changed = await changeReplay(tools.database, ids, STATE_AFTER[action]);
+  const changed = await tools.database.transaction(async (trx) => {
+    const outcome = await changeReplay(trx, ids, STATE_AFTER[action]);
+    const isNews = outcome !== null && !outcome.refused && outcome.before !== outcome.replay.state;
+    const change = { wabaId, action: AUDITED_AS[action], target: replayName(replayId) };
+    if (isNews) await recordChange(trx, tools.actor, change);
+    return outcome;
+  });
   if (changed === null) throw unknownReplay(replayId);
   if (changed.refused) {
     throw new AccountError(
@@ -212,6 +222,10 @@ function viewOf(replay: Replay): ReplayView {
     createdAt,
     finishedAt,
   };
+}
+
+function replayName(replayId: string): string {
+  return `replay ${replayId}`;
 }
 
 function checkReplayId(replayId: string): string {

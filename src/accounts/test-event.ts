@@ -11,6 +11,8 @@ import { listEndpoints } from '../database/webhook-endpoints.ts';
 import { publicDeliveryId, publicEventId } from '../domain/public-ids.ts';
 import { AccountError } from './account-error.ts';
 import { checkRowId } from './account-input.ts';
+import { type Audited, recordChange } from './audit.ts';
+import { endpointName } from './endpoints.ts';
 import { knownWaba } from './known-accounts.ts';
 
 export type TestEventTools = {
@@ -40,7 +42,7 @@ const POLL_MS = 100;
  * Throws AccountError: `invalid_value`, `unknown_waba`, `unknown_endpoint`.
  */
 export async function sendTestEvent(
-  tools: TestEventTools,
+  tools: TestEventTools & Audited,
   wabaId: string,
   endpointId: string,
 ): Promise<TestEventResult> {
@@ -53,6 +55,9 @@ export async function sendTestEvent(
   }
   const tenant = { id: tenantId, businessName };
   const stored = await insertTestEvent(database, wabaId, { endpoint, tenant });
+  const target = endpointName(endpointId);
+  const detail = { eventId: stored.eventId };
+  await recordChange(database, tools.actor, { wabaId, action: 'endpoint.test_event', target, detail });
   const start = await startWorkflow(tools, stored);
   const progress = await settled(tools, stored, start.workflowId === null ? 0 : tools.waitMs);
   return {

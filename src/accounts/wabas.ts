@@ -11,6 +11,7 @@ import { accessTokenPlace } from '../domain/secret-places.ts';
 import { AccountError } from './account-error.ts';
 import { checkAccessToken, checkDescription, checkUpstreamId } from './account-input.ts';
 import type { AccountTools } from './account-tools.ts';
+import { type Audited, recordChange } from './audit.ts';
 import { knownTenant, knownWaba } from './known-accounts.ts';
 
 /** Members that are left out keep the value they have. */
@@ -29,7 +30,7 @@ export type SavedWaba = {
  * stays. All or nothing. Throws AccountError: `invalid_value`, `unknown_tenant`, `waba_taken`, `phone_number_taken`.
  */
 export async function addWaba(
-  tools: AccountTools,
+  tools: AccountTools & Audited,
   userId: string,
   waba: { wabaId: string; phoneNumbers: readonly GivenPhoneNumber[]; accessToken: string | null },
 ): Promise<SavedWaba> {
@@ -46,19 +47,28 @@ export async function addWaba(
     const saved = await findWaba(trx, wabaId);
     const hasAccessToken = (saved?.accessTokenSealed ?? null) !== null;
     const phoneNumbers = await listPhoneNumbers(trx, wabaId);
+    const detail = {
+      phoneNumberIds: numbers.map(({ phoneNumberId }) => phoneNumberId).join(', '),
+      accessToken: accessTokenSealed === null ? 'kept' : 'set',
+    };
+    await recordChange(trx, tools.actor, { wabaId, action: 'waba.saved', target: `WABA ${wabaId}`, detail });
     return { wabaId, userId, businessName, hasAccessToken, phoneNumbers };
   });
 }
 
 /** Gives a WABA a new upstream access token. Throws AccountError: `invalid_value`, `unknown_waba`. */
 export async function setAccessToken(
-  tools: AccountTools,
+  tools: AccountTools & Audited,
   wabaId: string,
   accessToken: string,
 ): Promise<void> {
   const { tenantId } = await knownWaba(tools.database, wabaId);
   const accessTokenSealed = sealToken(tools, wabaId, accessToken);
-  await saveWaba(tools.database, tenantId, { wabaId, accessTokenSealed });
+  await tools.database.transaction(async (trx) => {
+    await saveWaba(trx, tenantId, { wabaId, accessTokenSealed });
+    const change = { wabaId, action: 'waba.access_token_set', target: `WABA ${wabaId}` };
+    await recordChange(trx, tools.actor, change);
+  });
 }
 
 function sealToken({ secretBox }: AccountTools, wabaId: string, accessToken: string): string {

@@ -1,6 +1,7 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { TestEventTools } from '../accounts/test-event.ts';
+import { openTemporalConnection, type TemporalConnection } from '../commands/temporal-connection.ts';
 import type { Config } from '../config/config.ts';
 import type { Database } from '../database/database.ts';
 import { query } from '../database/sql.ts';
@@ -12,15 +13,21 @@ import { makeHostResolver } from '../webhooks/resolve-host.ts';
 import { externalRoutes } from './external/external-routes.ts';
 import { createOutcomeWaiter } from './external/send/outcome-waiter.ts';
 import { createSendStarter } from './external/send/send-starter.ts';
+import { makeUpstreamCalls } from './external/upstream-calls.ts';
 import { healthRoutes } from './health/health-routes.ts';
 import { checkObjectStore } from './health/object-store-check.ts';
 import { createReadiness } from './health/readiness.ts';
 import { upstreamWebhookRoutes } from './ingress/upstream-webhook.ts';
 import { receivedMediaRoutes } from './media/received-media.ts';
+import { docsPage } from './openapi/docs-page.ts';
+import { addOpenApiDocument } from './openapi/openapi-document.ts';
 import { pageRoutes } from './pages/page-routes.ts';
+import { closeConnectionsWhileDraining } from './plugins/draining.ts';
 import { addErrorHandling } from './plugins/errors.ts';
 import { addBaseHeaders } from './plugins/security-headers.ts';
 import { schemaErrorFormatter, validatorCompiler } from './plugins/validation.ts';
+import { portalRoutes } from './portal/portal-routes.ts';
+import { createRequestLimits } from './rate-limits/request-limits.ts';
 import { serverOptions, type TlsFiles } from './server-options.ts';
 
 export type ApiDependencies = {
@@ -28,10 +35,16 @@ export type ApiDependencies = {
   database: Database;
   /** Connections of its own for upstream webhooks, so that API requests cannot hold them up; `database` unless given. */
   ingressDatabase?: Database;
+  /** Connections of its own for rate limits, which must be counted when requests are many; `database` unless given. */
+  limitsDatabase?: Database;
   objectStore: ObjectStore;
   logger: Logger;
+  /** How workflows are started; a connection of its own unless given. */
+  temporal?: TemporalConnection;
   /** Starts the workflow of a test event; without it the worker does, later. */
   startDelivery?: TestEventTools['startDelivery'];
+  /** What the portal shows operators of the settings; without secrets. */
+  settings?: Readonly<Record<string, string>>;
   /** Whether the process is about to stop, which makes it not ready. */
   isDraining?: () => boolean;
   /** The clock, milliseconds since 1970; for tests. */
@@ -40,19 +53,30 @@ export type ApiDependencies = {
 
 /** The API server with everything it serves, not listening yet. With `tls` it speaks https. */
 export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance {
-  const { config, database, ingressDatabase = database, objectStore, logger } = deps;
+  const {
+    config,
+    database,
+    ingressDatabase = database,
+    limitsDatabase = database,
+    objectStore,
+    logger,
+  } = deps;
   const { publicUrl } = config.api;
   const app = fastify(serverOptions(config, logger, tls));
   app.setValidatorCompiler(validatorCompiler);
   app.setSchemaErrorFormatter(schemaErrorFormatter);
+  const { isDraining = () => false } = deps;
+  closeConnectionsWhileDraining(app, isDraining);
   addBaseHeaders(app);
   addErrorHandling(app, publicUrl);
+  addOpenApiDocument(app, publicUrl);
+  docsPage(app);
 
   const readiness = createReadiness({
     checks: { database: () => query(database, 'select 1') },
     // Without it media waits; taking the ingress out of service would help nobody.
     optionalChecks: { objectStore: () => checkObjectStore(objectStore) },
-    isDraining: deps.isDraining ?? (() => false),
+    isDraining,
     now: deps.now ?? Date.now,
   });
   const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
@@ -64,12 +88,35 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
   app.register(pageRoutes, { config });
   app.register(upstreamWebhookRoutes, { config, database: ingressDatabase });
   app.register(receivedMediaRoutes({ database, objectStore }));
+  const limits = createRequestLimits(limitsDatabase, config.api.rateLimits, app.log);
+  const temporal = deps.temporal ?? ownConnection(app, config);
   const sends = {
-    starter: createSendStarter(config, database, logger),
+    starter: createSendStarter(config, temporal, database, logger),
     outcomes: createOutcomeWaiter(database, config.database.url),
   };
-  app.register(externalRoutes, { database, accounts, startDelivery, cursors, publicUrl, sends });
+  const upstream = makeUpstreamCalls(config);
+  const external = {
+    database,
+    accounts,
+    startDelivery,
+    cursors,
+    publicUrl,
+    limits,
+    sends,
+    objectStore,
+    upstream,
+  };
+  app.register(externalRoutes, external);
+  const portal = { config, database, accounts, startDelivery, cursors, objectStore, publicUrl };
+  const { settings = {}, now = Date.now } = deps;
+  app.register(portalRoutes, { ...portal, temporal, upstream, settings, now });
   return app;
+}
+
+function ownConnection(app: FastifyInstance, config: Config): TemporalConnection {
+  const temporal = openTemporalConnection(config);
+  app.addHook('onClose', async () => await temporal.close());
+  return temporal;
 }
 
 /** By which the sender judges endpoints too. */

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyServerOptions } from 'fastify';
+import type { FastifyReply, FastifyRequest, FastifyServerOptions } from 'fastify';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { ApiError } from './errors/api-error.ts';
 import { errorBody } from './errors/error-body.ts';
 import type { ErrorCode } from './errors/error-codes.ts';
 import { makeErrorSender } from './plugins/errors.ts';
+import { sendErrorPage } from './portal/access/error-pages.ts';
 import { RequestLog } from './request-log.ts';
 
 /** TLS certificate chain and key, PEM. */
@@ -45,8 +46,17 @@ export function serverOptions(config: Config, logger: Logger, tls?: TlsFiles): F
     return503OnClosing: false,
     // Longer than any URL that maxHeaderSize lets in: a long id is an unknown one, not an error of its own.
     routerOptions: { maxParamLength: 2 * NODE_SERVER_OPTIONS.maxHeaderSize },
-    frameworkErrors: makeErrorSender(publicUrl),
+    frameworkErrors: refuseUrl(publicUrl),
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, publicUrl),
+  };
+}
+
+/** For URLs that no route can have, such as one with a broken percent-encoding. */
+function refuseUrl(publicUrl: string) {
+  const sendError = makeErrorSender(publicUrl);
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    if (request.url.startsWith('/portal/')) sendErrorPage(error, request, reply);
+    else sendError(error, request, reply);
   };
 }
 

@@ -2,15 +2,16 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import type { TestEventTools } from '../accounts/test-event.ts';
 import { openLogger } from '../commands/logger.ts';
 import type { Config } from '../config/config.ts';
 import { redactedSettings } from '../config/read-settings.ts';
 import { type DatabasePool, openDatabase } from '../database/database.ts';
 import { openObjectStore } from '../storage/object-store.ts';
-import { buildApp } from './app.ts';
+import { type ApiDependencies, buildApp } from './app.ts';
+import { announceSetUp } from './portal/access/announce-set-up.ts';
 
 const INGRESS_POOL_MAX = 4;
+const LIMITS_POOL_MAX = 2;
 
 /** How long /readyz says 503 before connections are refused, so that a load balancer sees it first. */
 const DRAIN_NOTICE_MS = { production: 3_000, development: 0 };
@@ -24,10 +25,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export async function startApi(
   config: Config,
   env: Environment,
-  startDelivery: TestEventTools['startDelivery'],
+  { temporal, startDelivery }: Required<Pick<ApiDependencies, 'temporal' | 'startDelivery'>>,
 ): Promise<void> {
   const logger = openLogger(config, 'api');
-  logger.info({ settings: redactedSettings(env) }, 'api starts');
+  const settings = redactedSettings(env);
+  logger.info({ settings }, 'api starts');
   process.on('unhandledRejection', (error) => logger.error({ err: error }, 'unhandled rejection'));
   const stop = stopSignal();
   const { url, poolMax } = config.database;
@@ -37,9 +39,26 @@ export async function startApi(
     poolMax: INGRESS_POOL_MAX,
     applicationName: 'heliograph-ingress',
   });
+  const limitsDatabase = openDatabase({
+    url,
+    poolMax: LIMITS_POOL_MAX,
+    applicationName: 'heliograph-limits',
+    durable: false,
+  });
   const objectStore = openObjectStore(config.objectStore);
   const isDraining = () => stop.signal.aborted;
-  const deps = { config, database, ingressDatabase, objectStore, logger, isDraining, startDelivery };
+  const deps = {
+    config,
+    database,
+    ingressDatabase,
+    limitsDatabase,
+    objectStore,
+    logger,
+    isDraining,
+    temporal,
+    startDelivery,
+    settings,
+  };
   const servers: FastifyInstance[] = [];
   try {
     servers.push(buildApp(deps));
@@ -49,13 +68,14 @@ export async function startApi(
       servers.push(secure);
       await secure.listen({ host: config.api.host, port: config.api.httpsPort, listenTextResolver });
     }
+    void announceSetUp(config, database, logger);
     await stop.requested;
     logger.info('api stops');
     await sleep(DRAIN_NOTICE_MS[config.mode]);
   } finally {
     stop.release();
     await closeServers(servers, logger);
-    await closeConnections([database, ingressDatabase]);
+    await closeConnections([database, ingressDatabase, limitsDatabase]);
     objectStore.close();
   }
 }

@@ -1,42 +1,29 @@
-import { Client, Connection } from '@temporalio/client';
 import type { Config } from '../config/config.ts';
 import type { DeliveryLabel } from '../database/delivery-claims.ts';
 import { leaseMsFor } from '../webhooks/delivery-attempt.ts';
 import { deliveryWorkflowId, startDelivery } from '../worker/dispatch/start-delivery.ts';
 import { taskQueues } from '../workflows/task-queues.ts';
+import { openTemporalConnection, type TemporalConnection } from './temporal-connection.ts';
 
-const CONNECT_TIMEOUT_MS = 3_000;
 const START_TIMEOUT_MS = 3_000;
 
 /**
- * Starts workflows of deliveries, for processes that run no worker. Connects when it is first used, and again when
- * that failed. `start` returns the workflow's id, and rejects when Temporal is away or refuses.
+ * Starts workflows of deliveries, for processes that run no worker. `start` returns the workflow's id, and rejects when
+ * Temporal is away or refuses; `close` ends the connection, which is one of its own unless one is given.
  */
-export function openDeliveryStarter({ temporal, webhooks }: Pick<Config, 'temporal' | 'webhooks'>): {
-  start(label: DeliveryLabel): Promise<string>;
-  close(): Promise<void>;
-} {
-  const { address, namespace } = temporal;
-  let connecting: Promise<Connection> | null = null;
-  const connected = () => {
-    connecting ??= Connection.connect({ address, connectTimeout: CONNECT_TIMEOUT_MS }).catch((error) => {
-      connecting = null;
-      throw error;
-    });
-    return connecting;
-  };
+export function openDeliveryStarter(
+  config: Pick<Config, 'temporal' | 'webhooks'>,
+  temporal: TemporalConnection = openTemporalConnection(config),
+): { start(label: DeliveryLabel): Promise<string>; close(): Promise<void> } {
+  const taskQueue = taskQueues(config.temporal.taskQueuePrefix).deliveries;
+  const leaseMs = leaseMsFor(config.webhooks.timeoutMs);
   return {
     start: async (label) => {
-      const connection = await connected();
-      const client = new Client({ connection, namespace });
-      const taskQueue = taskQueues(temporal.taskQueuePrefix).deliveries;
-      const tools = { client, taskQueue, leaseMs: leaseMsFor(webhooks.timeoutMs), eager: false };
-      await connection.withDeadline(Date.now() + START_TIMEOUT_MS, () => startDelivery(tools, label));
+      await temporal.use(START_TIMEOUT_MS, (client) =>
+        startDelivery({ client, taskQueue, leaseMs, eager: false }, label),
+      );
       return deliveryWorkflowId(label);
     },
-    close: async () => {
-      const connection = await connecting?.catch(() => null);
-      await connection?.close();
-    },
+    close: () => temporal.close(),
   };
 }

@@ -1,8 +1,8 @@
 import { type Config, loadConfig } from '../config/config.ts';
 import { InvalidSettingsError, redactedSettings } from '../config/read-settings.ts';
 import type { DeliveryLabel } from '../database/delivery-claims.ts';
-import type { openDeliveryStarter } from './delivery-starter.ts';
 import { openLogger } from './logger.ts';
+import { openTemporalConnection, type TemporalConnection } from './temporal-connection.ts';
 
 /** Longer than the longest thing that is waited for: an attempt under way. */
 const STOP_WITHIN_MS = 30_000;
@@ -11,24 +11,19 @@ const STOP_WITHIN_MS = 30_000;
 export async function serveApi(): Promise<void> {
   const config = configOrExit();
   const { startApi } = await import('../api/start-api.ts');
-  const starter = lazyDeliveryStarter(config);
+  const temporal = openTemporalConnection(config);
   try {
-    await startApi(config, process.env, starter.start);
+    await startApi(config, process.env, { temporal, startDelivery: lazyDeliveryStart(config, temporal) });
   } finally {
-    await starter.close();
+    await temporal.close();
   }
 }
 
-/** Loads the Temporal client when it is first needed: that takes half a second, and few requests need it. */
-function lazyDeliveryStarter(config: Config) {
-  let opening: Promise<ReturnType<typeof openDeliveryStarter>> | null = null;
-  const opened = () => {
-    opening ??= import('./delivery-starter.ts').then((module) => module.openDeliveryStarter(config));
-    return opening;
-  };
-  return {
-    start: async (label: DeliveryLabel) => await (await opened()).start(label),
-    close: async () => await (await opening)?.close(),
+/** Loads what needs the Temporal client when it is first used. */
+function lazyDeliveryStart(config: Config, temporal: TemporalConnection) {
+  return async (label: DeliveryLabel) => {
+    const { openDeliveryStarter } = await import('./delivery-starter.ts');
+    return await openDeliveryStarter(config, temporal).start(label);
   };
 }
 

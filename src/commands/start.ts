@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { seedDemoAccounts } from '../accounts/demo-accounts.ts';
+import { seedDemoUsers } from '../accounts/demo-users.ts';
 import { loadConfig } from '../config/config.ts';
 import { openDatabase } from '../database/database.ts';
 import { migrate } from '../database/migrate.ts';
@@ -36,6 +37,13 @@ async function prepare(context: EmbeddedContext) {
       ),
       loadWorkflowBundle(openLogger({ logLevel: 'warn' }, 'start')),
     ]);
+    const [first] = tenants;
+    const tenantId = first === undefined ? null : String(first.userId);
+    const users = context.portalUsers.map((user) => ({
+      ...user,
+      tenantId: user.role === 'operator' ? null : tenantId,
+    }));
+    await seedDemoUsers(database, users);
     const secrets = tenants.map((tenant) => tenant.webhookSecret);
     await writeFile(receiverSecretsFile(context), JSON.stringify({ secrets }), { mode: 0o600 });
     return tenants;

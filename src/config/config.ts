@@ -29,15 +29,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
       bucket: settings.text('HELIOGRAPH_OBJECT_STORE_BUCKET'),
       region: settings.text('HELIOGRAPH_OBJECT_STORE_REGION'),
     },
-    api: {
-      host: settings.text('HELIOGRAPH_API_HOST'),
-      port: settings.integer('HELIOGRAPH_API_PORT'),
-      httpsPort: settings.integer('HELIOGRAPH_HTTPS_PORT'),
-      tlsCertFile: settings.text('HELIOGRAPH_TLS_CERT_FILE'),
-      tlsKeyFile: settings.text('HELIOGRAPH_TLS_KEY_FILE'),
-      publicUrl: settings.text('HELIOGRAPH_PUBLIC_URL').replace(/\/+$/, ''),
-      trustProxy: settings.list('HELIOGRAPH_TRUST_PROXY'),
-    },
+    api: apiSettings(settings),
     workerHealthPort: settings.integer('HELIOGRAPH_WORKER_HEALTH_PORT'),
     upstream: {
       graphUrl: settings.text('HELIOGRAPH_UPSTREAM_GRAPH_URL').replace(/\/+$/, ''),
@@ -67,8 +59,35 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
       timeoutMs: settings.integer('HELIOGRAPH_SEND_TIMEOUT_MS'),
       retryHours: settings.integer('HELIOGRAPH_SEND_RETRY_HOURS'),
     },
+    oidc: {
+      /** Empty: people sign in by password only. */
+      issuer: settings.text('HELIOGRAPH_OIDC_ISSUER'),
+      clientId: settings.text('HELIOGRAPH_OIDC_CLIENT_ID'),
+      clientSecret: settings.text('HELIOGRAPH_OIDC_CLIENT_SECRET'),
+    },
+    sandbox: {
+      controlUrl: settings.text('HELIOGRAPH_SANDBOX_CONTROL_URL').replace(/\/+$/, ''),
+      receiverUrl: settings.text('HELIOGRAPH_SANDBOX_RECEIVER_URL').replace(/\/+$/, ''),
+    },
     media: { maxBytes: settings.integer('HELIOGRAPH_MEDIA_MAX_BYTES') },
   });
+}
+
+function apiSettings(settings: ReturnType<typeof readSettings>) {
+  return {
+    host: settings.text('HELIOGRAPH_API_HOST'),
+    port: settings.integer('HELIOGRAPH_API_PORT'),
+    httpsPort: settings.integer('HELIOGRAPH_HTTPS_PORT'),
+    tlsCertFile: settings.text('HELIOGRAPH_TLS_CERT_FILE'),
+    tlsKeyFile: settings.text('HELIOGRAPH_TLS_KEY_FILE'),
+    publicUrl: settings.text('HELIOGRAPH_PUBLIC_URL').replace(/\/+$/, ''),
+    trustProxy: settings.list('HELIOGRAPH_TRUST_PROXY'),
+    rateLimits: {
+      readsPerSecond: settings.integer('HELIOGRAPH_RATE_LIMIT_READS_PER_SECOND'),
+      writesPerSecond: settings.integer('HELIOGRAPH_RATE_LIMIT_WRITES_PER_SECOND'),
+      wrongKeysPerMinute: settings.integer('HELIOGRAPH_RATE_LIMIT_WRONG_KEYS_PER_MINUTE'),
+    },
+  };
 }
 
 function deepFreeze<T extends object>(value: T): Readonly<T> {

@@ -94,6 +94,7 @@ function contradictions(env: Environment): string[] {
   if (production && settingValue(env, 'HELIOGRAPH_WEBHOOK_ALLOW_HTTP') === 'true') {
     problems.push('HELIOGRAPH_WEBHOOK_ALLOW_HTTP must be false in production mode');
   }
+  problems.push(...sandboxProblems(env, production));
   const publicUrl = settingValue(env, 'HELIOGRAPH_PUBLIC_URL');
   if (publicUrl !== undefined && !publicUrl.startsWith('https://')) {
     problems.push('HELIOGRAPH_PUBLIC_URL must start with https:// because media URLs are https');
@@ -108,5 +109,32 @@ function contradictions(env: Environment): string[] {
   if (schedule.length > 50 || schedule.some((seconds) => !/^\d{1,6}$/.test(seconds))) {
     problems.push('HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS must be up to 50 whole numbers of seconds');
   }
-  return problems;
+  return [...problems, ...openIdContradictions(env, production)];
+}
+
+function openIdContradictions(env: Environment, production: boolean): string[] {
+  const names = [
+    'HELIOGRAPH_OIDC_ISSUER',
+    'HELIOGRAPH_OIDC_CLIENT_ID',
+    'HELIOGRAPH_OIDC_CLIENT_SECRET',
+  ] as const;
+  const [issuer = '', ...others] = names.map((name) => settingValue(env, name) ?? '');
+  if (issuer === '' && others.every((value) => value === '')) return [];
+  if (others.includes('') || issuer === '') return [`${names.join(', ')} must be set together`];
+  const protocol = URL.parse(issuer)?.protocol;
+  if (protocol === 'https:' || (protocol === 'http:' && !production)) return [];
+  return ['HELIOGRAPH_OIDC_ISSUER must be an https:// URL'];
+}
+
+/** The sandbox asks for no password: it is reached on this machine, and not by an installation. */
+function sandboxProblems(env: Environment, production: boolean): string[] {
+  const names = ['HELIOGRAPH_SANDBOX_CONTROL_URL', 'HELIOGRAPH_SANDBOX_RECEIVER_URL'] as const;
+  return names.flatMap((name) => {
+    const value = settingValue(env, name) ?? '';
+    if (value === '') return [];
+    if (production) return [`${name} must not be set in production mode`];
+    const url = URL.parse(value);
+    const isLoopback = ['127.0.0.1', '[::1]', 'localhost'].includes(url?.hostname ?? '');
+    return url?.protocol === 'http:' && isLoopback ? [] : [`${name} must be an http:// URL of this machine`];
+  });
 }

@@ -96,6 +96,27 @@ export const SETTINGS = {
     fallback: '',
     about: 'CIDRs of reverse proxies whose X-Forwarded-* headers count',
   }),
+  HELIOGRAPH_RATE_LIMIT_READS_PER_SECOND: setting({
+    kind: 'integer',
+    fallback: '100',
+    minimum: 0,
+    maximum: 100000,
+    about: 'GET requests of one API key, on average over 10 seconds; 0 sets no limit',
+  }),
+  HELIOGRAPH_RATE_LIMIT_WRITES_PER_SECOND: setting({
+    kind: 'integer',
+    fallback: '100',
+    minimum: 0,
+    maximum: 100000,
+    about: 'all other requests of one API key, on average over 10 seconds; 0 sets no limit',
+  }),
+  HELIOGRAPH_RATE_LIMIT_WRONG_KEYS_PER_MINUTE: setting({
+    kind: 'integer',
+    fallback: '60',
+    minimum: 0,
+    maximum: 100000,
+    about: 'requests of one address with an API key that is not valid; 0 sets no limit',
+  }),
   HELIOGRAPH_UPSTREAM_GRAPH_URL: setting({
     kind: 'url',
     fallback: 'https://graph.facebook.com',
@@ -212,6 +233,32 @@ export const SETTINGS = {
     minimum: 1,
     maximum: 720,
     about: 'how long a message is tried again while the upstream platform refuses it for reasons that pass',
+  }),
+  HELIOGRAPH_OIDC_ISSUER: setting({
+    kind: 'text',
+    fallback: '',
+    about: 'OpenID provider that people may sign in to the portal with; empty: by password only',
+  }),
+  HELIOGRAPH_OIDC_CLIENT_ID: setting({
+    kind: 'text',
+    fallback: '',
+    about: 'client that the OpenID provider knows the portal by',
+  }),
+  HELIOGRAPH_OIDC_CLIENT_SECRET: setting({
+    kind: 'text',
+    fallback: '',
+    secret: true,
+    about: 'its secret',
+  }),
+  HELIOGRAPH_SANDBOX_CONTROL_URL: setting({
+    kind: 'text',
+    fallback: '',
+    about: 'where the sandbox console reaches the stand-in platform (development mode only)',
+  }),
+  HELIOGRAPH_SANDBOX_RECEIVER_URL: setting({
+    kind: 'text',
+    fallback: '',
+    about: 'where the sandbox console reaches the sample tenant (development mode only)',
   }),
   HELIOGRAPH_LOG_LEVEL: setting({
     kind: 'choice',

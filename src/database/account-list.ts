@@ -43,3 +43,18 @@ export async function listWabas(database: Database): Promise<WabaSummary[]> {
        from wabas w join tenants t on t.id = w.tenant_id order by w.tenant_id, w.waba_id`,
   );
 }
+
+/** The WABAs of one tenant with their numbers as people write them. */
+export async function listTenantWabas(
+  database: Database,
+  tenantId: string,
+): Promise<{ wabaId: string; numbers: string[] }[]> {
+  return await query(
+    database,
+    `select w.waba_id as "wabaId",
+            array(select display_phone_number from phone_numbers n where n.waba_id = w.waba_id
+                   order by phone_number_id) as numbers
+       from wabas w where w.tenant_id = ? order by w.waba_id`,
+    [tenantId],
+  );
+}

@@ -13,20 +13,28 @@ export type ApiKeyState = {
   isUseStale: boolean;
 };
 
-/**
- * The key with this SHA-256 and whom it belongs to, read afresh each time so that a revocation counts at once; null
- * when there is none. Time is the database's, so that all processes agree on when a key expires.
- */
+/** The key with this SHA-256; null when there is none. */
 export async function findApiKey(database: Database, keyHash: Buffer): Promise<ApiKeyState | null> {
-  const [row] = await query<ApiKeyState>(
+  const [state] = await findApiKeys(database, [keyHash]);
+  return state ?? null;
+}
+
+/**
+ * The keys with these SHA-256s and whom they belong to, read afresh each time so that a revocation counts at once.
+ * Time is the database's, so that all processes agree on when a key expires.
+ */
+export async function findApiKeys(
+  database: Database,
+  keyHashes: readonly Buffer[],
+): Promise<(ApiKeyState & { keyHash: Buffer })[]> {
+  return await query<ApiKeyState & { keyHash: Buffer }>(
     database,
-    `select k.id, k.waba_id as "wabaId", w.tenant_id as "tenantId", k.scopes, k.revoked_at is not null as "isRevoked",
-            coalesce(k.expires_at <= now(), false) as "isExpired",
+    `select k.key_hash as "keyHash", k.id, k.waba_id as "wabaId", w.tenant_id as "tenantId", k.scopes,
+            k.revoked_at is not null as "isRevoked", coalesce(k.expires_at <= now(), false) as "isExpired",
             coalesce(k.last_used_at < now() - interval '1 minute', true) as "isUseStale"
-       from api_keys k join wabas w using (waba_id) where k.key_hash = ?`,
-    [keyHash],
+       from api_keys k join wabas w using (waba_id) where k.key_hash = any (cast(? as bytea[]))`,
+    [keyHashes],
   );
-  return row ?? null;
 }
 
 /** Notes that a key is in use, at most once a minute. */
@@ -69,4 +77,23 @@ export async function revokeApiKey(database: Database, wabaId: string, keyId: st
     [wabaId, keyId],
   );
   return changed === 1;
+}
+
+/**
+ * Has a key expire in some hours, unless it ends before that anyway; 0: at once. Returns when it expires; null: it is
+ * revoked or gone.
+ */
+export async function endApiKeyWithin(
+  database: Database,
+  wabaId: string,
+  keyId: string,
+  hours: number,
+): Promise<Date | null> {
+  const [row] = await query<{ expiresAt: Date }>(
+    database,
+    `update api_keys set expires_at = least(expires_at, now() + ? * interval '1 hour')
+      where waba_id = ? and id = ? and revoked_at is null returning expires_at as "expiresAt"`,
+    [hours, wabaId, keyId],
+  );
+  return row?.expiresAt ?? null;
 }

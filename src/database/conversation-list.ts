@@ -1,3 +1,4 @@
+import { conversationHorizon } from './conversation-horizon.ts';
 import type { Database } from './database.ts';
 import { query } from './sql.ts';
 
@@ -14,34 +15,87 @@ export type ConversationRow = {
   lastMessageAtText: string;
 };
 
-export type ConversationPage = {
+/** Which conversations to list; null means no restriction. */
+export type ConversationFilter = {
   phoneNumberId: string | null;
+  customer: CustomerId | null;
+  /** Active at that time or later. */
+  since: Date | null;
+};
+
+/** How a customer is named: the digits of a phone number (or wa_id), or a business-scoped user id. */
+export type CustomerId = { phone: string } | { userId: string };
+
+export type ConversationWalk = {
+  order: 'asc' | 'desc';
   after: { lastMessageAtText: string; id: string } | null;
   limit: number;
 };
 
-/** Up to `limit` conversations of a WABA, the most recently active first. Merged ones are left out. */
+/** The select list of ConversationRow, over `conversations c` and `contacts u`. */
+export const CONVERSATION_COLUMNS = `c.id, c.phone_number_id as "phoneNumberId", u.wa_id as "waId",
+  nullif(u.user_id, '') as "userId", u.profile_name as "name", u.username,
+  c.last_message_at as "lastMessageAt", c.created_at as "createdAt",
+  cast(c.last_message_at as text) as "lastMessageAtText"`;
+
+/** The largest page, and one row that tells whether there is another. */
+const MAX_ROWS = 101;
+
+/**
+ * Up to `limit` conversations of a WABA by their last activity. Merged ones are left out. `asc` ends before
+ * conversations that may still get company behind them, so that whoever walks up misses none.
+ */
 export async function listConversations(
   database: Database,
   wabaId: string,
-  { phoneNumberId, after, limit }: ConversationPage,
+  { phoneNumberId, customer, since }: ConversationFilter,
+  { order, after, limit }: ConversationWalk,
 ): Promise<ConversationRow[]> {
-  const ofNumber = phoneNumberId === null ? '' : 'and c.phone_number_id = :phoneNumberId';
-  const behind =
-    after === null ? '' : 'and (c.last_message_at, c.id) < (cast(:at as timestamptz), cast(:id as bigint))';
+  const direction = order === 'asc' ? 'asc' : 'desc';
+  const behind = order === 'asc' ? '>' : '<';
+  const horizon = order === 'asc' ? await conversationHorizon(database) : null;
+  const conditions = [
+    'c.waba_id = :wabaId and c.merged_into is null',
+    ...(phoneNumberId === null ? [] : ['c.phone_number_id = :phoneNumberId']),
+    ...(since === null ? [] : ['c.last_message_at >= cast(:since as timestamptz)']),
+    ...(horizon === null ? [] : ['c.last_message_at < cast(:horizon as timestamptz)']),
+    ...(after === null
+      ? []
+      : [`(c.last_message_at, c.id) ${behind} (cast(:at as timestamptz), cast(:id as bigint))`]),
+  ];
+  // A page is cut before anything is joined, and by a number that is known when the plan is made: for an unknown one
+  // PostgreSQL would prepare for a large part of the table.
   return await query<ConversationRow>(
     database,
-    `select c.id, c.phone_number_id as "phoneNumberId", u.wa_id as "waId", nullif(u.user_id, '') as "userId",
-            u.profile_name as "name", u.username, c.last_message_at as "lastMessageAt", c.created_at as "createdAt",
-            cast(c.last_message_at as text) as "lastMessageAtText"
-       from conversations c join contacts u on u.id = c.contact_id and u.waba_id = c.waba_id
-      where c.waba_id = :wabaId and c.merged_into is null ${ofNumber} ${behind}
-      order by c.last_message_at desc, c.id desc limit :limit`,
+    `select ${CONVERSATION_COLUMNS}
+       from (select c.* from ${customer === null ? 'conversations' : `(${conversationsOf(customer)})`} c
+              where ${conditions.join(' and ')}
+              order by c.last_message_at ${direction}, c.id ${direction} limit ${MAX_ROWS}) as c
+       join contacts u on u.id = c.contact_id and u.waba_id = c.waba_id
+      order by c.last_message_at ${direction}, c.id ${direction} limit :limit`,
     {
       wabaId,
       limit,
       ...(phoneNumberId === null ? {} : { phoneNumberId }),
+      ...(customer === null ? {} : customer),
+      ...(since === null ? {} : { since }),
+      ...(horizon === null ? {} : { horizon }),
       ...(after === null ? {} : { at: after.lastMessageAtText, id: after.id }),
     },
   );
+}
+
+/**
+ * A customer has few conversations, one per number: `offset 0` keeps PostgreSQL from walking all conversations in order
+ * until it meets them. Upstream may know a phone under other digits than people write (Brazil, Mexico); its answers
+ * told which.
+ */
+function conversationsOf(customer: CustomerId): string {
+  const contacts =
+    'userId' in customer
+      ? 'select id from contacts where waba_id = :wabaId and user_id = :userId'
+      : `select id from contacts where waba_id = :wabaId and wa_id = :phone
+         union select k.id from phone_aliases p join contacts k on k.waba_id = p.waba_id and k.wa_id = p.wa_id
+                where p.waba_id = :wabaId and p.phone = :phone`;
+  return `select * from conversations where contact_id = any (array(${contacts})) offset 0`;
 }

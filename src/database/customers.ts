@@ -145,9 +145,10 @@ export async function openConversations(
 ): Promise<{ id: string; phoneNumberId: string; contactId: string }[]> {
   return await query<{ id: string; phoneNumberId: string; contactId: string }>(
     trx,
-    `insert into conversations (waba_id, phone_number_id, contact_id)
-     select * from unnest(?::text[], ?::text[], ?::bigint[])
-     on conflict (phone_number_id, contact_id) where merged_into is null do update set last_message_at = now()
+    `insert into conversations (waba_id, phone_number_id, contact_id, last_message_at)
+     select *, clock_timestamp() from unnest(?::text[], ?::text[], ?::bigint[])
+     on conflict (phone_number_id, contact_id) where merged_into is null
+     do update set last_message_at = clock_timestamp()
      returning id, phone_number_id as "phoneNumberId", contact_id as "contactId"`,
     [
       pairs.map((pair) => pair.wabaId),
@@ -157,10 +158,17 @@ export async function openConversations(
   );
 }
 
-/** Notes that something was said in these conversations, and keeps them locked (openConversations). */
+/**
+ * Notes that something was said in these conversations, and keeps them locked (openConversations). The clock is read
+ * while the table is locked, which conversationHorizon relies on: now() would be the time before that.
+ */
 export async function touchConversations(trx: Transaction, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  await execute(trx, 'update conversations set last_message_at = now() where id = any (?::bigint[])', [ids]);
+  await execute(
+    trx,
+    'update conversations set last_message_at = clock_timestamp() where id = any (?::bigint[])',
+    [ids],
+  );
 }
 
 /** The conversations of (number, contact) pairs, where there are any. */

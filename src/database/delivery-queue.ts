@@ -6,8 +6,8 @@ import { execute, query } from './sql.ts';
 export type DirectClaimer = {
   token: string;
   leaseMs: number;
-  /** Whether the session takes this delivery if it becomes a head. */
-  take(deliveryId: string, endpointId: string): boolean;
+  /** Whether the session takes one more delivery for this endpoint. */
+  take(endpointId: string): boolean;
 };
 
 /** One open delivery to be queued. `released` is false while the event's body is still being made. */
@@ -68,7 +68,7 @@ export function wantedBy<Delivery extends QueuedDelivery>(
     if (lanes.has(lane)) continue;
     lanes.add(lane);
     const mayTake = delivery.open === true && delivery.released;
-    if (mayTake && claimer.take(delivery.deliveryId, delivery.endpointId)) wanted.add(delivery);
+    if (mayTake && claimer.take(delivery.endpointId)) wanted.add(delivery);
   }
   return wanted;
 }

@@ -1,5 +1,6 @@
 import type { AttemptRecord } from './attempts.ts';
 import type { Database, Transaction } from './database.ts';
+import type { ClaimedDelivery, Orphan } from './session-claims.ts';
 import { execute, query } from './sql.ts';
 
 export type Claim = { deliveryId: string; token: string };
@@ -145,21 +146,37 @@ export type SettledDelivery = {
   record: AttemptRecord;
 };
 
+/** Claims the next of a lane while the one before it is settled. */
+export type FollowerClaim = {
+  token: string;
+  leaseMs: number;
+  /** The deliveries whose followers are wanted. */
+  behind: ReadonlySet<string>;
+};
+
+/** What came of settling: whose claims were in force, how many others became due, which were claimed. */
+export type Settled = {
+  ours: Set<string>;
+  promoted: number;
+  followers: ClaimedDelivery[];
+  orphans: Orphan[];
+};
+
 /**
- * Writes what came of attempts whose claims are still in force, in one statement; returns their ids and how many
- * deliveries were promoted (see the function settle_deliveries).
+ * Writes what came of attempts whose claims are still in force, in one statement (see the function
+ * settle_deliveries). Only a caller that commits at once may claim followers.
  */
 export async function settleDeliveries(
   database: Database,
   settled: readonly SettledDelivery[],
-  worker: string,
-): Promise<{ ours: Set<string>; promoted: number }> {
-  const [row] = await query<{ ours: string[] | null; promoted: number }>(
+  { worker, claim }: { worker: string; claim: FollowerClaim | null },
+): Promise<Settled> {
+  const rows = await query<SettledRow | ClaimedDelivery | Orphan>(
     database,
-    `select ours, promoted from settle_deliveries(
+    `select settled, promoted, ${CLAIM_COLUMNS} from settle_deliveries(
        :ids, :tokens, :nextStates, :attempts, :probes, :delaysMs, :awaits, :days, :logStates, :errors, :workflowIds,
        :wabaIds, :endpointIds, :started, :durationsMs, :timings, :statusCodes, :errorClasses, :errorMessages, :urls,
-       :addresses, :requestHeaders, :responseHeaders, :responseBodies, :worker)`,
+       :addresses, :requestHeaders, :responseHeaders, :responseBodies, :worker, :follows, :followToken, :leaseMs)`,
     {
       ids: settled.map((s) => s.deliveryId),
       tokens: settled.map((s) => s.token),
@@ -174,9 +191,30 @@ export async function settleDeliveries(
       workflowIds: settled.map((s) => s.workflowId),
       ...recordColumns(settled.map((s) => s.record)),
       worker,
+      follows: settled.map((s) => claim?.behind.has(s.deliveryId) ?? false),
+      followToken: claim?.token ?? null,
+      leaseMs: claim?.leaseMs ?? 0,
     },
   );
-  return { ours: new Set(row?.ours ?? []), promoted: row?.promoted ?? 0 };
+  return sortRows(rows);
+}
+
+type SettledRow = { settled: string; promoted: number };
+
+const CLAIM_COLUMNS = `delivery_id as "deliveryId", delivery_day as "deliveryDay", endpoint_id as "endpointId",
+     endpoint_version as "endpointVersion", event_day as "eventDay", event_uuid as "eventUuid", attempts, probes, replay,
+     event_type as "eventType", event_id as "eventId", sequence, body`;
+
+function sortRows(rows: readonly (SettledRow | ClaimedDelivery | Orphan)[]): Settled {
+  const sorted: Settled = { ours: new Set(), promoted: 0, followers: [], orphans: [] };
+  for (const row of rows) {
+    if ('settled' in row && row.settled !== null) {
+      sorted.ours.add(row.settled);
+      sorted.promoted = row.promoted;
+    } else if ('deliveryId' in row && row.body === null) sorted.orphans.push(row);
+    else if ('deliveryId' in row) sorted.followers.push(row);
+  }
+  return sorted;
 }
 
 function recordColumns(records: readonly AttemptRecord[]) {

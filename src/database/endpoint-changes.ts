@@ -77,9 +77,9 @@ export async function replaceEndpointSecret(
   const [row] = await query<{ expiresAt: Date | null }>(
     trx,
     `update webhook_endpoints
-        set previous_secret_sealed = case when :overlapHours > 0 then secret_sealed end,
+        set previous_secret_sealed = case when cast(:overlapHours as float8) > 0 then secret_sealed end,
             previous_secret_expires_at =
-              case when :overlapHours > 0 then now() + cast(:overlapHours as float8) * interval '1 hour' end,
+              case when cast(:overlapHours as float8) > 0 then now() + cast(:overlapHours as float8) * interval '1 hour' end,
             secret_sealed = :secretSealed, version = version + 1, updated_at = now()
       where waba_id = :wabaId and id = :id
      returning previous_secret_expires_at as "expiresAt"`,

@@ -1,12 +1,8 @@
-import type { ConversationMessage } from './conversation-messages.ts';
 import type { Database } from './database.ts';
-import { mediaColumns } from './message-media.ts';
-import type { SendState } from './outbound-messages.ts';
+import { type ConversationMessage, MESSAGE_COLUMNS, MESSAGE_JOINS } from './message-columns.ts';
 import { query } from './sql.ts';
 
 export type MessageDetail = ConversationMessage & {
-  /** Null for inbound messages. */
-  sendState: SendState | null;
   attempts: number | null;
   upstreamStatus: string | null;
   /** JSON text. */
@@ -24,16 +20,8 @@ export async function findMessage(
 ): Promise<MessageDetail | null> {
   const [row] = await query<MessageDetail>(
     database,
-    `select m.id, coalesce(o.upstream_id, m.upstream_id) as "upstreamId",
-            m.conversation_id as "conversationId", m.phone_number_id as "phoneNumberId", m.direction, m.type,
-            m.sent_at as "sentAt", m.created_at as "createdAt", m.content, m.context_id as "contextId",
-            m.target_id as "targetId", s.status, s.status_at as "statusAt", o.state as "sendState", o.attempts,
-            o.upstream_status as "upstreamStatus", o.error as "sendError", ${mediaColumns('d')}
-       from messages m
-       left join outbound_messages o on o.message_id = m.id
-       left join message_states s on s.phone_number_id = m.phone_number_id
-                                 and s.upstream_id = coalesce(o.upstream_id, m.upstream_id, 'local:' || m.id)
-       left join media d on d.message_id = m.id and d.waba_id = m.waba_id
+    `select ${MESSAGE_COLUMNS}, m.content, o.attempts, o.upstream_status as "upstreamStatus", o.error as "sendError"
+       from messages m ${MESSAGE_JOINS}
       where m.id = ? and m.waba_id = ?`,
     [messageId, wabaId],
   );

@@ -1,5 +1,7 @@
+import type { OrderPayment } from '../domain/order-payment.ts';
 import { PAIR_PACE } from '../domain/send-pace.ts';
 import type { Database, Transaction } from './database.ts';
+import { knownUpstreamMedia } from './media-upstream-ids.ts';
 import { drawSendTime, type Pace } from './send-pacing.ts';
 import { execute, query } from './sql.ts';
 
@@ -31,11 +33,15 @@ export type NewOutboundMessage = {
   content: string;
   contextId: string | null;
   targetId: string | null;
+  /** Files of ours that it names, by their uuid. */
+  mediaIds: readonly string[];
+  /** What it asks to pay. */
+  payment: OrderPayment | null;
 };
 
 /** Stores a message that is to be sent. */
 export async function insertOutboundMessage(trx: Transaction, message: NewOutboundMessage): Promise<void> {
-  const { recipient, ...row } = message;
+  const { recipient, mediaIds, payment, ...row } = message;
   await execute(
     trx,
     `insert into messages (id, waba_id, phone_number_id, conversation_id, direction, type, content, context_id,
@@ -45,8 +51,15 @@ export async function insertOutboundMessage(trx: Transaction, message: NewOutbou
   );
   await execute(
     trx,
-    `insert into outbound_messages (message_id, waba_id, phone_number_id, recipient) values (?, ?, ?, ?)`,
-    [message.id, message.wabaId, message.phoneNumberId, recipient],
+    `insert into outbound_messages (message_id, waba_id, phone_number_id, recipient, media_ids, payment_reference,
+                                    payment_configuration)
+     values (?, ?, ?, ?, ?::uuid[], ?, ?)`,
+    [
+      ...[message.id, message.wabaId, message.phoneNumberId, recipient],
+      mediaIds.length === 0 ? null : mediaIds,
+      payment?.referenceId ?? null,
+      payment?.configuration ?? null,
+    ],
   );
 }
 
@@ -59,8 +72,12 @@ export type SendTurn =
       phoneNumberId: string;
       recipient: string;
       payloadJson: string;
+      /** What upstream calls its files of ours, by our uuid. */
+      upstreamMedia: ReadonlyMap<string, string>;
       ageMs: number;
     }
+  /** Upstream has to be given these files of ours first. */
+  | { kind: 'media'; missing: readonly string[]; phoneNumberId: string; ageMs: number }
   /** Limits let it leave later. */
   | { kind: 'wait'; waitMs: number; reason: string }
   /** An attempt is under way elsewhere, or was lost; in `waitMs` it can only be the latter. */
@@ -79,7 +96,10 @@ type Row = {
   leftMs: number | null;
   ageMs: number;
   payloadJson: string;
+  mediaIds: string[] | null;
 };
+
+const NO_MEDIA: ReadonlyMap<string, string> = new Map();
 
 /** Takes the turn of a message, as far as the limits of its number and its recipient let it. */
 export async function takeSendTurn(
@@ -97,6 +117,13 @@ export async function takeSendTurn(
       const waitMs = Math.ceil(row.leftMs ?? 0);
       return waitMs > 0 ? { kind: 'under_way', waitMs } : { kind: 'lost' };
     }
+    const { mediaIds } = row;
+    const upstreamMedia =
+      mediaIds === null ? NO_MEDIA : await knownUpstreamMedia(trx, row.phoneNumberId, mediaIds);
+    const missing = mediaIds?.filter((uuid) => !upstreamMedia.has(uuid)) ?? [];
+    if (missing.length > 0) {
+      return { kind: 'media', missing, phoneNumberId: row.phoneNumberId, ageMs: row.ageMs };
+    }
     const pairMs = row.pairMs ?? (await drawTime(trx, messageId, 'pair_at', row, row.recipient, PAIR_PACE));
     if (pairMs > 0) return { kind: 'wait', waitMs: Math.ceil(pairMs), reason: 'the limit of its recipient' };
     const numberMs = row.numberMs ?? (await drawTime(trx, messageId, 'number_at', row, null, numberPace));
@@ -110,7 +137,8 @@ export async function takeSendTurn(
       [timeoutMs, messageId],
     );
     const { phoneNumberId, recipient, payloadJson, ageMs } = row;
-    return { kind: 'send', attempt: row.attempts + 1, phoneNumberId, recipient, payloadJson, ageMs };
+    const attempt = row.attempts + 1;
+    return { kind: 'send', attempt, phoneNumberId, recipient, payloadJson, upstreamMedia, ageMs };
   });
 }
 
@@ -120,7 +148,7 @@ async function lockMessage(trx: Transaction, wabaId: string, messageId: string):
   const [row] = await query<Row>(
     trx,
     `select o.state, o.attempts, o.phone_number_id as "phoneNumberId", o.recipient, m.content as "payloadJson",
-            ${untilMs('pair_at')} as "pairMs", ${untilMs('number_at')} as "numberMs",
+            o.media_ids as "mediaIds", ${untilMs('pair_at')} as "pairMs", ${untilMs('number_at')} as "numberMs",
             ${untilMs('sending_until')} as "leftMs", -${untilMs('created_at')} as "ageMs"
        from outbound_messages o join messages m on m.id = o.message_id
       where o.message_id = ? and o.waba_id = ? for update of o`,

@@ -46,7 +46,7 @@ async function lockKnownConversation(
   const column = waId === null ? 'user_id' : 'wa_id';
   const [row] = await query<{ id: string }>(
     trx,
-    `update conversations c set last_message_at = now() from contacts p
+    `update conversations c set last_message_at = clock_timestamp() from contacts p
       where p.waba_id = ? and p.${column} = ? and c.phone_number_id = ? and c.contact_id = p.id
         and c.merged_into is null
      returning c.id`,

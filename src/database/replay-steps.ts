@@ -91,26 +91,30 @@ const ALLOWED_FROM: Record<'paused' | 'running' | 'cancelled', readonly ReplaySt
   cancelled: ['running', 'paused', 'cancelled', 'done'],
 };
 
+/** `refused`: it has ended. `before`: its state when the change was asked for. */
+type ReplayChange = { replay: Replay; before: ReplayState; refused: boolean };
+
 /**
  * Pauses, resumes or cancels a replay and what it has in the queue. The row is what counts: workflows and commands
  * both go through here. A replay that has queued everything can be paused or cancelled as long as some of it is open.
- * `refused`: it has ended. Null: there is no such replay.
+ * Null: there is no such replay.
  */
 export async function changeReplay(
   database: Database,
   ids: { wabaId: string; replayId: string },
   state: 'paused' | 'running' | 'cancelled',
-): Promise<{ replay: Replay; refused: boolean } | null> {
+): Promise<ReplayChange | null> {
   return await database.transaction(async (trx) => {
     const replay = await lockReplay(trx, ids.wabaId, ids.replayId);
     if (replay === null) return null;
+    const before = replay.state;
     const isOver = replay.state === 'done' && (await openReplayDeliveries(trx, replay)).length === 0;
-    if (isOver || !ALLOWED_FROM[state].includes(replay.state)) return { replay, refused: true };
+    if (isOver || !ALLOWED_FROM[state].includes(replay.state)) return { replay, before, refused: true };
     if (replay.state !== state) await setReplayState(trx, replay.id, state);
     const changed = { ...replay, state };
     await applyReplayState(trx, changed);
     if (replay.state !== 'cancelled') await ensureWorkflow(trx, changed);
-    return { replay: changed, refused: false };
+    return { replay: changed, before, refused: false };
   });
 }
 

@@ -21,7 +21,7 @@ export type ClaimedDelivery = {
 };
 
 /** A claimed delivery whose event no longer exists: nothing could ever be sent. */
-type Orphan = { deliveryId: string; body: null };
+export type Orphan = { deliveryId: string; body: null };
 
 /**
  * Claims due deliveries for `leaseMs`, as many as `slots` and `limit` allow, from endpoints that are open; probes are

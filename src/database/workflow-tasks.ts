@@ -9,13 +9,19 @@ export type WorkflowTask = {
     | 'enrichOrder'
     | 'sendEndpointAlert'
     | 'replayDeliveries'
-    | 'sendMessage';
+    | 'sendMessage'
+    | 'approveApiKey';
   wabaId: string;
   /** The eventId of what the workflow publishes, by which operators find it. */
   eventId: string;
   /** Ids only: what the workflow works on is in the database. */
   argument: Record<string, string>;
+  /** What an operator reads in the Temporal UI, up to 400 bytes; by the type of the workflow unless given. */
+  summary?: string | null;
 };
+
+/** `starts`: how often it was taken since it was added or woken, this time included. */
+export type TakenTask = WorkflowTask & { starts: number };
 
 /**
  * Adds tasks and wakes the starter when the transaction commits. With `startWithinMs` the caller starts the workflows
@@ -29,9 +35,9 @@ export async function insertWorkflowTasks(
   if (tasks.length === 0) return;
   await execute(
     trx,
-    `insert into workflow_tasks (workflow_id, workflow_type, waba_id, event_id, argument, next_start_at)
+    `insert into workflow_tasks (workflow_id, workflow_type, waba_id, event_id, argument, summary, next_start_at)
      select *, now() + ? * interval '1 millisecond'
-       from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::jsonb[]) on conflict do nothing`,
+       from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::jsonb[], ?::text[]) on conflict do nothing`,
     [
       startWithinMs,
       tasks.map((task) => task.workflowId),
@@ -39,9 +45,18 @@ export async function insertWorkflowTasks(
       tasks.map((task) => task.wabaId),
       tasks.map((task) => task.eventId),
       tasks.map((task) => JSON.stringify(task.argument)),
+      tasks.map((task) => task.summary ?? null),
     ],
   );
   if (startWithinMs === 0) await execute(trx, `select pg_notify('heliograph_workflow_tasks', '')`);
+}
+
+/** Makes a task due at once, when the transaction commits, because what its workflow works on has changed. */
+export async function wakeTask(trx: Transaction, workflowId: string): Promise<void> {
+  await execute(trx, 'update workflow_tasks set starts = 0, next_start_at = now() where workflow_id = ?', [
+    workflowId,
+  ]);
+  await execute(trx, `select pg_notify('heliograph_workflow_tasks', '')`);
 }
 
 const RESTART_AFTER_MS = 60_000;
@@ -50,8 +65,8 @@ const RESTART_AFTER_MS = 60_000;
  * Takes tasks whose time has come. Each comes up again after a growing wait (1 to 64 minutes) as long as its row
  * stands; starting a workflow that already runs changes nothing, so a lost start costs only that wait.
  */
-export async function takeDueTasks(database: Database, limit: number): Promise<WorkflowTask[]> {
-  return await query<WorkflowTask>(
+export async function takeDueTasks(database: Database, limit: number): Promise<TakenTask[]> {
+  return await query<TakenTask>(
     database,
     `update workflow_tasks
         set starts = starts + 1,
@@ -59,7 +74,7 @@ export async function takeDueTasks(database: Database, limit: number): Promise<W
       where workflow_id in (select workflow_id from workflow_tasks where next_start_at <= now()
                              order by next_start_at limit ? for update skip locked)
      returning workflow_id as "workflowId", workflow_type as "workflowType", waba_id as "wabaId",
-               event_id as "eventId", argument`,
+               event_id as "eventId", argument, summary, starts`,
     [RESTART_AFTER_MS, limit],
   );
 }

@@ -11,6 +11,7 @@ export type SendError = {
     | 'outcome_unknown'
     | 'upstream_unreachable'
     | 'access_token_missing'
+    | 'media_missing'
     | 'cancelled';
   /** Public text. */
   message: string;
@@ -24,6 +25,7 @@ const ADVICE: Readonly<Record<SendError['code'], string | null>> = {
     'The message may have gone out. If it did, its first status will tell; sending it again may send it twice.',
   upstream_unreachable: 'The message was not sent. Send it again later.',
   access_token_missing: 'The operator of the service has to give the WABA a valid access token.',
+  media_missing: 'Upload the file again and send the message with its new id.',
   cancelled: 'An operator of the service gave the message up. It was not sent.',
 };
 

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import type { EmbeddedPortalUser } from './portal-users.ts';
 import { readJsonFile, writePrivateFile } from './private-file.ts';
 
 /** A demonstration tenant, as scripts and black-box tests need it. */
@@ -29,6 +30,8 @@ export interface EmbeddedDescription {
   readonly receiverUrl: string;
   readonly upstream: { readonly appSecret: string; readonly verifyToken: string };
   readonly tenants: readonly EmbeddedTenant[];
+  readonly portalUrl: string;
+  readonly portalUsers: readonly EmbeddedPortalUser[];
   /** Process numbers by part; empty when the stack does not run. */
   readonly pids: Readonly<Record<string, number>>;
 }

@@ -59,6 +59,8 @@ export function embeddedEnvironment(
     HELIOGRAPH_UPSTREAM_MEDIA_HOSTS: '127.0.0.1',
     HELIOGRAPH_WEBHOOK_ALLOW_HTTP: 'true',
     HELIOGRAPH_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8,::1/128',
+    HELIOGRAPH_SANDBOX_CONTROL_URL: urls.sandboxUrl,
+    HELIOGRAPH_SANDBOX_RECEIVER_URL: urls.receiverUrl,
     HELIOGRAPH_ENCRYPTION_KEYS: encryptionKey(dataDir),
   };
 }

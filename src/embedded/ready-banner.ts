@@ -19,7 +19,11 @@ export function readyBanner(data: BannerData, colored: boolean): string {
   const rows: [string, string][] = [
     ['API', cyan(description.apiUrl)],
     ['API over https', `${cyan(description.publicUrl)} ${dim(`(trust ${description.caPath})`)}`],
-    ['Portal', dim('comes with a later version')],
+    ['Portal', cyan(description.portalUrl)],
+    ...description.portalUsers.map(({ role, email, password }): [string, string] => [
+      `  as ${role}`,
+      `${bold(email)} ${dim('password')} ${bold(password)}`,
+    ]),
     ['Webhook ingress', cyan(`${description.ingressUrl}/upstream/webhook`)],
     ['Temporal UI', cyan(description.temporalUiUrl)],
     [

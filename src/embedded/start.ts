@@ -13,6 +13,7 @@ import {
 } from './embedded-description.ts';
 import { APP_SECRET, embeddedEnvironment, embeddedUrls, VERIFY_TOKEN } from './embedded-environment.ts';
 import { type Infrastructure, startInfrastructure } from './infrastructure.ts';
+import { type EmbeddedPortalUser, embeddedPortalUsers } from './portal-users.ts';
 import { assertPortsFree, type EmbeddedPorts, readPorts } from './ports.ts';
 import type { PartDefinition } from './process-part.ts';
 import { readyBanner } from './ready-banner.ts';
@@ -42,6 +43,8 @@ export interface EmbeddedContext {
   readonly environment: Readonly<Record<string, string>>;
   /** From an earlier run on the same data: their API keys are stored nowhere else in clear. */
   readonly previousTenants: readonly EmbeddedTenant[];
+  /** Who shall be able to sign in to the portal; afterInfrastructure makes them. */
+  readonly portalUsers: readonly EmbeddedPortalUser[];
   readonly log: (line: string) => void;
 }
 
@@ -139,6 +142,7 @@ async function startAll(session: Session): Promise<void> {
     infrastructure,
     environment: embeddedEnvironment(dataDir, ports, infrastructure, certificate),
     previousTenants: readKeptTenants(dataDir),
+    portalUsers: embeddedPortalUsers(dataDir),
     log,
   };
   const tenants = await options.afterInfrastructure(context);
@@ -182,7 +186,7 @@ function partDefinition(part: ApplicationPart, context: EmbeddedContext, mainScr
 }
 
 function describe(
-  { ports, infrastructure }: EmbeddedContext,
+  { ports, infrastructure, portalUsers }: EmbeddedContext,
   certificate: LocalCertificate,
   tenants: readonly EmbeddedTenant[],
 ): EmbeddedDescription {
@@ -201,6 +205,8 @@ function describe(
     receiverUrl,
     upstream: { appSecret: APP_SECRET, verifyToken: VERIFY_TOKEN },
     tenants,
+    portalUrl: `${apiUrl}/portal`,
+    portalUsers,
     pids: {},
   };
 }

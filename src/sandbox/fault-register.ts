@@ -1,5 +1,12 @@
 /** The upstream operation that a fault hits. */
-type FaultTarget = 'media_lookup' | 'media_download' | 'send' | 'catalog';
+type FaultTarget =
+  | 'media_lookup'
+  | 'media_download'
+  | 'media_upload'
+  | 'send'
+  | 'catalog'
+  | 'templates'
+  | 'payments';
 
 /** What goes wrong. */
 type FaultKind = 'slow' | 'status' | 'wrong_hash' | 'gone' | 'reset' | 'endless' | 'too_large' | 'expired';
@@ -8,7 +15,7 @@ type FaultKind = 'slow' | 'status' | 'wrong_hash' | 'gone' | 'reset' | 'endless'
 export type FaultRequest = {
   match: FaultTarget;
   kind: FaultKind;
-  /** Media id, phone number id or catalog id; without it every object is hit. */
+  /** Media id, phone number id, catalog id or account id; without it every object is hit. */
   id?: string;
   /** HTTP status of kind `status`; 503 unless told. */
   status?: number;
@@ -31,7 +38,12 @@ export const faultRequestSchema = {
   additionalProperties: false,
   required: ['match', 'kind'],
   properties: {
-    match: { enum: ['media_lookup', 'media_download', 'send', 'catalog'] },
+    match: {
+      enum: [
+        ...(['media_lookup', 'media_download', 'media_upload'] as const),
+        ...(['send', 'catalog', 'templates', 'payments'] as const),
+      ],
+    },
     kind: { enum: ['slow', 'status', 'wrong_hash', 'gone', 'reset', 'endless', 'too_large', 'expired'] },
     id: { type: 'string', minLength: 1, maxLength: 64 },
     status: { type: 'integer', minimum: 400, maximum: 599 },
@@ -46,7 +58,7 @@ const MEDIA_ONLY: readonly FaultKind[] = ['wrong_hash', 'too_large', 'expired'];
 
 /** Why a fault makes no sense, or undefined when it does. */
 export function faultProblem(fault: FaultRequest): string | undefined {
-  if (MEDIA_ONLY.includes(fault.kind) && !fault.match.startsWith('media_')) {
+  if (MEDIA_ONLY.includes(fault.kind) && !['media_lookup', 'media_download'].includes(fault.match)) {
     return `${fault.kind} is possible for media_lookup and media_download only.`;
   }
   if (fault.accepted !== undefined && fault.match !== 'send') {

@@ -7,5 +7,8 @@ export type SentMessage = {
   body: unknown;
 };
 
+/** A read receipt that the stand-in platform took. */
+export type ReadReceipt = { at: string; phoneNumberId: string; body: unknown };
+
 /** The oldest are forgotten. */
 export const MAX_SENT_MESSAGES = 10_000;

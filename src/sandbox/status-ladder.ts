@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
+import type { ChatLog } from './chat-log.ts';
 import type { PhoneNumber } from './demo-phone-numbers.ts';
 import { buildMessageStatus } from './payloads/message-status.ts';
 import { serializeWebhookBody } from './payloads/webhook-body.ts';
@@ -24,6 +25,7 @@ export type StatusLadder = { start: (message: AcceptedMessage) => void; settled:
 /** Creates the ladder sent → delivered → read, delayMs apart, each repeated until it is answered 200. */
 export function createStatusLadder(options: {
   sender: WebhookSender;
+  chat: ChatLog;
   delayMs: number;
   signal: AbortSignal;
   now: () => number;
@@ -53,6 +55,7 @@ export function createStatusLadder(options: {
   async function climb({ phone, ...message }: AcceptedMessage): Promise<void> {
     for (const status of LADDER) {
       await sleep(options.delayMs, undefined, { signal });
+      options.chat.note(message.id, status);
       const timestampSeconds = Math.floor(options.now() / 1000);
       const { body } = buildMessageStatus({ ...message, status, timestampSeconds }, phone);
       await sendUntilAccepted(serializeWebhookBody(body));

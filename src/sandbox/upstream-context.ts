@@ -1,10 +1,11 @@
 import type { BoundedList } from './bounded-list.ts';
+import type { ChatLog } from './chat-log.ts';
 import type { PhoneDirectory } from './demo-phone-numbers.ts';
 import type { FaultRegister } from './fault-register.ts';
 import type { MediaStore } from './media-store.ts';
 import type { MediaUrls } from './media-url.ts';
 import type { LoggedRequest } from './request-log.ts';
-import type { SentMessage } from './sent-messages.ts';
+import type { ReadReceipt, SentMessage } from './sent-messages.ts';
 import type { StatusLadder } from './status-ladder.ts';
 import type { WebhookSender } from './webhook-sender.ts';
 
@@ -16,6 +17,9 @@ export type UpstreamContext = {
   faults: FaultRegister;
   requests: BoundedList<LoggedRequest>;
   sent: BoundedList<SentMessage>;
+  /** Messages of customers that were marked as read. */
+  receipts: BoundedList<ReadReceipt>;
+  chat: ChatLog;
   media: MediaStore;
   mediaUrls: MediaUrls;
   sender: WebhookSender;

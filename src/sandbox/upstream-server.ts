@@ -1,5 +1,6 @@
 import fastify, { type FastifyInstance, LogController } from 'fastify';
 import { createBoundedList } from './bounded-list.ts';
+import { createChatLog } from './chat-log.ts';
 import { controlApi } from './control/control-api.ts';
 import { createPhoneDirectory } from './demo-phone-numbers.ts';
 import { requireDevelopment, requireLoopback } from './development-only.ts';
@@ -49,6 +50,7 @@ function createContext(
 ): UpstreamContext {
   const now = config.now ?? Date.now;
   const sender = createWebhookSender(config);
+  const chat = createChatLog(now);
   const delayMs = config.statusDelayMs ?? DEFAULT_STATUS_DELAY_MS;
   return {
     ...(config.accessToken === undefined ? {} : { accessToken: config.accessToken }),
@@ -56,6 +58,8 @@ function createContext(
     faults: createFaultRegister(),
     requests: createBoundedList(MAX_LOGGED_REQUESTS),
     sent: createBoundedList(MAX_SENT_MESSAGES),
+    receipts: createBoundedList(MAX_SENT_MESSAGES),
+    chat,
     media: createMediaStore(now),
     mediaUrls: createMediaUrls({
       baseUrl: runtime.baseUrl,
@@ -64,7 +68,7 @@ function createContext(
       now,
     }),
     sender,
-    ladder: createStatusLadder({ sender, delayMs, signal: runtime.signal, now, log: app.log }),
+    ladder: createStatusLadder({ sender, chat, delayMs, signal: runtime.signal, now, log: app.log }),
     signal: runtime.signal,
   };
 }

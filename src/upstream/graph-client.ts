@@ -3,8 +3,13 @@ import { type CatalogProduct, findProducts } from './catalog-products.ts';
 import { openGraphConnection } from './graph-connection.ts';
 import { downloadMedia, type MediaDownload } from './media-download.ts';
 import { lookUpMedia, type MediaMetadata } from './media-lookup.ts';
+import { type MediaUploadCall, uploadMedia } from './media-upload.ts';
+import { listMessageTemplates, type TemplateFilter, type TemplatePage } from './message-templates.ts';
+import { lookUpPayment, type PaymentLookup } from './payment-lookup.ts';
 import { listPhoneNumbers, type UpstreamPhoneNumber } from './phone-numbers.ts';
+import { type ReadReceipt, sendReadReceipt } from './read-receipt.ts';
 import { type SendOutcome, sendMessage } from './send-message.ts';
+import { listSubscribedApps, type SubscribedApp } from './subscribed-apps.ts';
 
 /** The calls to the upstream platform's Graph API; each throws GraphError and has a time limit of its own. */
 export type GraphClient = {
@@ -20,13 +25,33 @@ export type GraphClient = {
   close(): Promise<void>;
 };
 
-/** The call that sends messages: apart, because it waits longer and must not be held up by the others. */
+/** The calls that send messages: apart, because they wait longer and must not be held up by the others. */
 export type SendClient = {
   sendMessage(phoneNumberId: string, payloadJson: string, token: string): Promise<SendOutcome>;
+  /** Throws GraphError; when its signal aborts, its reason. */
+  uploadMedia(call: Omit<MediaUploadCall, 'timeoutMs'>): Promise<string>;
+  close(): Promise<void>;
+};
+
+/** The calls that the API makes while a tenant waits for the answer; each throws GraphError. */
+export type AccountClient = {
+  sendReadReceipt(receipt: Omit<ReadReceipt, 'timeoutMs'>): Promise<void>;
+  listMessageTemplates(
+    wabaId: string,
+    page: { filter: TemplateFilter; limit: number; after: string | null; token: string },
+  ): Promise<TemplatePage>;
+  lookUpPayment(lookup: Omit<PaymentLookup, 'timeoutMs'>): Promise<unknown[]>;
+  listPhoneNumbers(wabaId: string, token: string): Promise<UpstreamPhoneNumber[]>;
+  listSubscribedApps(wabaId: string, token: string): Promise<SubscribedApp[]>;
   close(): Promise<void>;
 };
 
 const SEND_CONNECTIONS = 256;
+/** Within what an activity may take. */
+const UPLOAD_TIMEOUT_MS = 90_000;
+const ACCOUNT_CONNECTIONS = 32;
+/** Within what a request of the External API may take. */
+const ACCOUNT_TIMEOUT_MS = 10_000;
 
 /** Opens the client for messages; connections are made when they are needed. */
 export function openSendClient(config: Pick<Config, 'upstream' | 'sending'>): SendClient {
@@ -36,6 +61,22 @@ export function openSendClient(config: Pick<Config, 'upstream' | 'sending'>): Se
   return {
     sendMessage: (phoneNumberId, payloadJson, token) =>
       sendMessage(connection, { phoneNumberId, payloadJson, token, timeoutMs }),
+    uploadMedia: (call) => uploadMedia(connection, { ...call, timeoutMs: UPLOAD_TIMEOUT_MS }),
+    close: () => connection.agent.destroy(),
+  };
+}
+
+/** Opens the client for the API; connections are made when they are needed. */
+export function openAccountClient(config: Pick<Config, 'upstream'>): AccountClient {
+  const timeoutMs = ACCOUNT_TIMEOUT_MS;
+  const limits = { connections: ACCOUNT_CONNECTIONS, answerTimeoutMs: timeoutMs };
+  const connection = openGraphConnection(config.upstream, limits);
+  return {
+    sendReadReceipt: (receipt) => sendReadReceipt(connection, { ...receipt, timeoutMs }),
+    listMessageTemplates: (wabaId, page) => listMessageTemplates(connection, wabaId, { ...page, timeoutMs }),
+    lookUpPayment: (lookup) => lookUpPayment(connection, { ...lookup, timeoutMs }),
+    listPhoneNumbers: (wabaId, token) => listPhoneNumbers(connection, wabaId, token),
+    listSubscribedApps: (wabaId, token) => listSubscribedApps(connection, wabaId, token),
     close: () => connection.agent.destroy(),
   };
 }

@@ -39,6 +39,10 @@ export type GraphCall = {
   query?: Readonly<Record<string, string>>;
   token: string;
   signal?: AbortSignal | undefined;
+  /** For the whole call; 15 s unless told. */
+  timeoutMs?: number;
+  /** Of the answer; 1 MiB unless told. */
+  maxAnswerBytes?: number;
 };
 
 /** Gets a JSON object. Throws GraphError; when `signal` aborts, its reason. */
@@ -46,12 +50,28 @@ export async function graphGet(
   connection: GraphConnection,
   call: GraphCall,
 ): Promise<Record<string, unknown>> {
+  return await graphCall(connection, call, null);
+}
+
+/** Posts a JSON object and returns the one that it is answered with. Never repeats. Throws as `graphGet` does. */
+export async function graphPost(
+  connection: GraphConnection,
+  call: GraphCall & { body: Readonly<Record<string, unknown>> },
+): Promise<Record<string, unknown>> {
+  return await graphCall(connection, call, JSON.stringify(call.body));
+}
+
+async function graphCall(
+  connection: GraphConnection,
+  call: GraphCall,
+  bodyJson: string | null,
+): Promise<Record<string, unknown>> {
   const url = graphUrl(connection, call.path);
   for (const [name, value] of Object.entries(call.query ?? {})) url.searchParams.set(name, value);
-  const timeout = AbortSignal.timeout(CALL_TIMEOUT_MS);
+  const timeout = AbortSignal.timeout(call.timeoutMs ?? CALL_TIMEOUT_MS);
   const signal = call.signal === undefined ? timeout : AbortSignal.any([call.signal, timeout]);
   try {
-    return await exchange(connection, url, call.token, signal);
+    return await exchange(connection, url, { ...call, signal }, bodyJson);
   } catch (error) {
     call.signal?.throwIfAborted();
     throw asGraphError(error);
@@ -73,15 +93,26 @@ function pathSegment(id: string): string {
 async function exchange(
   { agent }: GraphConnection,
   url: URL,
-  token: string,
-  signal: AbortSignal,
+  { token, signal, maxAnswerBytes }: GraphCall & { signal: AbortSignal },
+  bodyJson: string | null,
 ): Promise<Record<string, unknown>> {
-  const { statusCode, headers, body } = await request(url, {
+  const headers = { authorization: `Bearer ${token}`, accept: 'application/json', 'user-agent': USER_AGENT };
+  const answer = await request(url, {
     dispatcher: agent,
-    headers: { authorization: `Bearer ${token}`, accept: 'application/json', 'user-agent': USER_AGENT },
     signal,
+    ...(bodyJson === null
+      ? { headers }
+      : { method: 'POST', body: bodyJson, headers: { ...headers, 'content-type': 'application/json' } }),
   });
-  const json = parseObject(await readText(body));
+  return objectOf(answer, await readText(answer.body, maxAnswerBytes));
+}
+
+/** The JSON object of a successful answer. Throws GraphError for every other. */
+export function objectOf(
+  { statusCode, headers }: { statusCode: number; headers: Record<string, string | string[] | undefined> },
+  text: string,
+): Record<string, unknown> {
+  const json = parseObject(text);
   if (statusCode < 200 || statusCode > 299) {
     throw graphErrorOf({ status: statusCode, retryAfter: firstOf(headers['retry-after']), body: json });
   }
@@ -89,13 +120,16 @@ async function exchange(
   return json;
 }
 
-/** Reads a body up to MAX_ANSWER_BYTES; a longer one is destroyed. */
-export async function readText(body: AsyncIterable<Buffer>): Promise<string> {
+/** Reads a body up to `maxBytes`; a longer one is destroyed. */
+export async function readText(
+  body: AsyncIterable<Buffer>,
+  maxBytes: number = MAX_ANSWER_BYTES,
+): Promise<string> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   for await (const chunk of body) {
     sizeBytes += chunk.length;
-    if (sizeBytes > MAX_ANSWER_BYTES) throw noAnswer(`its answer is longer than ${MAX_ANSWER_BYTES} bytes`);
+    if (sizeBytes > maxBytes) throw noAnswer(`its answer is longer than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

@@ -10,6 +10,8 @@ type GraphErrorParts = {
   transient: boolean;
   /** What upstream asked to wait, in ms. */
   retryAfterMs: number | null;
+  /** Upstream's error object as it came; null when the answer held none. */
+  upstream: Readonly<Record<string, unknown>> | null;
 };
 
 /** The upstream platform did not give what was asked for. `message` holds no token and no address with a signature. */
@@ -19,9 +21,11 @@ export class GraphError extends Error implements GraphErrorParts {
   readonly subcode: number | null;
   readonly transient: boolean;
   readonly retryAfterMs: number | null;
+  readonly upstream: Readonly<Record<string, unknown>> | null;
 
   constructor(
-    parts: Omit<GraphErrorParts, 'retryAfterMs'> & { retryAfterMs?: number | null; cause?: unknown },
+    parts: Omit<GraphErrorParts, 'retryAfterMs' | 'upstream'> &
+      Partial<Pick<GraphErrorParts, 'retryAfterMs' | 'upstream'>> & { cause?: unknown },
   ) {
     super(parts.message, { cause: parts.cause });
     this.name = 'GraphError';
@@ -30,6 +34,7 @@ export class GraphError extends Error implements GraphErrorParts {
     this.subcode = parts.subcode;
     this.transient = parts.transient;
     this.retryAfterMs = parts.retryAfterMs ?? null;
+    this.upstream = parts.upstream ?? null;
   }
 }
 
@@ -62,6 +67,7 @@ export function graphErrorOf(answer: {
     message: messageOf(error) ?? `The upstream platform answered ${status}.`,
     transient: isTransient,
     retryAfterMs: parseRetryAfter(answer.retryAfter, Date.now()),
+    upstream: typeof error === 'object' && error !== null ? (error as Record<string, unknown>) : null,
   });
 }
 

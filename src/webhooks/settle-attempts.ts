@@ -1,6 +1,12 @@
 import type { Database, Transaction } from '../database/database.ts';
-import { findRetryRoom, lockClaims, settleDeliveries } from '../database/delivery-settlement.ts';
+import {
+  type FollowerClaim,
+  findRetryRoom,
+  lockClaims,
+  settleDeliveries,
+} from '../database/delivery-settlement.ts';
 import { disableEndpoint, endProbing, recordFailedProbe, startProbing } from '../database/endpoint-modes.ts';
+import type { ClaimedDelivery, Orphan } from '../database/session-claims.ts';
 import { type SentRequest, settledDelivery } from './attempt-log.ts';
 import type { SettledOutcome } from './attempt-outcome.ts';
 import type { EndpointHealth } from './endpoint-health.ts';
@@ -36,35 +42,41 @@ export type Settlement = {
   outcomes: (SettledOutcome | null)[];
   /** Deliveries that became claimable: behind these, or because their endpoint takes deliveries again. */
   promoted: number;
+  /** Claimed for the caller, with what is needed to attempt them; the events of `orphans` no longer exist. */
+  followers: ClaimedDelivery[];
+  orphans: Orphan[];
 };
 
 /**
  * Records attempts and moves their deliveries on, all or none: finished ones leave the queue and the next of their
  * lanes is promoted, the others are put where they wait. Rejects when the database fails; nothing is recorded then.
+ * Where all succeeded, followers are claimed by `claim`.
  */
 export async function settleAttempts(
   tools: SettlementTools,
   attempts: readonly MadeAttempt[],
+  claim: FollowerClaim | null = null,
 ): Promise<Settlement> {
   const simple = attempts.every((attempt) => !isFailure(attempt) && !attempt.isProbe);
-  return simple ? await settleSuccesses(tools, attempts) : await settleMixed(tools, attempts);
+  return simple ? await settleSuccesses(tools, attempts, claim) : await settleMixed(tools, attempts);
 }
 
 /** Nothing is to be decided, so it is one statement. */
 async function settleSuccesses(
   tools: SettlementTools,
   attempts: readonly MadeAttempt[],
+  claim: FollowerClaim | null,
 ): Promise<Settlement> {
   const none = new Map<string, EndpointNow>();
   const judged = attempts.map((attempt) => ({ attempt, outcome: outcomeOf(tools, attempt, none) }));
-  const { ours, promoted } = await settleDeliveries(
+  const { ours, ...others } = await settleDeliveries(
     tools.database,
     judged.map(({ attempt, outcome }) => settledDelivery(attempt, outcome)),
-    tools.worker,
+    { worker: tools.worker, claim },
   );
   for (const attempt of attempts) countAttempt(tools, attempt, true);
   const outcomes = judged.map(({ attempt, outcome }) => (ours.has(attempt.deliveryId) ? outcome : null));
-  return { outcomes, promoted };
+  return { outcomes, ...others };
 }
 
 async function settleMixed(tools: SettlementTools, attempts: readonly MadeAttempt[]): Promise<Settlement> {
@@ -86,9 +98,9 @@ async function settleMixed(tools: SettlementTools, attempts: readonly MadeAttemp
     });
     for (const { attempt } of settled) if (!isFailure(attempt)) countAttempt(tools, attempt, true);
     const rows = settled.map(({ attempt, outcome }) => settledDelivery(attempt, outcome));
-    const { promoted } = await settleDeliveries(trx, rows, tools.worker);
+    const { promoted } = await settleDeliveries(trx, rows, { worker: tools.worker, claim: null });
     const reopened = await changeModes(trx, settled, endpoints);
-    return { outcomes, promoted: promoted + reopened };
+    return { outcomes, promoted: promoted + reopened, followers: [], orphans: [] };
   });
 }
 

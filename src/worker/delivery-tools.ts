@@ -55,7 +55,7 @@ export function openDelivery(
     activities: {
       deliver: makeDeliverEventActivities({ ...attempt, onSettled: tools.onSettled }),
       session: makeDeliverSessionActivities({ session, isStopping: () => stopping }),
-      operations: openOperationsActivities({ database, sender, secretBox, timeoutMs }),
+      operations: openOperationsActivities({ database, sender, secretBox, timeoutMs, logger }),
     },
     /** The session claims nothing more; what it has under way goes on. */
     stopClaiming: () => {

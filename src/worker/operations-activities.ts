@@ -1,4 +1,8 @@
 import {
+  type KeyRequestActivityTools,
+  makeKeyRequestActivities,
+} from '../activities/approve-api-key/activities.ts';
+import {
   makeReplayActivities,
   type ReplayActivityTools,
 } from '../activities/replay-deliveries/activities.ts';
@@ -7,7 +11,13 @@ import {
   makeAlertActivities,
 } from '../activities/send-endpoint-alert/activities.ts';
 
-/** The activities for the task queue of operations: replays and endpoint alerts. They open nothing of their own. */
-export function openOperationsActivities(tools: ReplayActivityTools & AlertActivityTools) {
-  return { ...makeReplayActivities(tools), ...makeAlertActivities(tools) };
+/** The activities for the task queue of operations: replays, endpoint alerts, key requests. They open nothing of their own. */
+export function openOperationsActivities(
+  tools: ReplayActivityTools & AlertActivityTools & KeyRequestActivityTools,
+) {
+  return {
+    ...makeReplayActivities(tools),
+    ...makeAlertActivities(tools),
+    ...makeKeyRequestActivities(tools),
+  };
 }

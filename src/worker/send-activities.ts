@@ -2,6 +2,7 @@ import { makeSendMessageActivities } from '../activities/send-message/activities
 import type { Config } from '../config/config.ts';
 import type { Database } from '../database/database.ts';
 import type { SecretBox } from '../domain/secret-box.ts';
+import { openObjectStore } from '../storage/object-store.ts';
 import { openSendClient } from '../upstream/graph-client.ts';
 import type { Logger } from './logger.ts';
 
@@ -11,6 +12,12 @@ export function openSendActivities(
   tools: { database: Database; secretBox: SecretBox; logger: Logger },
 ) {
   const sender = openSendClient(config);
-  const activities = makeSendMessageActivities({ ...tools, sender, sending: config.sending });
-  return { activities, close: sender.close };
+  const objectStore = openObjectStore(config.objectStore);
+  const { sending } = config;
+  const activities = makeSendMessageActivities({ ...tools, sender, objectStore, sending });
+  const close = async () => {
+    await sender.close();
+    objectStore.close();
+  };
+  return { activities, close };
 }

@@ -3,6 +3,7 @@ import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import type { Config } from '../config/config.ts';
 import { type DatabasePool, openDatabase } from '../database/database.ts';
+import { openObjectStore } from '../storage/object-store.ts';
 import { taskQueues } from '../workflows/task-queues.ts';
 import { listenToDatabase } from './database-listener.ts';
 import { openDelivery } from './delivery-tools.ts';
@@ -46,6 +47,7 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
     applicationName: 'heliograph-worker',
     fixedPlans: true,
   });
+  const objectStore = openObjectStore(config.objectStore);
   const loops = new Map<string, Loop>();
   const delivery = openDelivery(config, {
     database,
@@ -56,7 +58,7 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
   });
   const directClaims = () => delivery.session.directClaims();
   loops.set('intake', startIntake({ database, logger, owners: makeNumberOwners(), directClaims }));
-  loops.set('housekeeping', startHousekeeping(database, logger));
+  loops.set('housekeeping', startHousekeeping({ database, objectStore, logger }));
   const listener = listen(config, loops, delivery.session, logger);
 
   const { connection, client } = await connectWhenUp(config, logger);
@@ -76,6 +78,7 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
       await delivery.close();
       await connection.close();
       await database.destroy();
+      objectStore.close();
       await health.close();
     },
   };

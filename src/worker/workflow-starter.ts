@@ -1,6 +1,6 @@
 import { type Client, WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/client';
 import type { Database } from '../database/database.ts';
-import { returnTasks, takeDueTasks, type WorkflowTask } from '../database/workflow-tasks.ts';
+import { returnTasks, type TakenTask, takeDueTasks } from '../database/workflow-tasks.ts';
 import { searchAttributes } from '../workflows/search-attributes.ts';
 import type { Logger } from './logger.ts';
 import { type Loop, startLoop } from './loop.ts';
@@ -15,7 +15,7 @@ export type WorkflowStarterTools = {
 const BATCH = 50;
 const POLL_MS = 250;
 
-/** Starts the workflows that intake and API asked for (media, orders, sends), and again those whose task still stands later. */
+/** Starts the workflows that intake and API asked for (media, orders, sends, replays, approvals), and again those whose task still stands later. */
 export function startWorkflowStarter(tools: WorkflowStarterTools): Loop {
   return startLoop({
     name: 'workflow-starter',
@@ -37,18 +37,26 @@ export function startWorkflowStarter(tools: WorkflowStarterTools): Loop {
   });
 }
 
-async function startTask(tools: WorkflowStarterTools, task: WorkflowTask): Promise<void> {
-  await tools.client.workflow.start(task.workflowType, {
-    taskQueue: tools.taskQueue,
+async function startTask({ client, taskQueue }: WorkflowStarterTools, task: TakenTask): Promise<void> {
+  const options = {
+    taskQueue,
     workflowId: task.workflowId,
     workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-    requestEagerStart: true,
     args: [task.argument],
     typedSearchAttributes: searchAttributes({ wabaId: task.wabaId, eventId: task.eventId }),
-    staticSummary: SUMMARIES[task.workflowType],
-  });
+    staticSummary: task.summary ?? SUMMARIES[task.workflowType],
+  };
+  if (task.workflowType === 'approveApiKey' && task.starts <= SIGNALLED_STARTS) {
+    await client.workflow.signalWithStart(task.workflowType, { ...options, signal: 'changed' });
+  } else await client.workflow.start(task.workflowType, { ...options, requestEagerStart: true });
 }
+
+/**
+ * How often a workflow that waits for its row to change is told so after the task was woken. The first time is enough
+ * unless this process dies in between; later ones would only fill its history.
+ */
+const SIGNALLED_STARTS = 2;
 
 const SUMMARIES = {
   storeInboundMedia: 'fetch inbound media into the object store',
@@ -56,4 +64,5 @@ const SUMMARIES = {
   sendEndpointAlert: 'tell a tenant about its webhook endpoint',
   replayDeliveries: 'send deliveries again',
   sendMessage: 'send a message to a customer',
+  approveApiKey: 'a request for an API key',
 };

@@ -1,4 +1,5 @@
 // biome-ignore lint/performance/noBarrelFile: the workflow bundler needs one module that exports every workflow.
+export { approveApiKey } from './approve-api-key.ts';
 export { deliverEvent } from './deliver-event.ts';
 export { deliverSession } from './deliver-session.ts';
 export { enrichOrder } from './enrich-order.ts';

@@ -17,7 +17,7 @@ export function taskQueues(prefix: string) {
     orders: `${prefix}-media-orders`,
     /** Messages to customers, apart from everything that comes in. */
     sends: `${prefix}-sends`,
-    /** What tenants and operators set going by hand, and what tells them about it: replays, endpoint alerts. */
+    /** What tenants and operators set going by hand, and what tells them about it: replays, alerts, approvals. */
     operations: `${prefix}-operations`,
   };
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { SYSTEM } from '../../src/accounts/audit.ts';
 import { storeEndpoint } from '../../src/accounts/endpoints.ts';
 import { createTenant } from '../../src/accounts/tenants.ts';
 import { addWaba } from '../../src/accounts/wabas.ts';
@@ -57,7 +58,7 @@ export async function startStack(
   const database = openDatabase({ ...config.database, poolMax: 2, applicationName: 'drill' });
   await Promise.all([migrate(database), loadWorkflowBundle(silentLogger)]);
   const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
-  await addAccounts({ database, secretBox }, options);
+  await addAccounts({ database, secretBox, actor: SYSTEM }, options);
   const own = (name: string, args: string[], port: number, path: string, more: Record<string, string> = {}) =>
     supervisor.start({
       name,

@@ -1,18 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure } from '@temporalio/common';
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { Logger } from 'pino';
 import type { Database } from '../../database/database.ts';
 import { isTransientError } from '../../database/error-class.ts';
 import { type SendTurn, takeSendTurn } from '../../database/outbound-messages.ts';
 import { followPhoneAlias } from '../../database/recipient-conversations.ts';
+import { withUpstreamMedia } from '../../domain/message-media.ts';
 import type { SecretBox } from '../../domain/secret-box.ts';
 import type { SendError } from '../../domain/send-error.ts';
 import { numberPace, sendRetryDelayMs } from '../../domain/send-pace.ts';
+import type { ObjectStore } from '../../storage/object-store.ts';
 import type { SendClient } from '../../upstream/graph-client.ts';
 import type { SendMessageInput, SendResult } from '../../workflows/send-message.ts';
 import { openAccessToken } from '../store-inbound-media/access-token.ts';
 import { AccessTokenProblem } from '../store-inbound-media/media-error.ts';
+import { forgetRefusedMedia, giveMedia, type MediaSlots, makeMediaSlots } from './give-media.ts';
 import {
   patiently,
   recordAccepted,
@@ -21,6 +24,7 @@ import {
   recordOver,
   recordUnknown,
 } from './record-send.ts';
+import { later, SHORT_WAIT_MS } from './send-later.ts';
 import { judgeSend, type SendVerdict, unknownOutcome } from './send-verdict.ts';
 
 export type SendMessageActivities = ReturnType<typeof makeSendMessageActivities>;
@@ -28,7 +32,8 @@ export type SendMessageActivities = ReturnType<typeof makeSendMessageActivities>
 export type SendMessageTools = {
   database: Database;
   secretBox: SecretBox;
-  sender: Pick<SendClient, 'sendMessage'>;
+  sender: Pick<SendClient, 'sendMessage' | 'uploadMedia'>;
+  objectStore: Pick<ObjectStore, 'getRange'>;
   sending: { messagesPerSecond: number; timeoutMs: number; retryHours: number };
   logger: Pick<Logger, 'warn'>;
 };
@@ -39,18 +44,15 @@ const HOUR_MS = 3_600_000;
 /** After the time for the answer an attempt needs some for recording; then it is lost. */
 const RECORDING_MS = 5_000;
 
-/** Shorter waits are sat out here: giving the activity back would cost more. */
-const SHORT_WAIT_MS = 1_000;
-const LONGEST_WAIT_MS = 24 * HOUR_MS;
-
 /** The activities of `sendMessage`. */
 export function makeSendMessageActivities(tools: SendMessageTools) {
+  const mediaSlots = makeMediaSlots();
   return {
     /** Waits for the message's turn, calls upstream once and records what came of it. */
     async sendToUpstream(input: SendMessageInput): Promise<SendResult> {
       const beat = setInterval(() => Context.current().heartbeat(), HEARTBEAT_MS);
       try {
-        return await send(tools, input);
+        return await send(tools, input, mediaSlots);
       } catch (error) {
         throw asActivityFailure(tools, input, error);
       } finally {
@@ -70,7 +72,11 @@ export function makeSendMessageActivities(tools: SendMessageTools) {
   };
 }
 
-async function send(tools: SendMessageTools, input: SendMessageInput): Promise<SendResult> {
+async function send(
+  tools: SendMessageTools,
+  input: SendMessageInput,
+  slots: MediaSlots,
+): Promise<SendResult> {
   const token = await openAccessToken(tools, input.wabaId).catch((error: unknown) => {
     if (error instanceof AccessTokenProblem) return error;
     throw error;
@@ -78,6 +84,10 @@ async function send(tools: SendMessageTools, input: SendMessageInput): Promise<S
   if (token instanceof AccessTokenProblem) return await failForToken(tools, input, token);
   const turn = await waitForTurn(tools, input);
   switch (turn.kind) {
+    case 'media': {
+      const error = await giveMedia(tools, input, turn, { token, slots });
+      return error === null ? await send(tools, input, slots) : await failForMedia(tools, input, error);
+    }
     case 'send':
       return await attempt(tools, input, turn, token);
     case 'wait':
@@ -113,7 +123,10 @@ async function attempt(
   token: string,
 ): Promise<SendResult> {
   const { database, sender, sending, logger } = tools;
-  const outcome = await sender.sendMessage(turn.phoneNumberId, turn.payloadJson, token);
+  const { phoneNumberId, payloadJson, upstreamMedia } = turn;
+  const payload = upstreamMedia.size === 0 ? payloadJson : withUpstreamMedia(payloadJson, upstreamMedia);
+  const outcome = await sender.sendMessage(phoneNumberId, payload, token);
+  await forgetRefusedMedia(tools, turn, outcome);
   const verdict = judgeSend(outcome, { ...turn, retryMs: sending.retryHours * HOUR_MS });
   switch (verdict.kind) {
     case 'accepted':
@@ -158,6 +171,16 @@ async function failForToken(
   return { outcome: 'failed', summary: problem.message };
 }
 
+async function failForMedia(
+  { database, logger }: SendMessageTools,
+  input: SendMessageInput,
+  error: SendError,
+): Promise<SendResult> {
+  await patiently(() => recordFailed(database, input, error, ['queued']));
+  logger.warn({ ...input, error }, 'a message cannot be sent without its file');
+  return { outcome: 'failed', summary: error.message };
+}
+
 async function endLost({ database, logger }: SendMessageTools, input: SendMessageInput): Promise<SendResult> {
   const error = unknownOutcome('the process that sent it ended before it had recorded one');
   await recordUnknown(database, input, error);
@@ -195,17 +218,6 @@ async function followAlias(
   await database
     .transaction((trx) => followPhoneAlias(trx, input.wabaId, recipient, waId))
     .catch((error: unknown) => logger.warn({ ...input, err: error }, 'a phone alias was not kept'));
-}
-
-/** The failure that makes Temporal call again: nothing is wrong with us, so it is BENIGN. */
-function later(reason: string, waitMs: number): ApplicationFailure {
-  const delayMs = Math.min(Math.max(waitMs, 1), LONGEST_WAIT_MS);
-  return ApplicationFailure.create({
-    message: `${reason} Next attempt at ${new Date(Date.now() + delayMs).toISOString()}.`,
-    type: 'NotYetSent',
-    nextRetryDelay: delayMs,
-    category: ApplicationFailureCategory.BENIGN,
-  });
 }
 
 function asActivityFailure(tools: SendMessageTools, input: SendMessageInput, error: unknown): unknown {

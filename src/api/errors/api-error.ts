@@ -1,3 +1,4 @@
+import type { ErrorExtras } from './error-body.ts';
 import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 
 type Details = {
@@ -7,6 +8,8 @@ type Details = {
   param?: string;
   /** Headers of the answer. */
   headers?: Readonly<Record<string, string>>;
+  /** Members that the answer has besides. */
+  extras?: ErrorExtras;
   /** What really happened: for the log, never for the answer. */
   cause?: unknown;
 };
@@ -17,6 +20,7 @@ export class ApiError extends Error {
   readonly status: number;
   readonly param: string | null;
   readonly headers: Readonly<Record<string, string>>;
+  readonly extras: ErrorExtras;
   constructor(code: ErrorCode, details: Details = {}) {
     super(details.message ?? ERROR_CODES[code].message, { cause: details.cause });
     this.name = 'ApiError';
@@ -24,6 +28,7 @@ export class ApiError extends Error {
     this.status = ERROR_CODES[code].status;
     this.param = details.param ?? null;
     this.headers = details.headers ?? {};
+    this.extras = details.extras ?? {};
   }
 }
 

@@ -1,6 +1,11 @@
 /** Every error code of the HTTP API: the one list behind the answers and the page /docs/errors. */
 
-type ErrorType = 'authentication_error' | 'invalid_request_error' | 'upstream_error' | 'api_error';
+type ErrorType =
+  | 'authentication_error'
+  | 'invalid_request_error'
+  | 'rate_limit_error'
+  | 'upstream_error'
+  | 'api_error';
 
 type ErrorCodeDefinition = {
   readonly status: number;
@@ -108,7 +113,7 @@ export const ERROR_CODES = define({
     status: 415,
     type: 'invalid_request_error',
     message: 'The content type of the request is not supported.',
-    advice: 'Send JSON with the header "Content-Type: application/json".',
+    advice: 'Send JSON with the header "Content-Type: application/json"; files as multipart/form-data.',
   },
   waiting_choice_required: {
     status: 409,
@@ -191,6 +196,63 @@ export const ERROR_CODES = define({
     message: 'There is no such delivery.',
     advice: 'Take ids of deliveries from GET /api/external/events/:id.',
   },
+  unknown_media: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'There is no such uploaded file.',
+    advice: 'Take an id that POST /api/external/media answered with, and a key of the same WABA.',
+  },
+  media_expired: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'The uploaded file has expired.',
+    advice: 'Upload it again: files are kept for 30 days.',
+  },
+  wrong_media_type: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'The uploaded file cannot be sent as this type.',
+    advice: 'Send it as the "mediaType" that POST /api/external/media answered with.',
+  },
+  unsupported_file_type: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'The upstream platform takes no files of this type.',
+    advice:
+      'The message lists the types. Say the right one in the field "type", before the file, or as the Content-Type of the part.',
+  },
+  file_too_large: {
+    status: 413,
+    type: 'invalid_request_error',
+    message: 'The file is too large.',
+    advice:
+      'Images have up to 5 MiB, audio and video 16 MiB, documents 100 MiB, stickers 100 KiB or, when animated, 500 KiB.',
+  },
+  invalid_multipart: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'The body is not complete multipart/form-data.',
+    advice: 'Check the boundary, and that the Content-Length is that of the body. Nothing was stored.',
+  },
+  too_many_uploads: {
+    status: 429,
+    type: 'rate_limit_error',
+    message: 'Too many files are being uploaded at a time.',
+    advice: 'Upload a few files at a time, and try again after the time in the header Retry-After.',
+  },
+  message_not_inbound: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'Only a message of a customer can be marked as read.',
+    advice: 'Take the serviceMessageId of a message whose "direction" is "inbound".',
+  },
+  payment_configuration_required: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'The payment configuration is not known.',
+    advice:
+      'The order message was not sent through this service, or names no configuration: say its name in the parameter "paymentConfiguration".',
+  },
   idempotency_key_in_flight: {
     status: 409,
     type: 'invalid_request_error',
@@ -206,15 +268,35 @@ export const ERROR_CODES = define({
   upstream_refused: {
     status: 424,
     type: 'upstream_error',
-    message: 'The upstream platform refused the message.',
+    message: 'The upstream platform refused the request.',
     advice:
-      'The member "upstream" holds the upstream platform’s own error as it came, "advice" what to do about it where that is known. The message was not sent.',
+      'The member "upstream" holds the upstream platform’s own error as it came, "advice" what to do about it where that is known. Nothing was sent.',
+  },
+  access_token_missing: {
+    status: 424,
+    type: 'upstream_error',
+    message: 'The WABA has no usable upstream access token.',
+    advice: 'The operator of the service has to give the WABA a valid access token.',
+  },
+  upstream_unavailable: {
+    status: 503,
+    type: 'upstream_error',
+    message: 'The upstream platform does not answer at the moment.',
+    advice:
+      'Try again after the time in the header Retry-After. The member "upstream" holds the upstream platform’s error when there is one.',
   },
   message_not_sent: {
     status: 424,
     type: 'upstream_error',
     message: 'The message could not be sent.',
     advice: 'The message says why. Nothing was sent: send it again when the cause is mended.',
+  },
+  rate_limit_exceeded: {
+    status: 429,
+    type: 'rate_limit_error',
+    message: 'Too many requests.',
+    advice:
+      'Wait for the seconds in the header Retry-After. RateLimit-Remaining on every answer tells how many requests are left in the window; attempts with keys that are not valid are limited by address.',
   },
   headers_too_large: {
     status: 431,

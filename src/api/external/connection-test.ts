@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
+import { accountDocs } from './account-docs.ts';
 
 const ConnectionTest = Type.Object({ status: Type.Literal('ok') });
 
@@ -7,7 +8,7 @@ const ConnectionTest = Type.Object({ status: Type.Literal('ok') });
 export function connectionTest(scope: FastifyInstance): void {
   scope.get(
     '/api/external/test',
-    { schema: { operationId: 'testConnection', response: { 200: ConnectionTest } } },
+    { schema: { ...accountDocs.connectionTest, response: { 200: ConnectionTest } } },
     async () => ({ status: 'ok' }),
   );
 }

@@ -1,26 +1,37 @@
-import { Type } from 'typebox';
-import { listConversationMessages } from '../../database/conversation-messages.ts';
+import { type Static, Type } from 'typebox';
+import { listConversationMessages, type MessageFilter } from '../../database/conversation-messages.ts';
 import { notFound } from '../errors/api-error.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';
+import { Time, timeOf } from './api-time.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
-import { MessageList, messageListJson } from './message-list.ts';
+import { conversationDocs } from './message-docs.ts';
+import { messageTexts } from './message-list.ts';
+import { MessageList } from './message-schemas.ts';
 import { objectId } from './object-id.ts';
-import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from './page.ts';
+import { PAGE_PARAMETERS, pageSize, positionOf } from './page.ts';
 
 const MessageQuery = Type.Object(
-  { ...PAGE_PARAMETERS, order: Type.Optional(Type.Enum(['asc', 'desc'], { default: 'desc' })) },
+  {
+    ...PAGE_PARAMETERS,
+    order: Type.Optional(Type.Enum(['asc', 'desc'], { default: 'desc' })),
+    direction: Type.Optional(Type.Enum(['inbound', 'outbound'])),
+    type: Type.Optional(Type.String({ pattern: '^[^\\u0000]{1,128}$' })),
+    since: Type.Optional(Time),
+    until: Type.Optional(Time),
+  },
   { additionalProperties: false },
 );
 
 /**
  * GET /api/external/conversations/:id/messages: the messages of a conversation, the newest first unless asked
- * otherwise, because whoever waits for media polls for what came last.
+ * otherwise, because whoever waits for media polls for what came last. With order=asc the cursor of the last page goes
+ * on from there later.
  */
 export function conversationMessages(app: ExternalApp, context: ExternalContext): void {
   const { database, cursors, publicUrl } = context;
   const schema = {
-    operationId: 'listConversationMessages',
+    ...conversationDocs.messages,
     params: Type.Object({ id: Type.String() }),
     querystring: MessageQuery,
     response: { 200: MessageList },
@@ -32,15 +43,30 @@ export function conversationMessages(app: ExternalApp, context: ExternalContext)
       const { wabaId } = accountOf(request);
       const conversationId = objectId(request.params.id);
       const { limit, cursor, order = 'desc' } = request.query;
-      const scope = [wabaId, 'messages', conversationId, order];
+      const filter = filterOf(request.query);
+      const scope = [wabaId, 'messages', conversationId, order, JSON.stringify(filter)];
       const [afterId = null] = positionOf(cursors, scope, cursor) ?? [];
-      const page = { order, afterId, limit: rowsToRead(limit) };
-      const found = await listConversationMessages(database, wabaId, conversationId, page);
-      if (found === null) throw notFound();
-      const list = pageOf(found, limit, (row) => cursors.encode(scope, [row.id]));
+      const walk = { order, afterId, limit: pageSize(limit) };
+      const page = await listConversationMessages(database, wabaId, conversationId, walk, filter);
+      if (page === null) throw notFound();
+      const { messages, hasMore, position } = page;
+      const data = await messageTexts(database, wabaId, messages, publicUrl);
+      const isGoneOnFrom = position !== null && (hasMore || order === 'asc');
+      const nextCursor = isGoneOnFrom ? JSON.stringify(cursors.encode(scope, [position])) : null;
       // Sent as text: the upstream objects in it must not pass through JSON.parse, which rounds large numbers.
       reply.type('application/json; charset=utf-8').serializer(String);
-      return reply.send(messageListJson(list, publicUrl) as never);
+      return reply.send(
+        `{"data":[${data.join(',')}],"hasMore":${hasMore},"nextCursor":${nextCursor}}` as never,
+      );
     },
   );
+}
+
+function filterOf(query: Static<typeof MessageQuery>): MessageFilter {
+  return {
+    direction: query.direction ?? null,
+    type: query.type ?? null,
+    since: timeOf('since', query.since),
+    until: timeOf('until', query.until),
+  };
 }

@@ -11,8 +11,11 @@ import type { OptionRules } from '../../accounts/endpoint-options.ts';
 import type { TestEventTools } from '../../accounts/test-event.ts';
 import type { Database } from '../../database/database.ts';
 import type { PageCursors } from '../../domain/page-cursor.ts';
+import type { ObjectStore } from '../../storage/object-store.ts';
+import type { RequestLimits } from '../rate-limits/request-limits.ts';
 import type { OutcomeWaiter } from './send/outcome-waiter.ts';
 import type { SendStarter } from './send/send-starter.ts';
+import type { UpstreamCalls } from './upstream-calls.ts';
 
 /** A scope whose handlers have the types of their schemas. */
 export type ExternalApp = FastifyInstance<
@@ -32,6 +35,12 @@ export type ExternalContext = {
   cursors: PageCursors;
   /** Where tenants reach the service, https and without a slash at the end. */
   publicUrl: string;
+  /** How often keys may ask. */
+  limits: RequestLimits;
   /** Starts the sending of messages and waits for what comes of it. */
   sends: { starter: SendStarter; outcomes: OutcomeWaiter };
+  /** For files to send. */
+  objectStore: ObjectStore;
+  /** For what upstream is asked while a tenant waits. */
+  upstream: UpstreamCalls;
 };

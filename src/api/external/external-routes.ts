@@ -1,5 +1,9 @@
 import type { FastifyInstance } from 'fastify';
+import { openApiDocumentRoute } from '../openapi/document-route.ts';
 import { requireApiKey } from '../plugins/api-key-auth.ts';
+import { refuseWhileClosing } from '../plugins/draining.ts';
+import { refuseNullBody } from '../plugins/null-body.ts';
+import { requireStorableValues } from '../plugins/storable-values.ts';
 import { accountIdentity } from './account-identity.ts';
 import { connectionTest } from './connection-test.ts';
 import { conversationMessages } from './conversation-messages.ts';
@@ -8,9 +12,14 @@ import { getEvent } from './events/get-event.ts';
 import { eventList } from './events/list-events.ts';
 import { replayEvent } from './events/replay-event.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
+import { getConversation } from './get-conversation.ts';
+import { listTemplates } from './list-templates.ts';
+import { markMessageReadRoute } from './mark-message-read.ts';
+import { mediaRoutes } from './media/media-routes.ts';
 import { messageDetail } from './message-detail.ts';
 import { messageMedia } from './message-media.ts';
 import { ownKey } from './own-key.ts';
+import { getPayment } from './payments/get-payment.ts';
 import { getReplay, listReplays, switchReplays } from './replays/replays.ts';
 import { startReplayOfMany } from './replays/start-replay.ts';
 import { sendMessageRoute } from './send-message.ts';
@@ -18,19 +27,30 @@ import { webhookRoutes } from './webhooks/webhook-routes.ts';
 
 const HANDLER_TIMEOUT_MS = 15_000;
 
+/** Routes that take more say so. */
+const BODY_LIMIT_BYTES = 64 * 1024;
+
 /** The External API: everything but the connection test needs an API key. */
 export async function externalRoutes(scope: FastifyInstance, context: ExternalContext): Promise<void> {
   scope.addHook('onRoute', (route) => {
-    route.handlerTimeout = HANDLER_TIMEOUT_MS;
+    route.handlerTimeout ??= HANDLER_TIMEOUT_MS;
+    route.bodyLimit ??= BODY_LIMIT_BYTES;
   });
   scope.addHook('onClose', async () => {
-    await Promise.all([context.sends.starter.close(), context.sends.outcomes.close()]);
+    const { limits, sends, upstream } = context;
+    limits.close();
+    await Promise.all([sends.outcomes.close(), upstream.close()]);
   });
+  refuseWhileClosing(scope);
+  refuseNullBody(scope);
+  requireStorableValues(scope);
   connectionTest(scope);
+  openApiDocumentRoute(scope);
   await scope.register(async (secured: ExternalApp) => {
-    requireApiKey(secured as unknown as FastifyInstance, context.database);
+    requireApiKey(secured as unknown as FastifyInstance, context.database, context.limits);
     accountIdentity(secured, context);
     conversations(secured, context);
+    getConversation(secured, context);
     conversationMessages(secured, context);
     messageMedia(secured, context);
     eventList(secured, context);
@@ -44,5 +64,9 @@ export async function externalRoutes(scope: FastifyInstance, context: ExternalCo
     ownKey(secured, context);
     messageDetail(secured, context);
     sendMessageRoute(secured, context);
+    markMessageReadRoute(secured, context);
+    mediaRoutes(secured, context);
+    listTemplates(secured, context);
+    getPayment(secured, context);
   });
 }

@@ -3,9 +3,9 @@ import { nullable } from './nullable.ts';
 
 /** The answer of a list. */
 export function listOf<T extends TSchema>(item: T) {
-  return Type.Object({
-    data: Type.Array(item),
-    hasMore: Type.Boolean(),
-    nextCursor: nullable(Type.String()),
-  });
+  const { title } = item as { title?: string };
+  return Type.Object(
+    { data: Type.Array(item), hasMore: Type.Boolean(), nextCursor: nullable(Type.String()) },
+    title === undefined ? {} : { title: `${title}List` },
+  );
 }

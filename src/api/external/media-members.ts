@@ -2,7 +2,10 @@ import { type Static, Type } from 'typebox';
 import type { MessageMedia } from '../../database/message-media.ts';
 import { MEDIA_ROOT } from '../../domain/media-path.ts';
 
-export const MediaError = Type.Object({ code: Type.String(), message: Type.String() });
+export const MediaError = Type.Object(
+  { code: Type.String(), message: Type.String() },
+  { title: 'MediaError' },
+);
 
 /** Where the stored file of a message is; both null unless it is stored. */
 export function mediaAddress(

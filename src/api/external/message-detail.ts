@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { listAnnotations, type MessageAnnotation } from '../../database/message-annotations.ts';
 import {
   findMessage,
   listMessageStatuses,
@@ -12,7 +13,9 @@ import { notFound } from '../errors/api-error.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
-import { Message, messageMembers } from './message-list.ts';
+import { messageDocs } from './message-docs.ts';
+import { messageMembers, messageText } from './message-list.ts';
+import { Message } from './message-schemas.ts';
 import { NoQuery } from './no-query.ts';
 import { nullable } from './nullable.ts';
 import { objectId } from './object-id.ts';
@@ -20,34 +23,39 @@ import { sendErrorOf } from './send/send-answer.ts';
 
 const Anything = Type.Object({}, { additionalProperties: true });
 
-const Status = Type.Object({
-  status: Type.String(),
-  timestamp: nullable(Type.String({ format: 'date-time' })),
-  receivedAt: Type.String({ format: 'date-time' }),
-  recipientId: Type.Optional(Type.String()),
-  pricing: Type.Optional(Anything),
-  conversation: Type.Optional(Anything),
-  errors: Type.Optional(Type.Array(Anything)),
-});
+const Status = Type.Object(
+  {
+    status: Type.String(),
+    timestamp: nullable(Type.String({ format: 'date-time' })),
+    receivedAt: Type.String({ format: 'date-time' }),
+    recipientId: Type.Optional(Type.String()),
+    pricing: Type.Optional(Anything),
+    conversation: Type.Optional(Anything),
+    errors: Type.Optional(Type.Array(Anything)),
+  },
+  { title: 'MessageStatus' },
+);
 
 /** A message with everything that is known of it. */
-const DetailedMessage = Type.Object({
-  ...Message.properties,
-  state: Type.Enum(['received', 'queued', 'sending', 'accepted', 'failed', 'unknown']),
-  to: Type.Optional(Type.String()),
-  recipient: Type.Optional(Type.String()),
-  attempts: Type.Optional(Type.Integer()),
-  messageStatus: Type.Optional(Type.String()),
-  error: Type.Optional(
-    Type.Object({
-      code: Type.String(),
-      message: Type.String(),
-      advice: Type.Optional(Type.String()),
-      upstream: Type.Optional(Anything),
-    }),
-  ),
-  statuses: Type.Array(Status),
-});
+const DetailedMessage = Type.Object(
+  {
+    ...Message.properties,
+    to: Type.Optional(Type.String()),
+    recipient: Type.Optional(Type.String()),
+    attempts: Type.Optional(Type.Integer()),
+    messageStatus: Type.Optional(Type.String()),
+    error: Type.Optional(
+      Type.Object({
+        code: Type.String(),
+        message: Type.String(),
+        advice: Type.Optional(Type.String()),
+        upstream: Type.Optional(Anything),
+      }),
+    ),
+    statuses: Type.Array(Status),
+  },
+  { title: 'MessageDetails' },
+);
 
 /** A message to a group has a status for each member. */
 const MAX_STATUSES = 1_000;
@@ -55,7 +63,7 @@ const MAX_STATUSES = 1_000;
 /** GET /api/external/messages/:id: one message, inbound or outbound, with the history of its statuses. */
 export function messageDetail(app: ExternalApp, { database, publicUrl }: ExternalContext): void {
   const schema = {
-    operationId: 'getMessage',
+    ...messageDocs.get,
     params: Type.Object({ id: Type.String() }),
     querystring: NoQuery,
     response: { 200: DetailedMessage },
@@ -67,21 +75,29 @@ export function messageDetail(app: ExternalApp, { database, publicUrl }: Externa
     if (message === null) throw notFound();
     const { phoneNumberId } = message;
     const upstreamId = message.upstreamId ?? localMessageId(message.id);
-    const statuses = await listMessageStatuses(database, { phoneNumberId, upstreamId }, MAX_STATUSES);
+    const [statuses, annotations] = await Promise.all([
+      listMessageStatuses(database, { phoneNumberId, upstreamId }, MAX_STATUSES),
+      listAnnotations(database, wabaId, [message]),
+    ]);
     // Sent as text: the upstream object in it must not pass through JSON.parse, which rounds large numbers.
     reply.type('application/json; charset=utf-8').serializer(String);
-    return reply.send(detailJson(message, statuses, publicUrl) as never);
+    return reply.send(detailJson(message, { statuses, annotations }, publicUrl) as never);
   });
 }
 
-function detailJson(message: MessageDetail, statuses: readonly MessageStatus[], publicUrl: string): string {
-  const members = JSON.stringify({
-    ...messageMembers(message, publicUrl),
-    state: message.sendState ?? (message.direction === 'inbound' ? 'received' : 'accepted'),
+function detailJson(
+  message: MessageDetail,
+  {
+    statuses,
+    annotations,
+  }: { statuses: readonly MessageStatus[]; annotations: readonly MessageAnnotation[] },
+  publicUrl: string,
+): string {
+  return messageText(message, annotations, {
+    ...messageMembers(message, annotations, publicUrl),
     ...(message.sendState !== null && outboundMembers(message)),
     statuses: statuses.map(statusJson),
   });
-  return `${members.slice(0, -1)},"message":${message.content}}`;
 }
 
 function outboundMembers({ content, attempts, upstreamStatus, sendError }: MessageDetail) {

@@ -1,55 +1,46 @@
-import { Type } from 'typebox';
-import type { ConversationMessage } from '../../database/conversation-messages.ts';
-import { MediaError, mediaAddress, mediaDescription, mediaErrorOf } from './media-members.ts';
-import { nullable } from './nullable.ts';
+import type { Database } from '../../database/database.ts';
+import { listAnnotations, type MessageAnnotation } from '../../database/message-annotations.ts';
+import type { ConversationMessage } from '../../database/message-columns.ts';
+import { annotationMembers, editedContent } from './annotation-members.ts';
+import { mediaAddress, mediaDescription, mediaErrorOf } from './media-members.ts';
 
-/** A message as lists and the message itself show it. */
-export const Message = Type.Object({
-  serviceMessageId: Type.String(),
-  /** Null until upstream has accepted an outbound message. */
-  metaMessageId: nullable(Type.String()),
-  conversationId: Type.String(),
-  phoneNumberId: Type.String(),
-  direction: Type.Enum(['inbound', 'outbound']),
-  type: Type.String(),
-  timestamp: nullable(Type.String({ format: 'date-time' })),
-  createdAt: Type.String({ format: 'date-time' }),
-  status: nullable(Type.String()),
-  statusAt: nullable(Type.String({ format: 'date-time' })),
-  contextId: Type.Optional(Type.String()),
-  targetId: Type.Optional(Type.String()),
-  mediaPending: Type.Boolean(),
-  mediaUrl: nullable(Type.String()),
-  mediaError: Type.Optional(MediaError),
-  mediaType: Type.Optional(Type.String()),
-  mimeType: Type.Optional(Type.String()),
-  caption: Type.Optional(Type.String()),
-  fileName: Type.Optional(Type.String()),
-  message: Type.Object({}, { additionalProperties: true }),
-});
-
-/** The answer of the conversation messages endpoint. */
-export const MessageList = Type.Object({
-  data: Type.Array(Message),
-  hasMore: Type.Boolean(),
-  nextCursor: nullable(Type.String()),
-});
-
-type Page = { rows: readonly ConversationMessage[]; hasMore: boolean; nextCursor: string | null };
-
-/** The list as JSON text, in which each upstream object stands exactly as it is stored. */
-export function messageListJson({ rows, hasMore, nextCursor }: Page, publicUrl: string): string {
-  const data = rows.map((row) => messageJson(row, publicUrl)).join(',');
-  return `{"data":[${data}],"hasMore":${hasMore},"nextCursor":${JSON.stringify(nextCursor)}}`;
+/** Each message as JSON text, in which upstream's objects stand exactly as they are stored; one statement for all. */
+export async function messageTexts(
+  database: Database,
+  wabaId: string,
+  messages: readonly ConversationMessage[],
+  publicUrl: string,
+): Promise<string[]> {
+  const annotationsOf = byMessage(await listAnnotations(database, wabaId, messages));
+  return messages.map((message) => {
+    const annotations = annotationsOf(message);
+    return messageText(message, annotations, messageMembers(message, annotations, publicUrl));
+  });
 }
 
-function messageJson(row: ConversationMessage, publicUrl: string): string {
-  const members = JSON.stringify(messageMembers(row, publicUrl));
-  return `${members.slice(0, -1)},"message":${row.content}}`;
+function byMessage(annotations: readonly MessageAnnotation[]) {
+  const byTarget = Map.groupBy(annotations, ({ phoneNumberId, targetId }) => `${phoneNumberId} ${targetId}`);
+  return ({ phoneNumberId, upstreamId }: ConversationMessage) =>
+    byTarget.get(`${phoneNumberId} ${upstreamId}`) ?? [];
 }
 
-/** All members of a message but `message`, whose text is not to be parsed. */
-export function messageMembers(row: ConversationMessage, publicUrl: string) {
+/** A message as JSON text: these members, then upstream's objects as they are written. */
+export function messageText(
+  { content }: ConversationMessage,
+  annotations: readonly MessageAnnotation[],
+  members: object,
+): string {
+  const edited = editedContent(annotations);
+  const editedMember = edited === null ? '' : `,"editedMessage":${edited}`;
+  return `${JSON.stringify(members).slice(0, -1)}${editedMember},"message":${content}}`;
+}
+
+/** All members of a message but upstream's objects, whose text is not to be parsed. */
+export function messageMembers(
+  row: ConversationMessage,
+  annotations: readonly MessageAnnotation[],
+  publicUrl: string,
+) {
   return {
     serviceMessageId: row.id,
     metaMessageId: row.upstreamId,
@@ -59,11 +50,17 @@ export function messageMembers(row: ConversationMessage, publicUrl: string) {
     type: row.type,
     timestamp: row.sentAt?.toISOString() ?? null,
     createdAt: row.createdAt.toISOString(),
+    ...(row.direction === 'inbound' && { readAt: row.readAt?.toISOString() ?? null }),
+    state: row.sendState ?? (row.direction === 'inbound' ? 'received' : 'accepted'),
     status: row.status,
     statusAt: row.statusAt?.toISOString() ?? null,
-    ...(row.contextId !== null && { contextId: row.contextId }),
+    ...(row.contextId !== null && {
+      contextId: row.contextId,
+      replyTo: { serviceMessageId: row.repliedId, metaMessageId: row.contextId },
+    }),
     ...(row.targetId !== null && { targetId: row.targetId }),
     ...mediaMembers(row, publicUrl),
+    ...annotationMembers(annotations),
   };
 }
 

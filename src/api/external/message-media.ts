@@ -5,29 +5,33 @@ import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
 import { MediaError, mediaAddress, mediaDescription, mediaErrorOf } from './media-members.ts';
+import { messageDocs } from './message-docs.ts';
 import { NoQuery } from './no-query.ts';
 import { nullable } from './nullable.ts';
 import { objectId } from './object-id.ts';
 
-const StoredMedia = Type.Object({
-  serviceMessageId: Type.String(),
-  metaMessageId: Type.String(),
-  mediaPending: Type.Boolean(),
-  mediaType: nullable(Type.String()),
-  mimeType: nullable(Type.String()),
-  mediaPath: nullable(Type.String()),
-  mediaUrl: nullable(Type.String()),
-  caption: Type.Optional(Type.String()),
-  fileName: Type.Optional(Type.String()),
-  sizeBytes: nullable(Type.Integer()),
-  sha256: nullable(Type.String()),
-  mediaError: Type.Optional(MediaError),
-});
+const StoredMedia = Type.Object(
+  {
+    serviceMessageId: Type.String(),
+    metaMessageId: Type.String(),
+    mediaPending: Type.Boolean(),
+    mediaType: nullable(Type.String()),
+    mimeType: nullable(Type.String()),
+    mediaPath: nullable(Type.String()),
+    mediaUrl: nullable(Type.String()),
+    caption: Type.Optional(Type.String()),
+    fileName: Type.Optional(Type.String()),
+    sizeBytes: nullable(Type.Integer()),
+    sha256: nullable(Type.String()),
+    mediaError: Type.Optional(MediaError),
+  },
+  { title: 'MessageMedia' },
+);
 
 /** GET /api/external/messages/:id/media: the media of an inbound message, also while it is awaited. */
 export function messageMedia(app: ExternalApp, { database, publicUrl }: ExternalContext): void {
   const schema = {
-    operationId: 'getMessageMedia',
+    ...messageDocs.media,
     params: Type.Object({ id: Type.String() }),
     querystring: NoQuery,
     response: { 200: StoredMedia },

@@ -20,8 +20,13 @@ import { isOutcome } from './send/outcome-waiter.ts';
 import { HOLD_MS, queueMessage } from './send/queue-message.ts';
 import { type SendAnswer, SentMessage, sendAnswer } from './send/send-answer.ts';
 import { SendBody, type SendRequest } from './send/send-body.ts';
+import { sendDocs } from './send/send-docs.ts';
+import { checkMedia } from './send/sendable-media.ts';
 
 const OPERATION = 'sendMessage';
+
+/** Templates with carousels and lists of products are large. */
+const BODY_LIMIT_BYTES = 256 * 1024;
 
 /**
  * POST /api/external/messages: sends a message to a customer. The upstream message object stands in the body as it is;
@@ -29,12 +34,17 @@ const OPERATION = 'sendMessage';
  */
 export function sendMessageRoute(app: ExternalApp, context: ExternalContext): void {
   const schema = {
-    operationId: OPERATION,
+    ...sendDocs,
     querystring: NoQuery,
     body: SendBody,
     response: { 200: SentMessage, 202: SentMessage },
   };
-  const options = { schema, validatorCompiler: sendValidator, config: SCOPES.send };
+  const options = {
+    schema,
+    validatorCompiler: sendValidator,
+    config: SCOPES.send,
+    bodyLimit: BODY_LIMIT_BYTES,
+  };
   app.post('/api/external/messages', options, async (request, reply) => {
     const key = idempotencyKeyOf(request, OPERATION);
     const body = request.body as SendRequest;
@@ -76,6 +86,7 @@ async function answerSend(
   if (!numbers.some(({ phoneNumberId }) => phoneNumberId === body.phoneNumberId)) {
     throw new ApiError('unknown_phone_number', { param: 'phoneNumberId' });
   }
+  await checkMedia(database, wabaId, body);
   const messageId = await queueMessage(database, wabaId, body, key);
   if (messageId === null) return await repeatTaken(context, request, key);
   void sends.starter.start(wabaId, messageId);

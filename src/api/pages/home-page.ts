@@ -1,20 +1,29 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config/config.ts';
+import { escapeHtml, htmlPage, sendPage } from './html-page.ts';
 
 /** GET /: says what answers here, for whoever opens it in a browser. */
 export function homePage(scope: FastifyInstance, config: Config): void {
-  const { publicUrl } = config.api;
-  const lines = [
-    'Heliograph: gateway between the WhatsApp Business Platform and your own server.',
-    '',
-    `Connection test: ${publicUrl}/api/external/test`,
-    `Error codes:     ${publicUrl}/docs/errors`,
+  const links = [
+    ['Portal', '/portal', 'webhook endpoints, deliveries and API keys'],
+    ['External API', '/docs', 'the description of the REST API, to read and to try'],
+    ['OpenAPI', '/api/external/openapi.json', 'the same for programs'],
+    ['Errors', '/docs/errors', 'what every error code means'],
+    ['Connection test', '/api/external/test', 'answers without an API key'],
     // Where it runs inside a production network is nobody's business outside of it.
-    ...(config.mode === 'development' ? [`Temporal UI:     ${config.temporal.uiUrl}`] : []),
-    '',
-    'The portal comes with a later release.',
-    '',
+    ...(config.mode === 'development' ? [['Temporal UI', config.temporal.uiUrl, 'workflows']] : []),
   ];
-  const text = lines.join('\n');
-  scope.get('/', (_request, reply) => reply.type('text/plain; charset=utf-8').send(text));
+  const entries = links.map(([name = '', url = '', about = '']) => {
+    const href = escapeHtml(url);
+    return `<dt><a href="${href}">${name}</a></dt>\n<dd>${about}: <code>${href}</code></dd>`;
+  });
+  const html = htmlPage(
+    'Heliograph',
+    `<h1>Heliograph</h1>
+<p>Gateway between the WhatsApp Business Platform and your own server.</p>
+<dl>
+${entries.join('\n')}
+</dl>`,
+  );
+  scope.get('/', (_request, reply) => sendPage(reply, html));
 }

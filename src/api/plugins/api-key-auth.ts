@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { findApiKey } from '../../database/api-keys.ts';
+import type { Actor } from '../../accounts/audit.ts';
 import type { Database } from '../../database/database.ts';
 import { hashApiKey, isApiKey } from '../../domain/api-key-format.ts';
 import { ApiError } from '../errors/api-error.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
+import type { RequestLimits } from '../rate-limits/request-limits.ts';
+import { createKeyLookup } from './key-lookup.ts';
 import { checkScopes, requireDeclaredScopes } from './key-scopes.ts';
 import { createKeyUsage } from './key-usage.ts';
 
@@ -19,15 +21,24 @@ declare module 'fastify' {
 const BEARER = /^Bearer +(\S+) *$/i;
 
 /** Lets only requests into this scope whose valid API key has a scope that the route declares. Keys are looked up on each request and never cached. */
-export function requireApiKey(scope: FastifyInstance, database: Database): void {
+export function requireApiKey(scope: FastifyInstance, database: Database, limits: RequestLimits): void {
   const usage = createKeyUsage(database, scope.log);
+  const findKey = createKeyLookup(database);
   requireDeclaredScopes(scope);
   scope.decorateRequest('account', null);
-  scope.addHook('onRequest', async (request) => {
+  scope.addHook('onRequest', async (request, reply) => {
     const token = BEARER.exec(request.headers.authorization ?? '')?.[1];
-    const key = isApiKey(token) ? await findApiKey(database, hashApiKey(token)) : null;
-    if (key === null || key.isRevoked) throw unauthorized('invalid_api_key', token);
-    if (key.isExpired) throw unauthorized('expired_api_key', token);
+    if (token === undefined) throw unauthorized('invalid_api_key', token);
+    const keyHash = isApiKey(token) ? hashApiKey(token) : null;
+    limits.checkAddress(request.ip, keyHash);
+    const key = keyHash === null ? null : await findKey(keyHash);
+    if (key === null || keyHash === null || key.isRevoked || key.isExpired) {
+      await limits.noteWrongKey(request.ip);
+      const isExpired = key?.isExpired === true && !key.isRevoked;
+      throw unauthorized(isExpired ? 'expired_api_key' : 'invalid_api_key', token);
+    }
+    limits.noteRightKey(request.ip, keyHash);
+    await limits.takeRequest(request, reply, key.id);
     checkScopes(request, key.scopes);
     if (key.isUseStale) usage.note(key.wabaId, key.id);
     request.account = { keyId: key.id, wabaId: key.wabaId, tenantId: key.tenantId };
@@ -39,6 +50,11 @@ export function requireApiKey(scope: FastifyInstance, database: Database): void 
 export function accountOf(request: FastifyRequest): Account {
   if (request.account === null) throw new Error('the route does not require an API key');
   return request.account;
+}
+
+/** Who makes the request, as the audit log names them. */
+export function apiActorOf(request: FastifyRequest): Actor {
+  return { name: `API key ${accountOf(request).keyId}`, requestId: request.id, ip: request.ip };
 }
 
 /** RFC 6750 §3.1: `error` is for requests that presented a token, not for those that know nothing of it. */

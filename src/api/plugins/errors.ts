@@ -14,7 +14,7 @@ export function makeErrorSender(publicUrl: string) {
       .code(error.status)
       .headers(error.headers)
       .type('application/json; charset=utf-8')
-      .send(JSON.stringify(errorBody(error, { publicUrl, requestId: request.id })));
+      .send(JSON.stringify(errorBody(error, { publicUrl, requestId: request.id }, error.extras)));
   };
 }
 
@@ -22,13 +22,18 @@ export function makeErrorSender(publicUrl: string) {
 function logError(error: ApiError, request: FastifyRequest): void {
   if (error.status < 500) return;
   const line = { err: error.cause ?? error, method: request.method, route: request.routeOptions.url };
-  if (error.code === 'service_unavailable') request.log.warn(line, 'request could not be answered');
+  const isElsewhere = error.code === 'service_unavailable' || error.code === 'upstream_unavailable';
+  if (isElsewhere) request.log.warn(line, 'request could not be answered');
   else request.log.error(line, 'request failed');
 }
 
 /** One handler for every error; what is no request for any route is refused before a body is read. */
 export function addErrorHandling(app: FastifyInstance, publicUrl: string): void {
   app.setErrorHandler(makeErrorSender(publicUrl));
+  // For routes that find out themselves that there is nothing, such as those of static files.
+  app.setNotFoundHandler(() => {
+    throw new ApiError('route_not_found');
+  });
   app.addHook('onRequest', (request, _reply, done) => {
     const isHostMissing = request.raw.httpVersion === '1.1' && request.headers.host === undefined;
     if (isHostMissing) done(hostMissing());

@@ -1,11 +1,13 @@
 import type { AccountTools } from '../../accounts/account-tools.ts';
 import type { OptionRules } from '../../accounts/endpoint-options.ts';
 import type { TestEventTools } from '../../accounts/test-event.ts';
+import type { TemporalConnection } from '../../commands/temporal-connection.ts';
 import type { Config } from '../../config/config.ts';
 import type { Database } from '../../database/database.ts';
 import type { PageCursors } from '../../domain/page-cursor.ts';
 import type { ObjectStore } from '../../storage/object-store.ts';
 import type { ExternalApp } from '../external/external-app.ts';
+import type { UpstreamCalls } from '../external/upstream-calls.ts';
 
 /** A scope whose handlers have the types of their schemas. */
 export type PortalApp = ExternalApp;
@@ -19,6 +21,12 @@ export type PortalContext = {
   startDelivery: TestEventTools['startDelivery'];
   cursors: PageCursors;
   objectStore: ObjectStore;
+  /** For asking whether it is there. */
+  temporal: TemporalConnection;
+  /** For what operators enter about WABAs. */
+  upstream: UpstreamCalls;
+  /** The settings of this process by name, without secrets. */
+  settings: Readonly<Record<string, string>>;
   /** Where browsers and tenants reach the service, without a slash at the end. */
   publicUrl: string;
   /** The clock, milliseconds since 1970. */

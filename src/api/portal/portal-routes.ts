@@ -1,15 +1,42 @@
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
+import { accessPages } from './access/access-pages.ts';
+import { requirePortalAccess } from './access/portal-access.ts';
+import { approvalPages } from './approvals/approval-pages.ts';
 import { ASSET_DIRECTORY, ASSET_PREFIX } from './asset-urls.ts';
+import { auditPages } from './audit/audit-pages.ts';
+import { conversationPages } from './conversations/conversation-pages.ts';
+import { deliveryPages, operatorDeliveryPages } from './deliveries/delivery-pages.ts';
+import { endpointPages } from './endpoints/endpoint-pages.ts';
+import { eventTypePages } from './event-types/event-type-pages.ts';
+import { keyPages } from './keys/key-pages.ts';
+import { operatorPages } from './operator/operator-pages.ts';
+import { overviewPages } from './overview/overview-page.ts';
 import type { PortalApp, PortalContext } from './portal-app.ts';
+import { replayPages } from './replays/replay-pages.ts';
 
 /** The portal: pages for tenants and operators, each behind a declared right. */
-export async function portalRoutes(scope: PortalApp, _context: PortalContext): Promise<void> {
+export async function portalRoutes(scope: PortalApp, context: PortalContext): Promise<void> {
   await scope.register(fastifyStatic, {
     root: fileURLToPath(ASSET_DIRECTORY),
     prefix: ASSET_PREFIX,
     cacheControl: false,
     index: false,
     setHeaders: (reply) => reply.header('cache-control', 'public, max-age=31536000, immutable'),
+  });
+  await scope.register(async (pages: PortalApp) => {
+    const tokens = await requirePortalAccess(pages, context);
+    accessPages(pages, context, tokens);
+    overviewPages(pages, context);
+    endpointPages(pages, context);
+    deliveryPages(pages, context);
+    operatorDeliveryPages(pages, context);
+    replayPages(pages, context);
+    eventTypePages(pages);
+    conversationPages(pages, context);
+    keyPages(pages, context);
+    approvalPages(pages, context);
+    auditPages(pages, context);
+    operatorPages(pages, context);
   });
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { type Audited, OPERATOR_COMMAND } from '../../accounts/audit.ts';
 import type { Config } from '../../config/config.ts';
 import { type Database, type DatabasePool, openDatabase } from '../../database/database.ts';
 import { makeSecretBox, parseEncryptionKeys, type SecretBox } from '../../domain/secret-box.ts';
@@ -6,7 +7,7 @@ import { adminFailure } from './admin-failure.ts';
 import { adminSettings } from './admin-settings.ts';
 
 /** What a command works with; the database is closed when it ends. */
-export type AdminTools = { config: Config; database: Database; secretBox: SecretBox };
+export type AdminTools = { config: Config; database: Database; secretBox: SecretBox } & Audited;
 
 export type AdminInput<Options> = { tools: AdminTools; args: string[]; options: Options };
 
@@ -52,7 +53,7 @@ async function perform(
     config = adminSettings(process.env, options.dataDir);
     const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
     database = openDatabase({ url: config.database.url, poolMax: 2, applicationName: 'heliograph-admin' });
-    report(await run({ config, database, secretBox }), options);
+    report(await run({ config, database, secretBox, actor: OPERATOR_COMMAND }), options);
   } catch (error) {
     reportFailure(error, config?.database.url ?? null, options);
   } finally {

@@ -3,9 +3,11 @@ import { endpointCommand } from './endpoint-commands.ts';
 import { findCommand } from './find-command.ts';
 import { inboxCommand } from './inbox-commands.ts';
 import { keyCommand } from './key-commands.ts';
+import { keyRequestCommand } from './key-request-commands.ts';
 import { operationsUrlCommand } from './operations-url-commands.ts';
 import { replayCommand } from './replay-commands.ts';
 import { tenantCommand } from './tenant-commands.ts';
+import { userCommand } from './user-commands.ts';
 import { wabaCommand } from './waba-commands.ts';
 
 const WRONG_USAGE = 2;
@@ -13,12 +15,14 @@ const WRONG_USAGE = 2;
 /** The `admin` command: what an operator does that has no page yet. */
 export function buildAdminCommand(): Command {
   const command = new Command('admin')
-    .description('operate an installation: tenants, WABAs, API keys, webhook endpoints, events')
+    .description('operate an installation: tenants, WABAs, users, API keys, webhook endpoints, events')
     .addHelpText('after', '\nExample:\n  npm run -s admin -- tenant create --name "Fixture Store" --json');
   const parts = [
     tenantCommand(),
     wabaCommand(),
+    userCommand(),
     keyCommand(),
+    keyRequestCommand(),
     endpointCommand(),
     operationsUrlCommand(),
     replayCommand(),

@@ -2,9 +2,9 @@ import { Command } from 'commander';
 import { endpointForOperator } from '../../accounts/endpoints.ts';
 import { sendTestEvent, type TestEventResult } from '../../accounts/test-event.ts';
 import type { Config } from '../../config/config.ts';
+import { workflowUrl } from '../../domain/workflow-url.ts';
 import { type AdminOutcome, adminAction } from './admin-action.ts';
 import { alignedFields } from './aligned-text.ts';
-import { workflowUrl } from './workflow-url.ts';
 
 /** Beside the time limit of the attempt itself. */
 const SPARE_MS = 5_000;
@@ -18,14 +18,14 @@ export function endpointTestCommand(): Command {
     )
     .argument('<id>', 'the id of the endpoint');
   return adminAction(command, 'endpoint test 3 --json', async ({ tools, args }) => {
-    const { config, database } = tools;
+    const { config, database, actor } = tools;
     const endpoint = await endpointForOperator(tools, args[0] ?? '');
     // Loading the Temporal client takes half a second, which no other command needs.
     const { openDeliveryStarter } = await import('../delivery-starter.ts');
     const starter = openDeliveryStarter(config);
     try {
       const waitMs = config.webhooks.timeoutMs + SPARE_MS;
-      const testTools = { database, waitMs, startDelivery: starter.start };
+      const testTools = { database, actor, waitMs, startDelivery: starter.start };
       const result = await sendTestEvent(testTools, endpoint.wabaId, endpoint.id);
       return describeResult(config, endpoint.url, result);
     } finally {

@@ -11,9 +11,9 @@ import {
 } from '../../database/event-search.ts';
 import { publicDeliveryId, publicEventId } from '../../domain/public-ids.ts';
 import { MAX_ID_CHARS } from '../../domain/upstream/storable-text.ts';
+import { workflowUrl } from '../../domain/workflow-url.ts';
 import { adminAction } from './admin-action.ts';
 import { foundEventText } from './found-event-text.ts';
-import { workflowUrl } from './workflow-url.ts';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000;

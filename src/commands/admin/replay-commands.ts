@@ -12,10 +12,10 @@ import {
 } from '../../accounts/replays.ts';
 import type { Config } from '../../config/config.ts';
 import { type ReplayOutcomes, replayWorkflowId } from '../../database/replays.ts';
+import { workflowUrl } from '../../domain/workflow-url.ts';
 import { type AdminOutcome, adminAction } from './admin-action.ts';
 import { alignedFields, alignedTable } from './aligned-text.ts';
 import { parseIsoTime } from './expiry-option.ts';
-import { workflowUrl } from './workflow-url.ts';
 
 type StartOptions = {
   waba: string;

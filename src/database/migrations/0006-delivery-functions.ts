@@ -75,7 +75,7 @@ const ENQUEUE = `
  * be left to be found by its upstream id. Returns the heads as enqueue_deliveries does, and the numbers.
  * Nested loops are off because the joins are over as many rows as there are events, whatever the planner expects.
  */
-const PUBLISH = `
+export const PUBLISH = `
   create function publish_events(
     days date[], ids uuid[], waba_ids text[], tenant_ids bigint[], phone_number_ids text[], event_types text[],
     event_ids text[], event_lanes text[], conversation_ids bigint[], message_ids bigint[], upstream_ids text[],
@@ -141,7 +141,7 @@ const PUBLISH = `
  * of its lane, in a statement of its own: its snapshot must be taken after the head is locked, otherwise it misses
  * rows that were queued behind the head meanwhile. Returns the ids that were ours and how many were promoted.
  */
-const SETTLE = `
+export const SETTLE = `
   create function settle_deliveries(
     ids uuid[], tokens uuid[], next_states text[], attempt_numbers integer[], probe_counts integer[],
     delays_ms double precision[], awaits boolean[],

@@ -7,6 +7,13 @@ import * as deliveryEngine from './0005-delivery-engine.ts';
 import * as deliveryFunctions from './0006-delivery-functions.ts';
 import * as eventList from './0007-event-list.ts';
 import * as sending from './0008-sending.ts';
+import * as mediaUploads from './0009-media-uploads.ts';
+import * as rateLimits from './0010-rate-limits.ts';
+import * as conversationReading from './0011-conversation-reading.ts';
+import * as portalUsers from './0012-portal-users.ts';
+import * as auditAndKeyRequests from './0013-audit-and-key-requests.ts';
+import * as portalReading from './0014-portal-reading.ts';
+import * as followers from './0015-followers.ts';
 
 /** All migrations in order. Append only: what has been released is never edited (docs/decisions/0003). */
 const MIGRATIONS: Record<string, Knex.Migration> = {
@@ -18,6 +25,13 @@ const MIGRATIONS: Record<string, Knex.Migration> = {
   '0006-delivery-functions': { up: deliveryFunctions.up, down: deliveryFunctions.down },
   '0007-event-list': { up: eventList.up, down: eventList.down },
   '0008-sending': { up: sending.up, down: sending.down },
+  '0009-media-uploads': { up: mediaUploads.up, down: mediaUploads.down },
+  '0010-rate-limits': { up: rateLimits.up, down: rateLimits.down },
+  '0011-conversation-reading': { up: conversationReading.up, down: conversationReading.down },
+  '0012-portal-users': { up: portalUsers.up, down: portalUsers.down },
+  '0013-audit-and-key-requests': { up: auditAndKeyRequests.up, down: auditAndKeyRequests.down },
+  '0014-portal-reading': { up: portalReading.up, down: portalReading.down },
+  '0015-followers': { up: followers.up, down: followers.down },
 };
 
 /** Explicit list instead of a directory scan: a bundled or type-stripped file name never changes a migration's name. */

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { rejectForeignPages } from '../loopback-requests.ts';
 import type { UpstreamContext } from '../upstream-context.ts';
+import { registerChatRoutes } from './chat-routes.ts';
 import { registerFaultRoutes } from './fault-routes.ts';
 import { registerInboundRoutes } from './inbound-routes.ts';
 import { mediaRoutes } from './media-routes.ts';
@@ -17,5 +18,6 @@ export async function controlApi(app: FastifyInstance, context: UpstreamContext)
   registerFaultRoutes(app, context);
   registerWebhookRoutes(app, context);
   registerInboundRoutes(app, context);
+  registerChatRoutes(app, context);
   await app.register((scope) => mediaRoutes(scope, context));
 }

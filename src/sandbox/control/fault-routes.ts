@@ -3,7 +3,7 @@ import { type FaultRequest, faultProblem, faultRequestSchema } from '../fault-re
 import type { UpstreamContext } from '../upstream-context.ts';
 import { ControlError } from './control-error.ts';
 
-/** /sandbox/faults, /sandbox/requests and /sandbox/sent: what goes wrong, what was asked, and what was taken. */
+/** What goes wrong (/sandbox/faults), what was asked (requests), and what was taken (sent, receipts). */
 export function registerFaultRoutes(app: FastifyInstance, context: UpstreamContext): void {
   app.post<{ Body: FaultRequest }>(
     '/sandbox/faults',
@@ -22,4 +22,6 @@ export function registerFaultRoutes(app: FastifyInstance, context: UpstreamConte
   app.delete('/sandbox/requests', async () => ({ cleared: context.requests.clear() }));
   app.get('/sandbox/sent', async () => ({ data: context.sent.list() }));
   app.delete('/sandbox/sent', async () => ({ cleared: context.sent.clear() }));
+  app.get('/sandbox/receipts', async () => ({ data: context.receipts.list() }));
+  app.delete('/sandbox/receipts', async () => ({ cleared: context.receipts.clear() }));
 }

@@ -16,7 +16,9 @@ import {
 import { createRandomSource } from '../payloads/random-source.ts';
 import { serializeWebhookBody } from '../payloads/webhook-body.ts';
 import type { UpstreamContext } from '../upstream-context.ts';
+import type { WebhookAnswer } from '../webhook-sender.ts';
 import { ControlError } from './control-error.ts';
+import { recordInbound } from './recorded-inbound.ts';
 import { sendToIngress } from './webhook-routes.ts';
 
 type TypedRequest =
@@ -85,14 +87,37 @@ function mediaOf(context: UpstreamContext, request: InboundRequest): MediaRefere
   };
 }
 
-function build(context: UpstreamContext, request: TypedRequest): BuiltBody {
-  const phone = phoneOf(context, request);
+function build(context: UpstreamContext, request: TypedRequest, phone: PhoneNumber): BuiltBody {
   if (isStatus(request)) {
     return buildMessageStatus(request, phone);
   }
   return isPayment(request)
     ? buildPaymentStatus(request, phone)
     : buildInboundMessage(request, phone, mediaOf(context, request));
+}
+
+/** Sends a body, and shows in the chat what became of it. */
+async function reported(
+  context: UpstreamContext,
+  request: TypedRequest,
+  phone: PhoneNumber,
+  built: BuiltBody,
+  bytes: Buffer,
+): Promise<WebhookAnswer> {
+  if (isStatus(request)) {
+    context.chat.note(request.id, request.status);
+    return await sendToIngress(context, bytes);
+  }
+  const entry = recordInbound(context, phone, built);
+  const noteState = (state: string) => entry.states.push({ state, at: new Date().toISOString() });
+  try {
+    const answer = await sendToIngress(context, bytes);
+    noteState(answer.status === 200 ? 'sent' : 'refused');
+    return answer;
+  } catch (error) {
+    noteState('refused');
+    throw error;
+  }
 }
 
 const phoneNumberSchema = schemaOf(['wabaId', 'phoneNumberId', 'displayPhoneNumber', 'verifiedName'], {
@@ -107,9 +132,11 @@ const phoneNumberSchema = schemaOf(['wabaId', 'phoneNumberId', 'displayPhoneNumb
 /** /sandbox/inbound builds and sends a body of any type; /sandbox/phone-numbers adds a number. */
 export function registerInboundRoutes(app: FastifyInstance, context: UpstreamContext): void {
   app.post<{ Body: TypedRequest }>('/sandbox/inbound', { schema: { body: bodySchema } }, async (request) => {
-    const { id, body } = build(context, request.body);
-    const bytes = serializeWebhookBody(body);
-    return { id, ...(await sendToIngress(context, bytes)), sizeBytes: bytes.length, body };
+    const phone = phoneOf(context, request.body);
+    const built = build(context, request.body, phone);
+    const bytes = serializeWebhookBody(built.body);
+    const answer = await reported(context, request.body, phone, built, bytes);
+    return { id: built.id, ...answer, sizeBytes: bytes.length, body: built.body };
   });
   app.post<{ Body: PhoneNumber }>(
     '/sandbox/phone-numbers',

@@ -7,9 +7,12 @@ import { invalidParameter, tokenInvalid } from './graph-failure.ts';
 import { registerMediaDelete } from './media-delete.ts';
 import { registerMediaDownload } from './media-download.ts';
 import { registerMediaUpload } from './media-upload.ts';
+import { registerMessageTemplates } from './message-templates.ts';
 import { registerObjectLookup } from './object-lookup.ts';
+import { registerPayments } from './payments.ts';
 import { registerPhoneNumbers } from './phone-numbers.ts';
 import { registerSendMessage } from './send-message.ts';
+import { registerSubscribedApps } from './subscribed-apps.ts';
 
 const MAX_UPLOAD_BYTES = 105 * 1024 * 1024;
 
@@ -61,5 +64,8 @@ export async function graphApi(app: FastifyInstance, context: UpstreamContext): 
   registerMediaDelete(app, context);
   registerPhoneNumbers(app, context);
   registerCatalogProducts(app, context);
+  registerMessageTemplates(app, context);
+  registerPayments(app, context);
   registerSendMessage(app, context);
+  registerSubscribedApps(app, context);
 }

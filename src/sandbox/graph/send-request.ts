@@ -55,6 +55,18 @@ function recipientOf(body: Record<string, unknown>): SendRequest | undefined {
   return undefined;
 }
 
+const MEDIA_KINDS = new Set(['image', 'video', 'audio', 'document', 'sticker']);
+
+/** The files that a message names by their ids, at any depth. */
+export function mediaIdsOf(value: unknown, name = ''): { kind: string; id: string }[] {
+  if (typeof value !== 'object' || value === null) {
+    return [];
+  }
+  const { id } = value as { id?: unknown };
+  const own = MEDIA_KINDS.has(name) && typeof id === 'string' ? [{ kind: name, id }] : [];
+  return [...own, ...Object.entries(value).flatMap(([member, inner]) => mediaIdsOf(inner, member))];
+}
+
 /** True for anything but a body of a send: read receipts and typing indicators have a status. */
 export function isReadReceipt(body: unknown): boolean {
   return isObject(body) && body.status === 'read' && typeof body.message_id === 'string';

@@ -1,26 +1,12 @@
 import { createColors } from 'picocolors';
+import { readEnvelope } from './event-envelope.ts';
 import { eventSummary } from './event-summary.ts';
 import { printableText } from './printable-text.ts';
 import type { ReceivedWebhook } from './received-webhooks.ts';
 
 type Colors = ReturnType<typeof createColors>;
-type Envelope = { eventType: string; eventId: string; data: unknown };
 
 const SHORT_ID_CHARACTERS = 12;
-
-function readEnvelope(body: string): Envelope {
-  try {
-    const parsed: Record<string, unknown> | null = JSON.parse(body);
-    const { eventType, eventId, data } = parsed ?? {};
-    return {
-      eventType: typeof eventType === 'string' ? eventType : '?',
-      eventId: typeof eventId === 'string' ? eventId : '',
-      data,
-    };
-  } catch {
-    return { eventType: 'not JSON', eventId: '', data: undefined };
-  }
-}
 
 /** The end of an event id: the beginnings of upstream ids are all alike. */
 function shortId(eventId: string): string {

@@ -66,3 +66,11 @@ export function eventSummary(eventType: string, data: unknown): string {
   const summary = Object.hasOwn(summaries, eventType) ? summaries[eventType] : undefined;
   return summary?.(membersOf(data)) ?? '';
 }
+
+/** The same without who sent it, for those who know. */
+export function eventContent(eventType: string, data: unknown): string {
+  const members = membersOf(data);
+  const message = membersOf(members.message);
+  const unsent = typeof members.message === 'string' ? {} : { message: { ...message, from: undefined } };
+  return eventSummary(eventType, { ...members, ...unsent, contacts: [] });
+}

@@ -17,6 +17,8 @@ export type ReceivedWebhook = {
   duplicate: boolean;
   /** The answered HTTP status; null when no answer was given (yet). */
   status: number | null;
+  /** How the receiver was told to behave; null for those with a wrong signature. */
+  mode: string | null;
 };
 
 const MAX_KEPT = 20_000;
@@ -24,14 +26,31 @@ const MAX_IDS = 200_000;
 
 /** What one receiver has seen. */
 export type ReceivedWebhooks = {
-  add: (webhook: Omit<ReceivedWebhook, 'n' | 'duplicate' | 'status' | 'answeredAt'>) => ReceivedWebhook;
+  add: (
+    webhook: Omit<ReceivedWebhook, 'n' | 'duplicate' | 'status' | 'answeredAt' | 'mode'>,
+  ) => ReceivedWebhook;
   /** Notes the answer; a 2xx makes later webhooks of this id duplicates. */
   answered: (webhook: ReceivedWebhook, status: number) => void;
   /** Those with a number above n. */
   since: (n: number) => ReceivedWebhook[];
+  /** The newest of one name, the newest first. */
+  newest: (name: string, limit: number) => ReceivedWebhook[];
+  find: (n: number) => ReceivedWebhook | undefined;
+  /** How many of one name there are. */
+  counts: (name: string) => { received: number; verified: number; duplicates: number; failed: number };
   lastNumber: () => number;
   clear: () => number;
 };
+
+function countsOf(webhooks: readonly ReceivedWebhook[]) {
+  const count = (is: (webhook: ReceivedWebhook) => boolean) => webhooks.filter(is).length;
+  return {
+    received: webhooks.length,
+    verified: count(({ verified }) => verified),
+    duplicates: count(({ duplicate }) => duplicate),
+    failed: count(({ status, mode }) => (status === null ? mode !== 'slow' && mode !== null : status >= 300)),
+  };
+}
 
 /** Creates an empty list that keeps the newest 20,000. */
 export function createReceivedWebhooks(): ReceivedWebhooks {
@@ -51,7 +70,7 @@ export function createReceivedWebhooks(): ReceivedWebhooks {
     add: (webhook) => {
       lastNumber += 1;
       const duplicate = webhook.verified && acceptedIds.has(`${webhook.name}/${webhook.webhookId}`);
-      const received = { n: lastNumber, ...webhook, duplicate, status: null, answeredAt: null };
+      const received = { n: lastNumber, ...webhook, duplicate, status: null, answeredAt: null, mode: null };
       kept.push(received);
       // Cut in large steps, because every cut copies the list.
       kept = kept.length > MAX_KEPT + 1000 ? kept.slice(-MAX_KEPT) : kept;
@@ -65,6 +84,18 @@ export function createReceivedWebhooks(): ReceivedWebhooks {
       }
     },
     since: (n) => kept.filter((webhook) => webhook.n > n),
+    newest: (name, limit) => {
+      const found: ReceivedWebhook[] = [];
+      for (let at = kept.length - 1; at >= 0 && found.length < limit; at -= 1) {
+        const webhook = kept[at];
+        if (webhook !== undefined && webhook.name === name) {
+          found.push(webhook);
+        }
+      }
+      return found;
+    },
+    find: (n) => kept.find((webhook) => webhook.n === n),
+    counts: (name) => countsOf(kept.filter((webhook) => webhook.name === name)),
     lastNumber: () => lastNumber,
     clear: () => {
       const count = kept.length;

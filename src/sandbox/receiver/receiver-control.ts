@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { rejectForeignPages } from '../loopback-requests.ts';
 import { type Behaviour, behaviourSchema } from './behaviour.ts';
+import { shownWebhook } from './shown-webhook.ts';
 import type { ReceiverContext } from './webhook-routes.ts';
 
 const secretsSchema = {
@@ -15,6 +16,37 @@ const sinceSchema = {
   properties: { since: { type: 'string', pattern: '^\\d{1,15}$' } },
 } as const;
 
+const newestSchema = {
+  type: 'object',
+  required: ['name'],
+  properties: {
+    name: { type: 'string', maxLength: 200 },
+    limit: { type: 'string', pattern: '^[1-9]\\d{0,2}$' },
+  },
+} as const;
+
+type NewestRoute = { Querystring: { name: string; limit?: string } };
+
+const DEFAULT_NEWEST = 50;
+
+/** /received/newest and /received/:n: what the console shows. */
+function registerConsoleRoutes(app: FastifyInstance, { received }: ReceiverContext): void {
+  app.get<NewestRoute>('/received/newest', { schema: { querystring: newestSchema } }, async (request) => {
+    const { name, limit = DEFAULT_NEWEST } = request.query;
+    const newest = received.newest(name, Number(limit));
+    return {
+      data: newest.map(shownWebhook),
+      counts: received.counts(name),
+    };
+  });
+  app.get<{ Params: { n: string } }>('/received/:n', async (request, reply) => {
+    const webhook = received.find(Number(request.params.n));
+    return (
+      webhook ?? reply.code(404).send({ error: { code: 'unknown_webhook', message: 'No such webhook.' } })
+    );
+  });
+}
+
 /** /received and /control: how tests look into the sample tenant and steer it. */
 export async function receiverControl(app: FastifyInstance, context: ReceiverContext): Promise<void> {
   rejectForeignPages(app);
@@ -26,6 +58,7 @@ export async function receiverControl(app: FastifyInstance, context: ReceiverCon
       last: context.received.lastNumber(),
     }),
   );
+  registerConsoleRoutes(app, context);
   app.delete('/received', async () => ({ cleared: context.received.clear() }));
   app.post<{ Body: Behaviour }>(
     '/control/behaviour',

@@ -88,7 +88,9 @@ export function registerWebhookReceipt(app: FastifyInstance, context: ReceiverCo
       context.print(webhook);
       return reply.code(401).send({ error: 'The signature does not match.' });
     }
-    const status = await statusOf(context.behaviours.take(webhook.name), reply, context.signal);
+    const behaviour = context.behaviours.take(webhook.name);
+    webhook.mode = behaviour.mode;
+    const status = await statusOf(behaviour, reply, context.signal);
     if (status === undefined) {
       context.print(webhook);
       return reply;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { dropOrphans } from '../../database/delivery-settlement.ts';
-import { type ClaimedDelivery, claimDue, releaseClaims } from '../../database/session-claims.ts';
+import type { FreeSlots } from '../../database/due-pick.ts';
+import { type ClaimedDelivery, claimDue, type Orphan, releaseClaims } from '../../database/session-claims.ts';
 import { type AttemptTools, isInTime, leaseMsFor } from '../delivery-attempt.ts';
 import type { EndpointLimiter } from '../endpoint-limiter.ts';
 import { sendDelivery } from '../send-delivery.ts';
@@ -43,8 +44,10 @@ export class DeliverySession {
   readonly #counts: SessionCounts = { claimed: 0, delivered: 0, failing: 0, lost: 0 };
   #seat: SessionSeat | null = null;
   #inFlight = 0;
-  /** The last claim found something: new deliveries must not overtake what may still wait. */
-  #backlog = false;
+  /** Endpoints whose share did not suffice at the last claim: new deliveries must not overtake what may still wait. */
+  #crowded = new Set<string>();
+  /** The same for all slots together. */
+  #full = false;
   #lastEndpointId = '0';
   #woken = false;
   #interrupt: (() => void) | null = null;
@@ -55,8 +58,10 @@ export class DeliverySession {
     this.#book = makeEndpointBook({ ...tools, onUnreadable: (_id, error) => tools.onTrouble(error) });
     this.#recorder = makeResultRecorder(tools, {
       giveUpMs: this.#leaseMs,
+      followerClaims: () => this.#followerClaims(),
       onUnrecordable: tools.onTrouble,
       onRecorded: (recorded) => this.#onRecorded(recorded),
+      onOrphans: (orphans, token) => void this.#drop(orphans, token).catch(tools.onTrouble),
     });
   }
 
@@ -91,11 +96,20 @@ export class DeliverySession {
 
   /** Lets a publisher of this process claim for the session what it inserts; null while there is none or it is busy. */
   directClaims(): DirectClaims | null {
+    return this.#claims((endpointId) => this.#inFlight < SLOTS && this.#mayTake(endpointId));
+  }
+
+  /** The same for what follows deliveries that end: their slots are about to get free. */
+  #followerClaims(): DirectClaims | null {
+    return this.#claims((endpointId) => this.#mayTake(endpointId));
+  }
+
+  #claims(mayTake: (endpointId: string) => boolean): DirectClaims | null {
     const seat = this.#seat;
-    if (seat === null || seat.ended() || this.#backlog || this.#inFlight >= SLOTS) return null;
+    if (seat === null || seat.ended() || this.#full) return null;
     return makeDirectClaims({
       leaseMs: this.#leaseMs,
-      mayTake: (endpointId) => this.#mayTake(endpointId),
+      mayTake,
       begin: (endpointId) => this.#begin(endpointId),
       cancel: (endpointId) => this.#end(endpointId),
       carry: (claims, token, startMs) => this.#attemptAll(claims, { token, startMs, ...seat }),
@@ -128,27 +142,29 @@ export class DeliverySession {
     if (limit <= 0) return;
     const startMs = performance.now();
     const token = randomUUID();
-    const { deliveries: claims, orphans } = await claimDue(this.#tools.database, {
-      slots: this.#tools.limiter.slots(SLOTS),
-      afterEndpointId: this.#lastEndpointId,
-      limit,
-      token,
-      leaseMs: this.#leaseMs,
-    });
-    this.#backlog = claims.length > 0;
-    this.#lastEndpointId = claims.length === limit ? (claims.at(-1)?.endpointId ?? '0') : '0';
-    if (orphans.length > 0)
-      await dropOrphans(
-        this.#tools.database,
-        orphans.map(({ deliveryId }) => ({ deliveryId, token })),
-      );
+    const slots = this.#tools.limiter.slots(SLOTS);
+    const options = { slots, afterEndpointId: this.#lastEndpointId, limit, token, leaseMs: this.#leaseMs };
+    const { deliveries: claims, orphans } = await claimDue(this.#tools.database, options);
+    this.#full = claims.length === limit;
+    this.#crowded = crowdedOf(slots, claims);
+    this.#lastEndpointId = this.#full ? (claims.at(-1)?.endpointId ?? '0') : '0';
+    await this.#drop(orphans, token);
     for (const claim of claims) this.#begin(claim.endpointId);
     await this.#attemptAll(claims, { token, startMs, workflowId });
   }
 
+  async #drop(orphans: readonly Orphan[], token: string): Promise<void> {
+    if (orphans.length === 0) return;
+    await dropOrphans(
+      this.#tools.database,
+      orphans.map(({ deliveryId }) => ({ deliveryId, token })),
+    );
+  }
+
   /** Only endpoints that are known here; the others are found due. */
   #mayTake(endpointId: string): boolean {
-    return this.#book.has(endpointId) && this.#inFlight < SLOTS && this.#tools.limiter.free(endpointId) > 0;
+    const isFree = this.#tools.limiter.free(endpointId) > 0;
+    return isFree && this.#book.has(endpointId) && !this.#crowded.has(endpointId);
   }
 
   #begin(endpointId: string): void {
@@ -206,7 +222,8 @@ export class DeliverySession {
       else this.#counts.failing += 1;
     }
     if (this.#counts.failing > failingBefore) this.#tools.onRetries();
-    if (promoted > 0 || this.#backlog) this.wake();
+    const roomier = outcomes.some(({ attempt }) => this.#crowded.has(attempt.endpoint.id));
+    if (promoted > 0 || this.#full || roomier) this.wake();
   }
 
   async #pause(): Promise<void> {
@@ -220,6 +237,21 @@ export class DeliverySession {
     });
     this.#interrupt = null;
   }
+}
+
+/** Endpoints that got as many as they may have at once, so that more may be due. */
+function crowdedOf(
+  { endpointIds, free, otherwise }: FreeSlots,
+  claims: readonly ClaimedDelivery[],
+): Set<string> {
+  const shares = new Map(endpointIds.map((id, index) => [id, free[index] ?? 0]));
+  const counts = new Map<string, number>();
+  for (const { endpointId } of claims) counts.set(endpointId, (counts.get(endpointId) ?? 0) + 1);
+  const crowded = new Set(
+    [...counts].filter(([id, n]) => n >= (shares.get(id) ?? otherwise)).map(([id]) => id),
+  );
+  for (const [id, share] of shares) if (share === 0) crowded.add(id);
+  return crowded;
 }
 
 type ClaimRun = { token: string; startMs: number; workflowId: string };

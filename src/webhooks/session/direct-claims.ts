@@ -25,22 +25,21 @@ type SessionSide = {
 export function makeDirectClaims(session: SessionSide): DirectClaims {
   const token = randomUUID();
   const startMs = performance.now();
-  const taken = new Map<string, string>();
+  const taken: string[] = [];
   const giveBack = () => {
-    for (const endpointId of taken.values()) session.cancel(endpointId);
-    taken.clear();
+    for (const endpointId of taken.splice(0)) session.cancel(endpointId);
   };
   return {
     token,
     leaseMs: session.leaseMs,
-    take(deliveryId, endpointId) {
+    take(endpointId) {
       if (!session.mayTake(endpointId)) return false;
       session.begin(endpointId);
-      taken.set(deliveryId, endpointId);
+      taken.push(endpointId);
       return true;
     },
     carry(claims) {
-      for (const { deliveryId } of claims) taken.delete(deliveryId);
+      for (const { endpointId } of claims) taken.splice(taken.indexOf(endpointId), 1);
       giveBack();
       void session.carry(claims, token, startMs);
     },

@@ -1,6 +1,8 @@
 import { isTransientError } from '../../database/error-class.ts';
+import type { Orphan } from '../../database/session-claims.ts';
 import type { SettledOutcome } from '../attempt-outcome.ts';
 import { type MadeAttempt, type SettlementTools, settleAttempts } from '../settle-attempts.ts';
+import type { DirectClaims } from './direct-claims.ts';
 
 export type Recorded = {
   /** Null: it could not be recorded, and comes again when its lease has ended. */
@@ -23,7 +25,10 @@ export function makeResultRecorder(
   tools: SettlementTools,
   options: {
     giveUpMs: number;
+    /** Claims what follows in the lanes of a group; null while nobody would attempt it. */
+    followerClaims: () => DirectClaims | null;
     onRecorded: (recorded: Recorded) => void;
+    onOrphans: (orphans: readonly Orphan[], token: string) => void;
     onUnrecordable: (error: unknown) => void;
   },
 ): ResultRecorder {
@@ -43,12 +48,37 @@ export function makeResultRecorder(
     const deadlineMs = performance.now() + options.giveUpMs;
     for (;;) {
       try {
-        return await settleOrHalve(tools, group);
+        return await settleGroup(group);
       } catch (error) {
         if (!isTransientError(error)) options.onUnrecordable(error);
         if (!isTransientError(error) || performance.now() > deadlineMs) return unrecorded(group);
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
+    }
+  };
+
+  const settleGroup = async (group: readonly MadeAttempt[]): Promise<Recorded> => {
+    const claims = options.followerClaims();
+    if (claims === null) return await settleOrHalve(tools, group);
+    const { token, leaseMs } = claims;
+    const followed = group.filter(({ endpoint }) => claims.take(endpoint.id));
+    const behind = new Set(followed.map(({ deliveryId }) => deliveryId));
+    try {
+      const { outcomes, promoted, followers, orphans } = await settleAttempts(tools, group, {
+        token,
+        leaseMs,
+        behind,
+      });
+      claims.carry(followers);
+      if (orphans.length > 0) options.onOrphans(orphans, token);
+      return {
+        outcomes: group.map((attempt, index) => ({ attempt, outcome: outcomes[index] ?? null })),
+        promoted,
+      };
+    } catch (error) {
+      claims.cancel();
+      if (isTransientError(error)) throw error;
+      return await settleOrHalve(tools, group);
     }
   };
 

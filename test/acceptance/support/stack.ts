@@ -30,6 +30,8 @@ export type Description = {
     endpointId: string;
     webhookSecret: string;
   }[];
+  portalUrl: string;
+  portalUsers: { email: string; name: string; role: string; password: string }[];
   pids: Record<string, number>;
 };
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { SYSTEM } from '../../../src/accounts/audit.ts';
 import { enableEndpoint, holdEndpoint } from '../../../src/accounts/endpoint-modes.ts';
 import { deleteEndpoint } from '../../../src/accounts/endpoint-removal.ts';
 import { rotateSecret } from '../../../src/accounts/endpoint-secrets.ts';
@@ -24,7 +25,7 @@ async function startAccounts() {
     guard: makeAddressGuard({ allowCidrs: [] }),
     resolve: async () => ['93.184.215.14'],
   };
-  const tools = { database, secretBox: testSecretBox, urlRules, maxTimeoutMs: 15_000 };
+  const tools = { database, secretBox: testSecretBox, urlRules, maxTimeoutMs: 15_000, actor: SYSTEM };
   const endpoint = await addEndpoint(tools, WABA, { url: URL });
   return { database, tools, id: endpoint.id, secret: endpoint.secret };
 }

@@ -21,6 +21,7 @@ describe('the admin command line', () => {
     expect(all.map(({ path }) => path)).toEqual([
       ...['tenant create', 'tenant list', 'waba add', 'waba list', 'waba set-token'],
       ...['key create', 'key list', 'key revoke'],
+      ...['key-request list', 'key-request show', 'key-request approve', 'key-request deny'],
       ...['endpoint add', 'endpoint list', 'endpoint show', 'endpoint update', 'endpoint pause'],
       ...[
         'endpoint disable',

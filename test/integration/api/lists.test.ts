@@ -3,40 +3,16 @@ import { insertMedia } from '../../../src/database/media.ts';
 import { execute } from '../../../src/database/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
+import { apiClient } from './api-client.ts';
 import {
   addConversation,
-  addKey,
   addMessage,
   NUMBER,
   PUBLIC_URL,
   SECOND_NUMBER,
   startTestApi,
-  type TestApi,
   WABA,
 } from './api-harness.ts';
-
-type Row = Record<string, unknown> & { id: string; serviceMessageId: string };
-type Page = { data: Row[]; hasMore: boolean; nextCursor: string | null };
-
-async function client(api: TestApi) {
-  const { authorization } = await addKey(api.database);
-  const get = async (url: string) => await api.app.inject({ url, headers: { authorization } });
-  const page = async (url: string) => (await get(url)).json<Page>();
-  /** All pages, with something done between them. */
-  const walk = async (url: string, between: () => Promise<unknown> = async () => {}) => {
-    const rows: Row[] = [];
-    let cursor: string | null = null;
-    do {
-      const found: Page = await page(cursor === null ? url : `${url}&cursor=${cursor}`);
-      expect(found.hasMore).toBe(found.nextCursor !== null);
-      rows.push(...found.data);
-      cursor = found.nextCursor;
-      if (cursor !== null) await between();
-    } while (cursor !== null);
-    return rows;
-  };
-  return { get, page, walk };
-}
 
 describe('GET /me', () => {
   test('tells whose the key is, with userId as a number, at both of its paths', async () => {
@@ -45,7 +21,7 @@ describe('GET /me', () => {
       api.database,
       `update phone_numbers set quality_rating = null where phone_number_id = '${SECOND_NUMBER}'`,
     );
-    const { get } = await client(api);
+    const { get } = await apiClient(api);
     const response = await get('/me');
     const number = { displayPhoneNumber: '12025550100', verifiedName: 'Fixture Store' };
     expect(response.json()).toEqual({
@@ -68,7 +44,7 @@ describe('GET /me', () => {
 describe('paging', () => {
   test('a walk over conversations sees each once, in order, also with equal and microsecond-close times', async () => {
     const api = await startTestApi();
-    const { walk } = await client(api);
+    const { walk } = await apiClient(api);
     const ids: string[] = [];
     for (let index = 0; index < 60; index += 1) ids.push(await addConversation(api.database));
     await execute(
@@ -89,7 +65,7 @@ describe('paging', () => {
 
   test('a walk over messages in either order sees each that was there once, while new ones come', async () => {
     const api = await startTestApi();
-    const { walk } = await client(api);
+    const { walk } = await apiClient(api);
     const conversation = await addConversation(api.database);
     const other = await addConversation(api.database);
     const ids: string[] = [];
@@ -118,7 +94,7 @@ describe('paging', () => {
 
   test('the filter by number shows its conversations only, and its cursors do not open without it', async () => {
     const api = await startTestApi();
-    const { walk, page, get } = await client(api);
+    const { walk, page, get } = await apiClient(api);
     const mine = [await addConversation(api.database), await addConversation(api.database)];
     await addConversation(api.database, { phoneNumberId: SECOND_NUMBER });
     const url = `/api/external/conversations?phoneNumberId=${NUMBER}&limit=1`;
@@ -136,7 +112,7 @@ describe('paging', () => {
 
   test('the cursor of one conversation or order does not open another', async () => {
     const api = await startTestApi();
-    const { page, get } = await client(api);
+    const { page, get } = await apiClient(api);
     const [first, second] = [await addConversation(api.database), await addConversation(api.database)];
     for (const conversation of [first, first, second, second]) await addMessage(api.database, conversation);
     const url = (id: string) => `/api/external/conversations/${id}/messages?limit=1`;
@@ -148,7 +124,7 @@ describe('paging', () => {
 
   test('odd parameters are told by name, and never answered otherwise', async () => {
     const api = await startTestApi();
-    const { get } = await client(api);
+    const { get } = await apiClient(api);
     const conversation = await addConversation(api.database);
     const wrong: [string, string, string][] = [
       ...['0', '-1', '101', '1.5', '1e1', '0x10', ' 5', '', 'abc', '%00', '99999999999999999999'].map(
@@ -191,7 +167,7 @@ describe('paging', () => {
 describe('messages', () => {
   test('carry the upstream object exactly as it is stored, with numbers that JSON.parse would change', async () => {
     const api = await startTestApi();
-    const { get } = await client(api);
+    const { get } = await apiClient(api);
     const conversation = await addConversation(api.database);
     const content =
       '{"id":"x",  "big":123456789012345678901234567890,"exact":1.10,"text":"\\u0000 \\ud800 é","id":"y"}';
@@ -204,7 +180,7 @@ describe('messages', () => {
 
   test('of a text from upstream have all their fields', async () => {
     const api = await startTestApi();
-    const { page } = await client(api);
+    const { page } = await apiClient(api);
     await takeIn(api.database, fixtureBody('in_text'));
     const [conversation] = (await page('/api/external/conversations')).data;
     const upstream = JSON.parse(fixtureBody('in_text').toString()).entry[0].changes[0].value;
@@ -232,10 +208,13 @@ describe('messages', () => {
         type: 'text',
         timestamp: new Date(Number(message.timestamp) * 1000).toISOString(),
         createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
+        readAt: null,
+        state: 'received',
         status: null,
         statusAt: null,
         mediaPending: false,
         mediaUrl: null,
+        reactions: [],
         message,
       },
     ]);
@@ -243,7 +222,7 @@ describe('messages', () => {
 
   test('of an outbound message show the state that its statuses give, also one that came first', async () => {
     const api = await startTestApi();
-    const { page } = await client(api);
+    const { page } = await apiClient(api);
     const conversation = await addConversation(api.database);
     const id = await addMessage(api.database, conversation, { direction: 'outbound' });
     await execute(
@@ -260,7 +239,7 @@ describe('messages', () => {
 
   test('of a merged conversation are found under its old id, with those of the kept one', async () => {
     const api = await startTestApi();
-    const { get, page } = await client(api);
+    const { get, page } = await apiClient(api);
     const kept = await addConversation(api.database);
     const merged = await addConversation(api.database);
     await addMessage(api.database, kept);
@@ -286,7 +265,7 @@ describe('media', () => {
 
   async function withMedia() {
     const api = await startTestApi();
-    const { get, page } = await client(api);
+    const { get, page } = await apiClient(api);
     const conversation = await addConversation(api.database);
     const messageId = await addMessage(api.database, conversation, { type: 'image' });
     await api.database.transaction((trx) => insertMedia(trx, [{ ...file, messageId }]));

@@ -131,7 +131,7 @@ describe('webhook endpoints', () => {
       [{ url: 'https://127.0.0.1/' }, 422, 'invalid_url', 'url'],
       [{ url: 'https://0x7f.1/' }, 422, 'invalid_url', 'url'],
       [{ url: 'nonsense' }, 422, 'invalid_url', 'url'],
-      [{ url: 'https://a\u0000b/' }, 422, 'invalid_url', 'url'],
+      [{ url: 'https://a\u0000b/' }, 400, 'invalid_parameter', 'url'],
       [{ url: `https://93.184.216.34/${'x'.repeat(3000)}` }, 422, 'invalid_url', 'url'],
       [{ url: URL, description: 'a\u0000' }, 400, 'invalid_parameter', 'description'],
       [{ url: URL, eventTypes: [] }, 400, 'invalid_parameter', 'eventTypes'],

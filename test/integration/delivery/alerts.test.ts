@@ -1,5 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { SYSTEM } from '../../../src/accounts/audit.ts';
 import {
   clearOperationsUrl,
   endpointAlertsOf,
@@ -39,7 +40,7 @@ afterEach(() => receiver.close());
 
 function tools(allowCidrs = ['127.0.0.0/8']) {
   const urlRules = { allowHttp: true, guard: makeAddressGuard({ allowCidrs }), resolve: async () => [] };
-  return { database: stack.database, secretBox: testSecretBox, urlRules };
+  return { database: stack.database, secretBox: testSecretBox, urlRules, actor: SYSTEM };
 }
 
 const setUrl = (path = '/operations') => setOperationsUrl(tools(), WABA, `${receiver.url}${path}`);

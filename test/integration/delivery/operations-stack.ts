@@ -4,6 +4,7 @@ import { type Config, loadConfig } from '../../../src/config/config.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
 import { makeHttpSender } from '../../../src/webhooks/http-sender.ts';
+import type { Logger } from '../../../src/worker/logger.ts';
 import { openOperationsActivities } from '../../../src/worker/operations-activities.ts';
 import {
   connectTemporal,
@@ -28,6 +29,8 @@ export type OperationsStack = {
   database: Database;
   client: Client;
   taskQueue: string;
+  /** Has workflows be started by this client from now on. */
+  startWith(client: Client): Promise<void>;
   /** Starts a worker for the operations queue; they are stopped with the stack. */
   startWorker(): Promise<{ stop(): Promise<void> }>;
   stop(): Promise<void>;
@@ -35,9 +38,14 @@ export type OperationsStack = {
 
 /** The operations queue with its workflow starter on real servers; nobody attempts deliveries. */
 export async function startOperationsStack(
-  options: { maxOpenPerEndpoint?: number; alertScheduleMs?: number[]; withWorker?: boolean } = {},
+  options: {
+    maxOpenPerEndpoint?: number;
+    alertScheduleMs?: number[];
+    withWorker?: boolean;
+    logger?: Logger;
+  } = {},
 ): Promise<OperationsStack> {
-  const { withWorker = true, ...limits } = options;
+  const { withWorker = true, logger = silentLogger, ...limits } = options;
   const store = await createTestDatabase(20);
   await seedFixtureAccounts(store.database);
   const settings = testSettings(store.url);
@@ -54,14 +62,20 @@ export async function startOperationsStack(
     totalTimeoutMs: 5_000,
   });
   const { database } = store;
-  const tools = { database, sender, secretBox: testSecretBox, timeoutMs: 5_000, ...limits };
+  const tools = { database, sender, secretBox: testSecretBox, timeoutMs: 5_000, logger, ...limits };
   const activities = openOperationsActivities(tools);
-  const starter = startWorkflowStarter({
-    database,
-    client,
-    taskQueue: queues.deliveries,
-    logger: silentLogger,
-  });
+  const startStarter = (reached: Client) =>
+    startWorkflowStarter({
+      database,
+      client: reached,
+      taskQueue: queues.deliveries,
+      logger: silentLogger,
+    });
+  let starter = startStarter(client);
+  const startWith = async (reached: Client) => {
+    await starter.stop();
+    starter = startStarter(reached);
+  };
   const stops: (() => Promise<void>)[] = [];
   const startWorker = async () => {
     const workers = await Promise.all([
@@ -88,5 +102,5 @@ export async function startOperationsStack(
     await connection.close();
     await store.close();
   };
-  return { config, settings, database, client, taskQueue: queues.deliveries, startWorker, stop };
+  return { config, settings, database, client, taskQueue: queues.deliveries, startWith, startWorker, stop };
 }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SYSTEM } from '../../../src/accounts/audit.ts';
 import { replayOf, startReplay, switchReplay } from '../../../src/accounts/replays.ts';
 import { execute, query } from '../../../src/database/sql.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
@@ -19,7 +20,7 @@ async function startWith(options: Parameters<typeof startOperationsStack>[0]) {
 beforeEach(() => startWith({ maxOpenPerEndpoint: 500 }));
 afterEach(() => stack?.stop());
 
-const tools = () => ({ database: stack.database });
+const tools = () => ({ database: stack.database, actor: SYSTEM });
 const view = (replayId: string) => replayOf(tools(), WABA, replayId);
 const start = async () => (await startReplay(tools(), WABA, { states: ['failed'] }, 'test')).replayId;
 const reached = (replayId: string, state: string) =>

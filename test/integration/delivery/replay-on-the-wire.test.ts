@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { SYSTEM } from '../../../src/accounts/audit.ts';
 import { replayOf, startReplay } from '../../../src/accounts/replays.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
@@ -26,7 +27,8 @@ test('a replayed webhook has the id, bytes and sequence of the first one, and sa
   await eventually('delivered', () => receiver.received.length === 1);
   const [first] = receiver.received;
   const deliveryIds = [String(first?.headers['x-service-delivery-id'])];
-  const start = () => startReplay({ database }, WABA, { deliveryIds }, 'test').catch(() => null);
+  const start = () =>
+    startReplay({ database, actor: SYSTEM }, WABA, { deliveryIds }, 'test').catch(() => null);
   let replay = await start();
   await eventually('recorded', async () => {
     replay ??= await start();

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { SYSTEM } from '../../../src/accounts/audit.ts';
 import { countReplay, replayOf, startReplay, switchReplay } from '../../../src/accounts/replays.ts';
 import { queueReplayPage } from '../../../src/database/replay-steps.ts';
 import { findReplay } from '../../../src/database/replays.ts';
@@ -28,7 +29,7 @@ beforeEach(async () => {
   endpointId = (await addEndpoint(stack.database, WABA, 'https://shop.example/hook')).id;
 });
 
-const tools = () => ({ database: stack.database });
+const tools = () => ({ database: stack.database, actor: SYSTEM });
 const state = async (replayId: string) => (await replayOf(tools(), WABA, replayId)).state;
 const ended = (replayId: string, wanted = 'done') =>
   eventually(`replay ${replayId} is ${wanted}`, async () => (await state(replayId)) === wanted);

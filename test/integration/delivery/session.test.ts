@@ -30,7 +30,7 @@ beforeAll(async () => {
   const { temporalAddress } = inject('infrastructure');
   environment = await TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress });
   settings = testSettings(store.url, {
-    HELIOGRAPH_WEBHOOK_TIMEOUT_MS: '2000',
+    HELIOGRAPH_WEBHOOK_TIMEOUT_MS: '8000',
     HELIOGRAPH_DELIVERY_WORKFLOWS: 'auto',
   });
   const config = loadConfig(settings);

@@ -41,7 +41,8 @@ async function outbound(database: Database, waId: string, holdMs = 0): Promise<s
     const conversationId = await lockRecipientConversation(trx, WABA, NUMBER, { waId, userId: null });
     const id = await drawMessageId(trx);
     const base = { id, wabaId: WABA, phoneNumberId: NUMBER, conversationId, type: 'text', content: '{}' };
-    await insertOutboundMessage(trx, { ...base, recipient: waId, contextId: null, targetId: null });
+    const none = { contextId: null, targetId: null, mediaIds: [], payment: null };
+    await insertOutboundMessage(trx, { ...base, recipient: waId, ...none });
     await new Promise((resolve) => setTimeout(resolve, holdMs));
     return conversationId;
   });
@@ -62,7 +63,7 @@ describe('a conversation with messages in both directions at once', () => {
         afterId,
         limit: 100,
       });
-      seen.push(...(page ?? []).map((message) => message.id));
+      seen.push(...(page?.messages ?? []).map((message) => message.id));
     };
     const follower = (async () => {
       while (writing) await follow();
@@ -112,7 +113,7 @@ describe('a conversation with messages in both directions at once', () => {
     const next = await outbound(database, '5511987654321');
     const page = { order: 'asc' as const, afterId: null, limit: 10 };
     const kept = await listConversationMessages(database, WABA, next, page);
-    expect(kept?.map(({ direction }) => direction)).toEqual(['inbound', 'outbound', 'outbound']);
+    expect(kept?.messages.map(({ direction }) => direction)).toEqual(['inbound', 'outbound', 'outbound']);
     expect(await listConversationMessages(database, WABA, assumed, page)).toEqual(kept);
     const contacts = await query(database, 'select wa_id from contacts');
     expect(contacts).toEqual([{ wa_id: '551187654321' }]);

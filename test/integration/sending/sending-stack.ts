@@ -161,7 +161,9 @@ async function startSendWorker(
   const workflowBundle = await loadWorkflowBundle(silentLogger);
   const { deliveries: taskQueue, sends } = taskQueues(config.temporal.taskQueuePrefix);
   const sender = openSendClient(config);
-  const tools = { database, secretBox: testSecretBox, sender, sending: config.sending, logger: silentLogger };
+  const objectStore = openObjectStore(config.objectStore);
+  const { sending } = config;
+  const tools = { database, secretBox: testSecretBox, sender, objectStore, sending, logger: silentLogger };
   const workers = await Promise.all([
     Worker.create({ connection, workflowBundle, taskQueue }),
     Worker.create({ connection, taskQueue: sends, activities: makeSendMessageActivities(tools) }),
@@ -173,6 +175,7 @@ async function startSendWorker(
     for (const worker of workers) worker.shutdown();
     await Promise.all(running);
     await sender.close();
+    objectStore.close();
     await connection.close();
   };
   return { client, stop };

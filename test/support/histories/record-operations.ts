@@ -1,3 +1,4 @@
+import { SYSTEM } from '../../../src/accounts/audit.ts';
 import { startReplay } from '../../../src/accounts/replays.ts';
 import { alertWorkflowId, insertEndpointAlert } from '../../../src/database/endpoint-alerts.ts';
 import { saveOperationsUrl } from '../../../src/database/operations-urls.ts';
@@ -38,7 +39,12 @@ export async function recordOperations(stack: RecordingStack): Promise<Recorded>
 }
 
 async function startedReplay({ database }: RecordingStack): Promise<string> {
-  const { replayId } = await startReplay({ database }, WABA, { states: ['failed'] }, 'recorder');
+  const { replayId } = await startReplay(
+    { database, actor: SYSTEM },
+    WABA,
+    { states: ['failed'] },
+    'recorder',
+  );
   return `replay/${replayId}`;
 }
 

@@ -54,8 +54,21 @@ describe('settings', () => {
     ['HELIOGRAPH_HTTPS_PORT', '8443'],
     ['HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS', '5,x'],
     ['HELIOGRAPH_WEBHOK_TIMEOUT_MS', '1000'],
+    ['HELIOGRAPH_SANDBOX_CONTROL_URL', 'http://127.0.0.1:8090'],
+    ['HELIOGRAPH_SANDBOX_RECEIVER_URL', 'http://127.0.0.1:8091'],
   ])('%s=%s is refused by name', (name, value) => {
     expect(problemsOf({ [name]: value }).join('\n')).toContain(name);
+  });
+
+  test('the sandbox is reached in development mode and on this machine only', () => {
+    const name = 'HELIOGRAPH_SANDBOX_CONTROL_URL';
+    const problems = (value: string) => problemsOf({ HELIOGRAPH_MODE: 'development', [name]: value });
+    for (const good of ['', 'http://127.0.0.1:8090', 'http://localhost:1/', 'http://[::1]:8090']) {
+      expect(problems(good)).toEqual([]);
+    }
+    for (const bad of ['http://10.0.0.1:8090', 'https://127.0.0.1', 'http://127.0.0.1.example', 'x']) {
+      expect(problems(bad).join()).toContain(name);
+    }
   });
 
   test('neither errors nor the settings shown at start hold a secret', () => {

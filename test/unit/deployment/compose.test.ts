@@ -68,7 +68,8 @@ describe('docker-compose.yml', () => {
     for (const [name, setting] of Object.entries(SETTINGS as Record<string, Setting>)) {
       const value = composeService('api').environment?.[name];
       if (setting.secret !== true || value === undefined) continue;
-      expect(variablesIn(value), name).toEqual([expect.objectContaining({ required: true })]);
+      const required = setting.fallback === undefined;
+      expect(variablesIn(value), name).toEqual([expect.objectContaining({ required })]);
     }
     for (const [name, service] of SERVICES) {
       for (const [key, value] of Object.entries(service.environment ?? {})) {

@@ -16,6 +16,7 @@ function lineOf(body: string, more: Record<string, unknown> = {}, useColor = fal
     duplicate: false,
     status: 200,
     answeredAt: null,
+    mode: null,
     ...more,
   };
   return eventLine(webhook, useColor);

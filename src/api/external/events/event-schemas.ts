@@ -18,46 +18,58 @@ const EVENT_MEMBERS = {
 };
 
 /** An event of the list: at how many endpoints it stands how. */
-export const EventItem = Type.Object({
-  ...EVENT_MEMBERS,
-  deliverySummary: Type.Object({
-    pending: Type.Integer(),
-    delivered: Type.Integer(),
-    failed: Type.Integer(),
-    dropped: Type.Integer(),
-  }),
-});
+export const EventItem = Type.Object(
+  {
+    ...EVENT_MEMBERS,
+    deliverySummary: Type.Object({
+      pending: Type.Integer(),
+      delivered: Type.Integer(),
+      failed: Type.Integer(),
+      dropped: Type.Integer(),
+    }),
+  },
+  { title: 'Event' },
+);
 
 const TextRecord = Type.Record(Type.String(), Type.String());
 
-const Attempt = Type.Object({
-  attempt: Type.Integer(),
-  startedAt: DATE_TIME,
-  durationMs: Type.Number(),
-  timings: Type.Object({}, { additionalProperties: true }),
-  statusCode: nullable(Type.Integer()),
-  error: nullable(Type.Object({ class: Type.String(), message: Type.String() })),
-  url: Type.String(),
-  requestHeaders: TextRecord,
-  responseHeaders: nullable(TextRecord),
-  responseBody: nullable(Type.String()),
-});
+const Attempt = Type.Object(
+  {
+    attempt: Type.Integer(),
+    startedAt: DATE_TIME,
+    durationMs: Type.Number(),
+    timings: Type.Object({}, { additionalProperties: true }),
+    statusCode: nullable(Type.Integer()),
+    error: nullable(Type.Object({ class: Type.String(), message: Type.String() })),
+    url: Type.String(),
+    requestHeaders: TextRecord,
+    responseHeaders: nullable(TextRecord),
+    responseBody: nullable(Type.String()),
+  },
+  { title: 'DeliveryAttempt' },
+);
 
-const Delivery = Type.Object({
-  id: Type.String(),
-  endpointId: Type.String(),
-  state: Type.Enum([...DELIVERY_STATES]),
-  attemptCount: Type.Integer(),
-  lastStatusCode: nullable(Type.Integer()),
-  lastError: nullable(Type.String()),
-  nextAttemptAt: nullable(DATE_TIME),
-  createdAt: DATE_TIME,
-  finishedAt: nullable(DATE_TIME),
-  workflowId: nullable(Type.String()),
-  replayId: nullable(Type.String()),
-  replayOf: nullable(Type.String()),
-  attempts: Type.Array(Attempt),
-});
+const Delivery = Type.Object(
+  {
+    id: Type.String(),
+    endpointId: Type.String(),
+    state: Type.Enum([...DELIVERY_STATES]),
+    attemptCount: Type.Integer(),
+    lastStatusCode: nullable(Type.Integer()),
+    lastError: nullable(Type.String()),
+    nextAttemptAt: nullable(DATE_TIME),
+    createdAt: DATE_TIME,
+    finishedAt: nullable(DATE_TIME),
+    workflowId: nullable(Type.String()),
+    replayId: nullable(Type.String()),
+    replayOf: nullable(Type.String()),
+    attempts: Type.Array(Attempt),
+  },
+  { title: 'Delivery' },
+);
 
 /** One event with its deliveries, the newest first, and their attempts, the oldest first. */
-export const EventDetails = Type.Object({ ...EVENT_MEMBERS, deliveries: Type.Array(Delivery) });
+export const EventDetails = Type.Object(
+  { ...EVENT_MEMBERS, deliveries: Type.Array(Delivery) },
+  { title: 'EventDetails' },
+);

@@ -9,6 +9,7 @@ import { accountOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
 import { NoQuery } from '../no-query.ts';
+import { eventDocs } from './event-docs.ts';
 import { deliveryOf, eventJson } from './event-json.ts';
 import { EventDetails } from './event-schemas.ts';
 
@@ -19,7 +20,7 @@ const MAX_ATTEMPTS_EACH = 25;
 /** GET /api/external/events/:id: one event with its deliveries and their attempts. */
 export function getEvent(app: ExternalApp, { database }: ExternalContext): void {
   const schema = {
-    operationId: 'getEvent',
+    ...eventDocs.get,
     params: Type.Object({ id: Type.String() }),
     querystring: NoQuery,
     response: { 200: EventDetails },

@@ -10,6 +10,7 @@ import { Time, timeOf } from '../api-time.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
 import { listOf } from '../list-of.ts';
 import { PAGE_PARAMETERS, pageSize, positionOf } from '../page.ts';
+import { eventDocs } from './event-docs.ts';
 import { eventJson } from './event-json.ts';
 import { DELIVERY_STATES, EventItem } from './event-schemas.ts';
 
@@ -36,7 +37,7 @@ const EventQuery = Type.Object(
  */
 export function eventList(app: ExternalApp, { database, cursors }: ExternalContext): void {
   const schema = {
-    operationId: 'listEvents',
+    ...eventDocs.list,
     querystring: EventQuery,
     response: { 200: listOf(EventItem) },
   };

@@ -3,11 +3,12 @@ import { startReplay } from '../../../accounts/replays.ts';
 import { newestDeliveries } from '../../../database/event-deliveries.ts';
 import { publicDeliveryId } from '../../../domain/public-ids.ts';
 import { ApiError } from '../../errors/api-error.ts';
-import { accountOf } from '../../plugins/api-key-auth.ts';
+import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
 import { NoQuery } from '../no-query.ts';
 import { Replay, replayJson } from '../replays/replay-schemas.ts';
+import { eventDocs } from './event-docs.ts';
 import { eventOfPath } from './get-event.ts';
 
 const Target = Type.Object(
@@ -18,7 +19,7 @@ const Target = Type.Object(
 /** POST /api/external/events/:id/replay: sends one event again to the endpoints that had it, or to one of them. */
 export function replayEvent(app: ExternalApp, { accounts }: ExternalContext): void {
   const schema = {
-    operationId: 'replayEvent',
+    ...eventDocs.replay,
     params: Type.Object({ id: Type.String() }),
     querystring: NoQuery,
     body: Target,
@@ -38,7 +39,12 @@ export function replayEvent(app: ExternalApp, { accounts }: ExternalContext): vo
     }
     const deliveryIds = chosen.filter(({ isOpen }) => !isOpen).map(({ id }) => publicDeliveryId(id));
     if (deliveryIds.length === 0) throw new ApiError('nothing_to_replay', { message: reasonOf(chosen) });
-    const replay = await startReplay(accounts, wabaId, { deliveryIds }, `API key ${keyId}`);
+    const replay = await startReplay(
+      { ...accounts, actor: apiActorOf(request) },
+      wabaId,
+      { deliveryIds },
+      `API key ${keyId}`,
+    );
     reply.code(201).header('location', `/api/external/replays/${replay.replayId}`);
     return replayJson(replay);
   });

@@ -19,7 +19,7 @@ export const ReplayRequest = Type.Object(
     states: Type.Optional(Type.Array(Type.Enum([...REPLAYABLE_STATES]), { minItems: 1, maxItems: 10 })),
     dryRun: Type.Optional(Type.Boolean()),
   },
-  { additionalProperties: false },
+  { title: 'ReplayRequest', additionalProperties: false },
 );
 
 /** The selection of a request. Throws ApiError 400 for a time that is none. */
@@ -32,35 +32,41 @@ export function selectionOf({ dryRun, from, to, ...given }: Static<typeof Replay
 }
 
 /** A replay as the list shows it. */
-export const Replay = Type.Object({
-  id: Type.String(),
-  state: Type.Enum(['running', 'paused', 'done', 'cancelled']),
-  selection: Type.Object({
-    deliveryIds: nullable(Type.Array(Type.String())),
-    endpointId: nullable(Type.String()),
-    from: nullable(DATE_TIME),
-    to: nullable(DATE_TIME),
-    eventTypes: nullable(Type.Array(Type.String())),
-    states: nullable(Type.Array(Type.String())),
-  }),
-  total: Type.Integer(),
-  queued: Type.Integer(),
-  skipped: Type.Integer(),
-  requestedBy: Type.String(),
-  createdAt: DATE_TIME,
-  finishedAt: nullable(DATE_TIME),
-});
+export const Replay = Type.Object(
+  {
+    id: Type.String(),
+    state: Type.Enum(['running', 'paused', 'done', 'cancelled']),
+    selection: Type.Object({
+      deliveryIds: nullable(Type.Array(Type.String())),
+      endpointId: nullable(Type.String()),
+      from: nullable(DATE_TIME),
+      to: nullable(DATE_TIME),
+      eventTypes: nullable(Type.Array(Type.String())),
+      states: nullable(Type.Array(Type.String())),
+    }),
+    total: Type.Integer(),
+    queued: Type.Integer(),
+    skipped: Type.Integer(),
+    requestedBy: Type.String(),
+    createdAt: DATE_TIME,
+    finishedAt: nullable(DATE_TIME),
+  },
+  { title: 'Replay' },
+);
 
 /** One replay with what came of its deliveries. */
-export const ReplayWithOutcomes = Type.Object({
-  ...Replay.properties,
-  outcomes: Type.Object({
-    pending: Type.Integer(),
-    delivered: Type.Integer(),
-    failed: Type.Integer(),
-    dropped: Type.Integer(),
-  }),
-});
+export const ReplayWithOutcomes = Type.Object(
+  {
+    ...Replay.properties,
+    outcomes: Type.Object({
+      pending: Type.Integer(),
+      delivered: Type.Integer(),
+      failed: Type.Integer(),
+      dropped: Type.Integer(),
+    }),
+  },
+  { title: 'ReplayDetails' },
+);
 
 /** A replay as tenants see it. */
 export function replayJson<View extends ReplayView>({ replayId, wabaId, ...shown }: View) {

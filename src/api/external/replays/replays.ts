@@ -1,12 +1,13 @@
 import { Type } from 'typebox';
 import { replayOf, replaysOf, switchReplay } from '../../../accounts/replays.ts';
-import { accountOf } from '../../plugins/api-key-auth.ts';
+import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
 import { listOf } from '../list-of.ts';
 import { NoQuery } from '../no-query.ts';
 import { accountObjectId } from '../object-id.ts';
 import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../page.ts';
+import { replayDocs, switchDocs } from './replay-docs.ts';
 import { Replay, ReplayWithOutcomes, replayJson } from './replay-schemas.ts';
 
 const IdParams = Type.Object({ id: Type.String() });
@@ -14,7 +15,7 @@ const IdParams = Type.Object({ id: Type.String() });
 /** GET /api/external/replays: the newest first. */
 export function listReplays(app: ExternalApp, { accounts, cursors }: ExternalContext): void {
   const schema = {
-    operationId: 'listReplays',
+    ...replayDocs.list,
     querystring: Type.Object(PAGE_PARAMETERS, { additionalProperties: false }),
     response: { 200: listOf(Replay) },
   };
@@ -32,7 +33,7 @@ export function listReplays(app: ExternalApp, { accounts, cursors }: ExternalCon
 /** GET /api/external/replays/:id */
 export function getReplay(app: ExternalApp, { accounts }: ExternalContext): void {
   const schema = {
-    operationId: 'getReplay',
+    ...replayDocs.get,
     params: IdParams,
     querystring: NoQuery,
     response: { 200: ReplayWithOutcomes },
@@ -47,7 +48,7 @@ export function getReplay(app: ExternalApp, { accounts }: ExternalContext): void
 export function switchReplays(app: ExternalApp, { accounts }: ExternalContext): void {
   for (const action of ['pause', 'resume', 'cancel'] as const) {
     const schema = {
-      operationId: `${action}Replay`,
+      ...switchDocs(action),
       params: IdParams,
       querystring: NoQuery,
       body: Type.Object({}, { additionalProperties: false }),
@@ -56,7 +57,14 @@ export function switchReplays(app: ExternalApp, { accounts }: ExternalContext): 
     const options = { schema, config: SCOPES.manageWebhooks };
     app.post(`/api/external/replays/:id/${action}`, options, async (request) => {
       const { wabaId } = accountOf(request);
-      return replayJson(await switchReplay(accounts, wabaId, accountObjectId(request.params.id), action));
+      return replayJson(
+        await switchReplay(
+          { ...accounts, actor: apiActorOf(request) },
+          wabaId,
+          accountObjectId(request.params.id),
+          action,
+        ),
+      );
     });
   }
 }

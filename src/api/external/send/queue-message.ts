@@ -7,6 +7,8 @@ import {
 import { drawMessageId, insertOutboundMessage } from '../../../database/outbound-messages.ts';
 import { lockRecipientConversation, type Recipient } from '../../../database/recipient-conversations.ts';
 import { insertWorkflowTasks } from '../../../database/workflow-tasks.ts';
+import { mediaUsesOf } from '../../../domain/message-media.ts';
+import { orderPaymentOf } from '../../../domain/order-payment.ts';
 import type { SendRequest } from './send-body.ts';
 import { upstreamPayload } from './upstream-payload.ts';
 
@@ -35,12 +37,17 @@ export async function queueMessage(
     // Drawn under the lock on the conversation, so that its ids are in the order of commits.
     const id = await drawMessageId(trx);
     const { reaction } = request as { reaction?: { message_id: string } };
+    const content = upstreamPayload(request, id);
+    const whole: unknown = JSON.parse(content);
+    const mediaIds = new Set(mediaUsesOf(whole).flatMap(({ uuid }) => uuid ?? []));
     await insertOutboundMessage(trx, {
       ...{ id, wabaId, phoneNumberId, conversationId, type: typeOf(request) },
       recipient: recipient.waId ?? recipient.userId,
-      content: upstreamPayload(request, id),
+      content,
       contextId: request.context?.message_id ?? null,
       targetId: reaction?.message_id ?? null,
+      mediaIds: [...mediaIds],
+      payment: orderPaymentOf(whole),
     });
     if (key !== null) await bindIdempotencyKey(trx, wabaId, key, id);
     await insertWorkflowTasks(trx, [sendTask(wabaId, id)], START_WITHIN_MS);

@@ -18,7 +18,7 @@ export const UpstreamId = text(MAX_ID_CHARS);
 
 export const WebAddress = Type.String({ pattern: '^https?://[^\\s]+$', maxLength: MAX_URL_CHARS });
 
-/** A file: uploaded to upstream before (`id`), or fetched by it (`link`). A media id of ours would be the third. */
+/** A file: uploaded before, to us (`id` begins with `med_`) or to upstream (`id`), or fetched by upstream (`link`). */
 export const MEDIA_SOURCE = { id: Type.Optional(UpstreamId), link: Type.Optional(WebAddress) };
 
 export const MediaSource = strict(MEDIA_SOURCE);

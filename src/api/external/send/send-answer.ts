@@ -6,14 +6,17 @@ import { ERROR_CODES } from '../../errors/error-codes.ts';
 import { nullable } from '../nullable.ts';
 
 /** A message that was taken. */
-export const SentMessage = Type.Object({
-  serviceMessageId: Type.String(),
-  conversationId: Type.String(),
-  metaMessageId: nullable(Type.String()),
-  state: Type.Enum(['accepted', 'queued', 'unknown']),
-  messageStatus: Type.Optional(Type.String()),
-  advice: Type.Optional(Type.String()),
-});
+export const SentMessage = Type.Object(
+  {
+    serviceMessageId: Type.String(),
+    conversationId: Type.String(),
+    metaMessageId: nullable(Type.String()),
+    state: Type.Enum(['accepted', 'queued', 'unknown']),
+    messageStatus: Type.Optional(Type.String()),
+    advice: Type.Optional(Type.String()),
+  },
+  { title: 'SentMessage' },
+);
 
 /** The answer to a send: HTTP status and body. */
 export type SendAnswer = { status: number; body: string };

@@ -1,4 +1,4 @@
-import { type TSchema, Type } from 'typebox';
+import { type TObject, type TProperties, type TSchema, Type } from 'typebox';
 import { ContactsContent } from './contacts-message.ts';
 import { addressMessage } from './interactive-address.ts';
 import { buttonMessage } from './interactive-button.ts';
@@ -69,16 +69,29 @@ export type SendRequest = {
 /** A form of the body, and what to check beyond its schema. */
 export type SendForm = { schema: TSchema; content: string | null; check: MessageKind['check'] };
 
+/** The form of a body; its title is its name in the description of the API. */
+function sendForm(words: readonly (string | undefined)[], content: TProperties): TObject {
+  const name = words
+    .flatMap((word) => word?.split('_') ?? [])
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('');
+  return Type.Object({ ...COMMON, ...content }, { additionalProperties: false, title: `Send${name}` });
+}
+
 /** The forms by `type`, or `interactive/<its type>`. */
 export const SEND_FORMS: ReadonlyMap<string, SendForm> = new Map<string, SendForm>([
   ...KINDS.map(({ type, interactiveType, content, check }): [string, SendForm] => [
     interactiveType === undefined ? type : `${type}/${interactiveType}`,
-    { schema: strict({ ...COMMON, type: Type.Literal(type), [type]: content }), content: type, check },
+    {
+      schema: sendForm([type, interactiveType], { type: Type.Literal(type), [type]: content }),
+      content: type,
+      check,
+    },
   ]),
   [
     'contacts',
     {
-      schema: strict({ ...COMMON, type: Type.Literal('contacts'), contacts: ContactsContent }),
+      schema: sendForm(['contacts'], { type: Type.Literal('contacts'), contacts: ContactsContent }),
       content: 'contacts',
       check: undefined,
     },
@@ -89,24 +102,23 @@ const Extra = Type.Object({}, { additionalProperties: true });
 
 /** Messages of a type that upstream has added: everything about them is in `extra`. */
 export const NEW_TYPE: SendForm = {
-  schema: strict({ ...COMMON, extra: Extra }),
+  schema: sendForm(['new_type'], { extra: Extra }),
   content: null,
   check: undefined,
 };
 
 /** Interactive messages of a type that upstream has added. */
 export const NEW_INTERACTIVE_TYPE: SendForm = {
-  schema: strict({ ...COMMON, type: Type.Literal('interactive'), extra: Extra }),
+  schema: sendForm(['new_interactive_type'], { type: Type.Literal('interactive'), extra: Extra }),
   content: null,
   check: undefined,
 };
 
 /** The body of a send, for the description of the API: exactly one of the forms. */
-export const SendBody = Type.Union([
-  ...[...SEND_FORMS.values()].map(({ schema }) => schema),
-  NEW_TYPE.schema,
-  NEW_INTERACTIVE_TYPE.schema,
-]);
+export const SendBody = Type.Union(
+  [...[...SEND_FORMS.values()].map(({ schema }) => schema), NEW_TYPE.schema, NEW_INTERACTIVE_TYPE.schema],
+  { title: 'MessageToSend' },
+);
 
 export const MESSAGE_TYPES: readonly string[] = [
   ...new Set([...SEND_FORMS.keys()].map((key) => key.split('/')[0] ?? '')),

@@ -1,16 +1,17 @@
 import { Type } from 'typebox';
 import { deleteEndpoint } from '../../../accounts/endpoint-removal.ts';
-import { accountOf } from '../../plugins/api-key-auth.ts';
+import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
 import { NoQuery } from '../no-query.ts';
 import { accountObjectId } from '../object-id.ts';
+import { endpointDocs } from './endpoint-docs.ts';
 import { IdParams } from './endpoint-schemas.ts';
 
 /** DELETE /api/external/webhook-endpoints/:id: what waits is dropped and stays in the log. */
 export function deleteWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): void {
   const schema = {
-    operationId: 'deleteWebhookEndpoint',
+    ...endpointDocs.delete,
     params: IdParams,
     querystring: NoQuery,
     response: {
@@ -20,7 +21,11 @@ export function deleteWebhookEndpoint(app: ExternalApp, { accounts }: ExternalCo
   const options = { schema, config: SCOPES.manageWebhooks };
   app.delete('/api/external/webhook-endpoints/:id', options, async (request) => {
     const { wabaId } = accountOf(request);
-    const { id, dropped } = await deleteEndpoint(accounts, wabaId, accountObjectId(request.params.id));
+    const { id, dropped } = await deleteEndpoint(
+      { ...accounts, actor: apiActorOf(request) },
+      wabaId,
+      accountObjectId(request.params.id),
+    );
     return { id, deleted: true as const, dropped };
   });
 }

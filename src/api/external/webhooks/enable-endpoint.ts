@@ -1,11 +1,12 @@
 import { Type } from 'typebox';
 import { enableEndpoint } from '../../../accounts/endpoint-modes.ts';
 import { endpointStatus } from '../../../accounts/endpoints.ts';
-import { accountOf } from '../../plugins/api-key-auth.ts';
+import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
 import { NoQuery } from '../no-query.ts';
 import { accountObjectId } from '../object-id.ts';
+import { endpointDocs } from './endpoint-docs.ts';
 import { endpointJson } from './endpoint-json.ts';
 import { EndpointWithWaiting, IdParams } from './endpoint-schemas.ts';
 
@@ -17,7 +18,7 @@ const Enabling = Type.Object(
 /** POST /api/external/webhook-endpoints/:id/enable: `waiting` says what becomes of what waits, and must when any does. */
 export function enableWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): void {
   const schema = {
-    operationId: 'enableWebhookEndpoint',
+    ...endpointDocs.enable,
     params: IdParams,
     querystring: NoQuery,
     body: Enabling,
@@ -28,7 +29,11 @@ export function enableWebhookEndpoint(app: ExternalApp, { accounts }: ExternalCo
     const { wabaId, keyId } = accountOf(request);
     const id = accountObjectId(request.params.id);
     const { waiting = null } = request.body;
-    const { dropped } = await enableEndpoint(accounts, wabaId, { id, waiting, by: `API key ${keyId}` });
+    const { dropped } = await enableEndpoint({ ...accounts, actor: apiActorOf(request) }, wabaId, {
+      id,
+      waiting,
+      by: `API key ${keyId}`,
+    });
     return { ...endpointJson(await endpointStatus(accounts, wabaId, id)), dropped };
   });
 }

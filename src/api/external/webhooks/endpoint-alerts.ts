@@ -6,25 +6,29 @@ import type { ExternalApp, ExternalContext } from '../external-app.ts';
 import { listOf } from '../list-of.ts';
 import { nullable } from '../nullable.ts';
 import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../page.ts';
+import { alertDocs } from './alert-docs.ts';
 
 const DATE_TIME = Type.String({ format: 'date-time' });
 
-const Alert = Type.Object({
-  id: Type.String(),
-  endpointId: Type.String(),
-  alert: Type.String(),
-  state: Type.Enum(['waiting', 'delivered', 'given_up']),
-  attempts: Type.Integer(),
-  lastError: nullable(Type.String()),
-  createdAt: DATE_TIME,
-  deliveredAt: nullable(DATE_TIME),
-  givenUpAt: nullable(DATE_TIME),
-});
+const Alert = Type.Object(
+  {
+    id: Type.String(),
+    endpointId: Type.String(),
+    alert: Type.String(),
+    state: Type.Enum(['waiting', 'delivered', 'given_up']),
+    attempts: Type.Integer(),
+    lastError: nullable(Type.String()),
+    createdAt: DATE_TIME,
+    deliveredAt: nullable(DATE_TIME),
+    givenUpAt: nullable(DATE_TIME),
+  },
+  { title: 'EndpointAlert' },
+);
 
 /** GET /api/external/endpoint-alerts: what went wrong with endpoints and who was told, the newest first. */
 export function endpointAlerts(app: ExternalApp, { accounts, cursors }: ExternalContext): void {
   const schema = {
-    operationId: 'listEndpointAlerts',
+    ...alertDocs.list,
     querystring: Type.Object(PAGE_PARAMETERS, { additionalProperties: false }),
     response: { 200: listOf(Alert) },
   };

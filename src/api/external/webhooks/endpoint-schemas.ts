@@ -22,23 +22,29 @@ const OPTIONS = {
   orderScope: Type.Optional(nullable(Type.Enum([...ORDER_SCOPES]))),
 };
 
-export const NewEndpoint = Type.Object({ url: Type.String(), ...OPTIONS }, { additionalProperties: false });
+export const NewEndpoint = Type.Object(
+  { url: Type.String(), ...OPTIONS },
+  { title: 'NewWebhookEndpoint', additionalProperties: false },
+);
 
 export const EndpointChange = Type.Object(
   { url: Type.Optional(Type.String()), ...OPTIONS },
-  { additionalProperties: false },
+  { title: 'WebhookEndpointChange', additionalProperties: false },
 );
 
-export const Waiting = Type.Object({
-  count: Type.Integer(),
-  more: Type.Boolean(),
-  due: Type.Integer(),
-  queued: Type.Integer(),
-  held: Type.Integer(),
-  retrying: Type.Integer(),
-  claimed: Type.Integer(),
-  oldestMs: nullable(Type.Number()),
-});
+export const Waiting = Type.Object(
+  {
+    count: Type.Integer(),
+    more: Type.Boolean(),
+    due: Type.Integer(),
+    queued: Type.Integer(),
+    held: Type.Integer(),
+    retrying: Type.Integer(),
+    claimed: Type.Integer(),
+    oldestMs: nullable(Type.Number()),
+  },
+  { title: 'WaitingDeliveries' },
+);
 
 const ENDPOINT_MEMBERS = {
   id: Type.String(),
@@ -66,9 +72,15 @@ const ENDPOINT_MEMBERS = {
 };
 
 /** An endpoint with what waits for it. */
-export const EndpointWithWaiting = Type.Object({ ...ENDPOINT_MEMBERS, waiting: Waiting });
+export const EndpointWithWaiting = Type.Object(
+  { ...ENDPOINT_MEMBERS, waiting: Waiting },
+  { title: 'WebhookEndpoint' },
+);
 
 /** A new endpoint, with the secret that is shown this once. */
-export const CreatedEndpoint = Type.Object({ ...ENDPOINT_MEMBERS, secret: Type.String() });
+export const CreatedEndpoint = Type.Object(
+  { ...ENDPOINT_MEMBERS, secret: Type.String() },
+  { title: 'CreatedWebhookEndpoint' },
+);
 
 export const IdParams = Type.Object({ id: Type.String() });

@@ -8,6 +8,7 @@ import { Time, timeOf } from '../api-time.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
 import { nullable } from '../nullable.ts';
 import { accountObjectId } from '../object-id.ts';
+import { endpointDocs } from './endpoint-docs.ts';
 import { IdParams, Waiting } from './endpoint-schemas.ts';
 
 const STEP_MS = { minute: 60_000, hour: 3_600_000 };
@@ -30,20 +31,23 @@ const Counts = {
   meanDurationMs: nullable(Type.Number()),
 };
 
-const Statistics = Type.Object({
-  endpointId: Type.String(),
-  interval: Type.Enum(['minute', 'hour']),
-  since: Type.String({ format: 'date-time' }),
-  until: Type.String({ format: 'date-time' }),
-  total: Type.Object(Counts),
-  waiting: Waiting,
-  data: Type.Array(Type.Object({ at: Type.String({ format: 'date-time' }), ...Counts })),
-});
+const Statistics = Type.Object(
+  {
+    endpointId: Type.String(),
+    interval: Type.Enum(['minute', 'hour']),
+    since: Type.String({ format: 'date-time' }),
+    until: Type.String({ format: 'date-time' }),
+    total: Type.Object(Counts),
+    waiting: Waiting,
+    data: Type.Array(Type.Object({ at: Type.String({ format: 'date-time' }), ...Counts })),
+  },
+  { title: 'WebhookEndpointStatistics' },
+);
 
 /** GET /api/external/webhook-endpoints/:id/statistics: attempts per minute or hour, and what waits. */
 export function webhookEndpointStatistics(app: ExternalApp, { accounts }: ExternalContext): void {
   const schema = {
-    operationId: 'getWebhookEndpointStatistics',
+    ...endpointDocs.statistics,
     params: IdParams,
     querystring: StatisticsQuery,
     response: { 200: Statistics },

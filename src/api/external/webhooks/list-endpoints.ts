@@ -5,13 +5,14 @@ import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
 import { listOf } from '../list-of.ts';
 import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../page.ts';
+import { endpointDocs } from './endpoint-docs.ts';
 import { endpointJson } from './endpoint-json.ts';
 import { EndpointWithWaiting } from './endpoint-schemas.ts';
 
 /** GET /api/external/webhook-endpoints: the endpoints of a WABA, the oldest first. */
 export function listWebhookEndpoints(app: ExternalApp, { accounts, cursors }: ExternalContext): void {
   const schema = {
-    operationId: 'listWebhookEndpoints',
+    ...endpointDocs.list,
     querystring: Type.Object(PAGE_PARAMETERS, { additionalProperties: false }),
     response: { 200: listOf(EndpointWithWaiting) },
   };

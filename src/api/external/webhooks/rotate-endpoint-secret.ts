@@ -1,11 +1,12 @@
 import { Type } from 'typebox';
 import { rotateSecret } from '../../../accounts/endpoint-secrets.ts';
-import { accountOf } from '../../plugins/api-key-auth.ts';
+import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
 import { NoQuery } from '../no-query.ts';
 import { nullable } from '../nullable.ts';
 import { accountObjectId } from '../object-id.ts';
+import { endpointDocs } from './endpoint-docs.ts';
 import { IdParams } from './endpoint-schemas.ts';
 
 const Rotation = Type.Object(
@@ -16,16 +17,19 @@ const Rotation = Type.Object(
   { additionalProperties: false },
 );
 
-const RotatedSecret = Type.Object({
-  id: Type.String(),
-  secret: Type.String(),
-  previousSecretExpiresAt: nullable(Type.String({ format: 'date-time' })),
-});
+const RotatedSecret = Type.Object(
+  {
+    id: Type.String(),
+    secret: Type.String(),
+    previousSecretExpiresAt: nullable(Type.String({ format: 'date-time' })),
+  },
+  { title: 'RotatedSecret' },
+);
 
 /** POST /api/external/webhook-endpoints/:id/rotate-secret: the new secret is in this answer only. */
 export function rotateWebhookEndpointSecret(app: ExternalApp, { accounts }: ExternalContext): void {
   const schema = {
-    operationId: 'rotateWebhookEndpointSecret',
+    ...endpointDocs.rotateSecret,
     params: IdParams,
     querystring: NoQuery,
     body: Rotation,
@@ -35,7 +39,12 @@ export function rotateWebhookEndpointSecret(app: ExternalApp, { accounts }: Exte
   app.post('/api/external/webhook-endpoints/:id/rotate-secret', options, async (request) => {
     const { wabaId } = accountOf(request);
     const endpointId = accountObjectId(request.params.id);
-    const rotated = await rotateSecret(accounts, wabaId, endpointId, request.body);
+    const rotated = await rotateSecret(
+      { ...accounts, actor: apiActorOf(request) },
+      wabaId,
+      endpointId,
+      request.body,
+    );
     return {
       ...rotated,
       previousSecretExpiresAt: rotated.previousSecretExpiresAt?.toISOString() ?? null,

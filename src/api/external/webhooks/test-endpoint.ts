@@ -1,26 +1,30 @@
 import { Type } from 'typebox';
 import { sendTestEvent } from '../../../accounts/test-event.ts';
-import { accountOf } from '../../plugins/api-key-auth.ts';
+import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
 import { NoQuery } from '../no-query.ts';
 import { nullable } from '../nullable.ts';
 import { accountObjectId } from '../object-id.ts';
+import { endpointDocs } from './endpoint-docs.ts';
 import { IdParams } from './endpoint-schemas.ts';
 
 /** Leaves time for the start of the workflow within the time that a request may take. */
 const WAIT_MS = 8_000;
 
-const TestOutcome = Type.Object({
-  endpointId: Type.String(),
-  id: Type.String(),
-  eventId: Type.String(),
-  deliveryId: Type.String(),
-  state: Type.Enum(['pending', 'delivered', 'failed', 'dropped']),
-  statusCode: nullable(Type.Integer()),
-  error: nullable(Type.String()),
-  durationMs: nullable(Type.Number()),
-});
+const TestOutcome = Type.Object(
+  {
+    endpointId: Type.String(),
+    id: Type.String(),
+    eventId: Type.String(),
+    deliveryId: Type.String(),
+    state: Type.Enum(['pending', 'delivered', 'failed', 'dropped']),
+    statusCode: nullable(Type.Integer()),
+    error: nullable(Type.String()),
+    durationMs: nullable(Type.Number()),
+  },
+  { title: 'TestOutcome' },
+);
 
 const NoBody = Type.Object({}, { additionalProperties: false });
 
@@ -30,7 +34,7 @@ const NoBody = Type.Object({}, { additionalProperties: false });
  */
 export function testWebhookEndpoint(app: ExternalApp, { accounts, startDelivery }: ExternalContext): void {
   const schema = {
-    operationId: 'testWebhookEndpoint',
+    ...endpointDocs.test,
     params: IdParams,
     querystring: NoQuery,
     body: NoBody,
@@ -39,7 +43,8 @@ export function testWebhookEndpoint(app: ExternalApp, { accounts, startDelivery 
   const options = { schema, config: SCOPES.manageWebhooks };
   app.post('/api/external/webhook-endpoints/:id/test', options, async (request, reply) => {
     const { wabaId } = accountOf(request);
-    const tools = { database: accounts.database, startDelivery, waitMs: WAIT_MS };
+    const actor = apiActorOf(request);
+    const tools = { database: accounts.database, actor, startDelivery, waitMs: WAIT_MS };
     const result = await sendTestEvent(tools, wabaId, accountObjectId(request.params.id));
     const { webhookId, startError, workflowId, ...outcome } = result;
     if (startError !== null) {

@@ -1,16 +1,17 @@
 import { endpointStatus, updateEndpoint } from '../../../accounts/endpoints.ts';
-import { accountOf } from '../../plugins/api-key-auth.ts';
+import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
 import { NoQuery } from '../no-query.ts';
 import { accountObjectId } from '../object-id.ts';
+import { endpointDocs } from './endpoint-docs.ts';
 import { endpointJson } from './endpoint-json.ts';
 import { EndpointChange, EndpointWithWaiting, IdParams } from './endpoint-schemas.ts';
 
 /** PATCH /api/external/webhook-endpoints/:id: changes the members that are given; null goes back to the default. */
 export function updateWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): void {
   const schema = {
-    operationId: 'updateWebhookEndpoint',
+    ...endpointDocs.update,
     params: IdParams,
     querystring: NoQuery,
     body: EndpointChange,
@@ -19,7 +20,12 @@ export function updateWebhookEndpoint(app: ExternalApp, { accounts }: ExternalCo
   const options = { schema, config: SCOPES.manageWebhooks };
   app.patch('/api/external/webhook-endpoints/:id', options, async (request) => {
     const { wabaId } = accountOf(request);
-    const { id } = await updateEndpoint(accounts, wabaId, accountObjectId(request.params.id), request.body);
+    const { id } = await updateEndpoint(
+      { ...accounts, actor: apiActorOf(request) },
+      wabaId,
+      accountObjectId(request.params.id),
+      request.body,
+    );
     return endpointJson(await endpointStatus(accounts, wabaId, id));
   });
 }

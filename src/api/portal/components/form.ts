@@ -38,7 +38,7 @@ export function textField(
     placeholder = '',
     maxLength = 2_048,
   } = field;
-  const input = html`<input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" placeholder="${placeholder}" ${type !== 'number' && type !== 'datetime-local' && type !== 'date' && html`maxlength="${maxLength}"`} ${field.required && html`required`} ${described(field)}>`;
+  const input = html`<input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" ${placeholder !== '' && html`placeholder="${placeholder}"`} ${type !== 'number' && type !== 'datetime-local' && type !== 'date' && html`maxlength="${maxLength}"`} ${field.required && html`required`} ${described(field)}>`;
   return wrapped(field, input);
 }
 

@@ -1,8 +1,6 @@
-import type { Config } from '../../config/config.ts';
-
 /** Where a workflow is in the Temporal UI; null without a workflow. */
 export function workflowUrl(
-  { uiUrl, namespace }: Pick<Config['temporal'], 'uiUrl' | 'namespace'>,
+  { uiUrl, namespace }: { uiUrl: string; namespace: string },
   workflowId: string | null,
 ): string | null {
   if (workflowId === null) return null;

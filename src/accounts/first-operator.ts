@@ -1,0 +1,68 @@
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import type { Database } from '../database/database.ts';
+import { hasUsers, insertUser, lockUsers } from '../database/users.ts';
+import type { EncryptionKey } from '../domain/secret-box.ts';
+import { AccountError } from './account-error.ts';
+import { hashNewPassword } from './passwords.ts';
+import { actorAt, beginSession, type Visitor } from './sign-in.ts';
+import { recordUserChange } from './user-audit.ts';
+import { checkEmail, checkPersonName } from './user-input.ts';
+
+const CODE_BYTES = 24;
+
+/** What the first user is made with: whoever has it has the settings, or the log of the API. */
+export type SetUpTools = { database: Database; encryptionKeys: readonly EncryptionKey[] };
+
+/** The path and query of the page that makes the first operator; null as soon as there is a user. */
+export async function setUpPath({ database, encryptionKeys }: SetUpTools): Promise<string | null> {
+  const [current] = encryptionKeys;
+  if (current === undefined || (await hasUsers(database))) return null;
+  return `/portal/set-up?code=${setUpCode(current)}`;
+}
+
+/** Whether the first operator can be made with this code: it is right, and there is no user yet. */
+export async function mayBeSetUp({ database, encryptionKeys }: SetUpTools, code: string): Promise<boolean> {
+  const isRight = encryptionKeys.some((key) => isSame(setUpCode(key), code));
+  return isRight && !(await hasUsers(database));
+}
+
+/**
+ * Makes the first operator and returns the token of his session; of two at once one is the first.
+ * Throws AccountError: `set_up_closed`, `invalid_value`, `busy`.
+ */
+export async function createFirstOperator(
+  tools: SetUpTools,
+  given: { code: string; email: string; name: string; password: string },
+  visitor: Visitor,
+): Promise<string> {
+  if (!(await mayBeSetUp(tools, given.code))) throw setUpClosed();
+  const email = checkEmail(given.email);
+  const name = await checkPersonName(given.name);
+  const passwordHash = await hashNewPassword(given.password, email);
+  const id = await tools.database.transaction(async (trx) => {
+    await lockUsers(trx);
+    if (await hasUsers(trx)) throw setUpClosed();
+    const userId = await insertUser(trx, { email, name, role: 'operator', tenantId: null, passwordHash });
+    if (userId === null) throw setUpClosed();
+    const actor = actorAt(email, visitor);
+    await recordUserChange(trx, actor, { tenantId: null, action: 'user.first_operator_made', email });
+    return userId;
+  });
+  return await beginSession(tools, { id, email, tenantId: null }, visitor, 'set-up link');
+}
+
+function setUpClosed(): AccountError {
+  return new AccountError('set_up_closed', 'This link does not work (any more).');
+}
+
+/** Follows from the settings, so that every process knows it and nothing has to be stored. */
+function setUpCode({ key }: EncryptionKey): string {
+  const macKey = Buffer.from(hkdfSync('sha256', key, '', 'heliograph portal set-up', 32));
+  const mac = createHmac('sha256', macKey).update('the first operator').digest();
+  return mac.subarray(0, CODE_BYTES).toString('base64url');
+}
+
+function isSame(code: string, given: string): boolean {
+  const [expected, actual] = [Buffer.from(code), Buffer.from(given)];
+  return expected.length === actual.length && timingSafeEqual(expected, actual);
+}

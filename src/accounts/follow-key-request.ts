@@ -1,0 +1,60 @@
+import type { Database } from '../database/database.ts';
+import {
+  finishKeyRequest,
+  type KeyRequest,
+  lockKeyRequest,
+  saveReminders,
+} from '../database/key-requests.ts';
+import { expireOverdue } from './key-requests.ts';
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+
+/** An operator is reminded after these times, in ms. */
+const REMINDERS_AFTER_MS = [DAY_MS, 3 * DAY_MS];
+
+/** Beyond this the row is looked at again, whatever its times say. */
+const MAX_WAIT_MS = 24 * HOUR_MS;
+const MIN_WAIT_MS = 1_000;
+
+export type FollowedRequest = {
+  request: KeyRequest;
+  /** The number of a reminder that is due now; null: none. */
+  reminder: number | null;
+  isOver: boolean;
+  /** How long nothing will happen by itself. */
+  waitMs: number;
+};
+
+/**
+ * What time has done to a request: expired, or due for a reminder. Ends the task of one that is over. `now` is for
+ * tests of the reminders; expiry goes by the clock of the database. Null: there is no such request.
+ */
+export async function followKeyRequest(
+  { database, now = Date.now }: { database: Database; now?: () => number },
+  wabaId: string,
+  requestId: string,
+): Promise<FollowedRequest | null> {
+  return await database.transaction(async (trx) => {
+    await expireOverdue(trx, wabaId);
+    const request = await lockKeyRequest(trx, wabaId, requestId);
+    if (request === null) return null;
+    const isOver = request.state !== 'requested' && request.state !== 'approved';
+    if (isOver) await finishKeyRequest(trx, requestId);
+    const due = request.state === 'requested' ? remindersDue(request, now()) : request.reminders;
+    if (due > request.reminders) await saveReminders(trx, requestId, due);
+    const reminder = due > request.reminders ? due : null;
+    return { request: { ...request, reminders: due }, reminder, isOver, waitMs: waitMsOf(request, now()) };
+  });
+}
+
+function remindersDue({ createdAt }: KeyRequest, now: number): number {
+  return REMINDERS_AFTER_MS.filter((afterMs) => createdAt.getTime() + afterMs <= now).length;
+}
+
+function waitMsOf({ state, createdAt, decideUntil, revealUntil }: KeyRequest, now: number): number {
+  const reminders = state === 'requested' ? REMINDERS_AFTER_MS.map((ms) => createdAt.getTime() + ms) : [];
+  const end = state === 'requested' ? decideUntil : (revealUntil ?? decideUntil);
+  const times = [...reminders, end.getTime()].map((time) => time - now).filter((waitMs) => waitMs > 0);
+  return Math.max(MIN_WAIT_MS, Math.min(MAX_WAIT_MS, ...times));
+}

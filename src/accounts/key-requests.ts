@@ -1,0 +1,213 @@
+import type { Database, Transaction } from '../database/database.ts';
+import {
+  countKeyRequests,
+  expireKeyRequests,
+  findKeyRequest,
+  findKeyRequestForOperator,
+  insertKeyRequest,
+  type KeyRequest,
+  listKeyRequests,
+  listKeyRequestsForOperator,
+  listWaitingKeyRequests,
+  lockKeyRequest,
+  lockKeyRequestsOf,
+  saveDecision,
+  saveWithdrawal,
+} from '../database/key-requests.ts';
+import { markdownLine } from '../domain/markdown-line.ts';
+import { AccountError } from './account-error.ts';
+import { checkRowId } from './account-input.ts';
+import { type Audited, recordChange, SYSTEM } from './audit.ts';
+import { checkKeyRequest, checkNote, type GivenKeyRequest } from './key-request-input.ts';
+import { knownWaba } from './known-accounts.ts';
+
+const DECIDE_WITHIN_DAYS = 7;
+const REVEAL_WITHIN_DAYS = 7;
+/** More than this nobody could look through; each is decided by a person. */
+const MAX_OPEN = 5;
+const MAX_PER_DAY = 20;
+const MAX_LISTED = 100;
+
+/** The Temporal UI takes up to 400 bytes. */
+const SUMMARY_PART_BYTES = 150;
+
+type Tools = { database: Database };
+
+/** A user of the portal who asks; `name` is what operators read: an e-mail address. */
+export type Requester = { id: string; name: string };
+
+/**
+ * Asks for an API key, which an operator approves or denies within 7 days.
+ * Throws AccountError: `invalid_value`, `unknown_waba`, `unknown_key`, `key_not_active`, `key_request_open`,
+ * `too_many_key_requests`.
+ */
+export async function requestKey(
+  { database, actor }: Tools & Audited,
+  wabaId: string,
+  requester: Requester,
+  given: GivenKeyRequest,
+): Promise<KeyRequest> {
+  const { tenantId } = await knownWaba(database, wabaId);
+  const wanted = await checkKeyRequest(database, wabaId, given);
+  return await database.transaction(async (trx) => {
+    await expireOverdue(trx, wabaId);
+    await refuseTooMany(trx, wabaId, requester.id);
+    const row = { ...wanted, tenantId, wabaId, requesterId: requester.id, requester: requester.name };
+    const summary = summaryOf(requester.name, wanted.purpose);
+    const id = await insertKeyRequest(trx, row, { decideWithinDays: DECIDE_WITHIN_DAYS, summary });
+    const { purpose, scopes, validDays, replacesKeyId, overlapHours } = wanted;
+    const detail = { purpose, scopes: scopes.join(', '), validDays, replacesKeyId, overlapHours };
+    await recordChange(trx, actor, { wabaId, action: 'key_request.created', target: nameOf(id), detail });
+    return await lockedRequest(trx, wabaId, id);
+  });
+}
+
+async function refuseTooMany(trx: Transaction, wabaId: string, requesterId: string): Promise<void> {
+  const { open, own, lastDay } = await countKeyRequests(trx, wabaId, requesterId);
+  if (own > 0) {
+    throw new AccountError(
+      'key_request_open',
+      'You have an open request for this WABA; reveal its key or withdraw it before you ask for another one.',
+    );
+  }
+  if (open >= MAX_OPEN) throw tooMany(`This WABA has ${open} open requests; wait until they are decided.`);
+  if (lastDay >= MAX_PER_DAY) throw tooMany('This WABA has asked for many keys today; ask again tomorrow.');
+}
+
+/** What the Temporal UI shows in its list; text of a tenant loses what Markdown gives a meaning. */
+function summaryOf(requester: string, purpose: string): string {
+  const [who, what] = [requester, purpose].map((text) => markdownLine(text, SUMMARY_PART_BYTES));
+  return `${who} asks for an API key: ${what}`;
+}
+
+/** The newest requests of a WABA, or those before one. Throws AccountError: `invalid_value`, `unknown_waba`. */
+export async function keyRequestsOf(
+  { database }: Tools,
+  wabaId: string,
+  { beforeId = null as string | null, limit = MAX_LISTED } = {},
+): Promise<KeyRequest[]> {
+  await knownWaba(database, wabaId);
+  return await listKeyRequests(database, wabaId, { beforeId, limit });
+}
+
+/** One request of a WABA. Throws AccountError: `invalid_value`, `unknown_key_request`. */
+export async function keyRequestOf(
+  { database }: Tools,
+  wabaId: string,
+  requestId: string,
+): Promise<KeyRequest> {
+  const request = await findKeyRequest(database, wabaId, checkRequestId(requestId));
+  if (request === null) throw unknownRequest(requestId);
+  return request;
+}
+
+/** For operators: one request of any tenant. Throws AccountError: `invalid_value`, `unknown_key_request`. */
+export async function keyRequestForOperator({ database }: Tools, requestId: string): Promise<KeyRequest> {
+  const request = await findKeyRequestForOperator(database, checkRequestId(requestId));
+  if (request === null) throw unknownRequest(requestId);
+  return request;
+}
+
+/** For operators: what waits for a decision, the oldest first; up to 100. */
+export async function waitingKeyRequests({ database }: Tools): Promise<KeyRequest[]> {
+  return await listWaitingKeyRequests(database, MAX_LISTED);
+}
+
+/** For operators: the newest requests of all tenants, or those before one. Throws AccountError `invalid_value`. */
+export async function allKeyRequests(
+  { database }: Tools,
+  { beforeId = null as string | null, limit = MAX_LISTED } = {},
+): Promise<KeyRequest[]> {
+  if (beforeId !== null) checkRequestId(beforeId);
+  return await listKeyRequestsForOperator(database, { beforeId, limit });
+}
+
+/**
+ * Approves or denies a request, for an operator. Denying takes back an approval too, as long as the key was not
+ * revealed. Throws AccountError: `invalid_value`, `unknown_key_request`, `key_request_over`.
+ */
+export async function decideKeyRequest(
+  { database, actor }: Tools & Audited,
+  requestId: string,
+  decision: { state: 'approved' | 'denied'; note: string },
+): Promise<KeyRequest> {
+  const { state } = decision;
+  const note = await checkNote(decision.note);
+  const { wabaId } = await keyRequestForOperator({ database }, requestId);
+  return await database.transaction(async (trx) => {
+    const request = await lockedRequest(trx, wabaId, requestId);
+    const isOpen = request.state === 'requested' || (request.state === 'approved' && state === 'denied');
+    if (!isOpen) throw over(request, `it cannot be ${state} now`);
+    const by = actor.name;
+    await saveDecision(trx, requestId, { state, by, note, revealWithinDays: REVEAL_WITHIN_DAYS });
+    const change = { wabaId, action: `key_request.${state}`, target: nameOf(requestId), detail: { note } };
+    await recordChange(trx, actor, change);
+    return await lockedRequest(trx, wabaId, requestId);
+  });
+}
+
+/**
+ * Takes a request back, also one that was approved and not revealed; only its requester may.
+ * Throws AccountError: `invalid_value`, `unknown_key_request`, `not_the_requester`, `key_request_over`.
+ */
+export async function withdrawKeyRequest(
+  { database, actor }: Tools & Audited,
+  wabaId: string,
+  requestId: string,
+  requesterId: string,
+): Promise<void> {
+  await database.transaction(async (trx) => {
+    const request = await lockedRequest(trx, wabaId, checkRequestId(requestId));
+    if (request.requesterId !== requesterId) {
+      throw new AccountError('not_the_requester', `Only ${request.requester} can withdraw this request.`);
+    }
+    if (request.state !== 'requested' && request.state !== 'approved') {
+      throw over(request, 'there is nothing to withdraw');
+    }
+    await saveWithdrawal(trx, requestId);
+    const change = { wabaId, action: 'key_request.withdrawn', target: nameOf(requestId) };
+    await recordChange(trx, actor, change);
+  });
+}
+
+/** Notes for the requests of a WABA whose time is over that it is; one transaction at a time does so. */
+export async function expireOverdue(trx: Transaction, wabaId: string): Promise<void> {
+  await lockKeyRequestsOf(trx, wabaId);
+  for (const { id, decidedAt } of await expireKeyRequests(trx, wabaId)) {
+    const detail = { reason: decidedAt === null ? 'nobody decided in time' : 'nobody revealed it in time' };
+    const change = { wabaId, action: 'key_request.expired', target: nameOf(id), detail };
+    await recordChange(trx, SYSTEM, change);
+  }
+}
+
+/** A request that nobody else changes meanwhile. Throws AccountError `unknown_key_request`. */
+export async function lockedRequest(
+  trx: Transaction,
+  wabaId: string,
+  requestId: string,
+): Promise<KeyRequest> {
+  const request = await lockKeyRequest(trx, wabaId, requestId);
+  if (request === null) throw unknownRequest(requestId);
+  return request;
+}
+
+/** How messages and the audit log call a request. */
+export function nameOf(requestId: string): string {
+  return `key request ${requestId}`;
+}
+
+export function checkRequestId(requestId: string): string {
+  return checkRowId('The id of the request', requestId);
+}
+
+function over({ id, state }: KeyRequest, consequence: string): AccountError {
+  return new AccountError('key_request_over', `The request ${id} is ${state}: ${consequence}.`);
+}
+
+function unknownRequest(requestId: string): AccountError {
+  return new AccountError('unknown_key_request', `There is no request ${requestId} for an API key.`);
+}
+
+function tooMany(message: string): AccountError {
+  return new AccountError('too_many_key_requests', message);
+}

@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto';
+import { hashPassword, verifyPassword } from '../domain/password-hash.ts';
+import { AccountError, invalidValue } from './account-error.ts';
+import { isCommonPassword } from './common-passwords.ts';
+
+const MIN_CHARS = 12;
+/** Longer ones are no safer, and hashing them is work. */
+const MAX_CHARS = 256;
+
+/** Each takes a thread and 19 MiB; more at once would hold up everything else that needs a thread. */
+const AT_ONCE = 2;
+const MAX_WAITING = 40;
+
+/**
+ * Checks and hashes a password that somebody chose. Long is all it must be (NIST SP 800-63B), but neither the e-mail
+ * address nor one of those that everybody takes. Throws AccountError `invalid_value` or `busy`.
+ */
+export async function hashNewPassword(password: string, email: string): Promise<string> {
+  const length = [...password].length;
+  if (length < MIN_CHARS) throw weak(`The password must have at least ${MIN_CHARS} characters.`);
+  if (length > MAX_CHARS) throw weak(`The password must have at most ${MAX_CHARS} characters.`);
+  if (password.includes('\u0000') || !password.isWellFormed()) {
+    throw weak('The password has a character that cannot be typed.');
+  }
+  const plain = password.trim().toLowerCase();
+  const [local] = email.split('@');
+  if (plain === email || plain === local) throw weak('The password must not be the e-mail address.');
+  if (isCommonPassword(password)) {
+    throw weak('This password is one of those that are guessed first; take another one.');
+  }
+  return await inTurn(() => hashPassword(password));
+}
+
+let decoy: Promise<string> | null = null;
+
+/** Whether a password is right. Takes as long when there is no hash to compare it with. Throws AccountError `busy`. */
+export async function checkPassword(password: string, hash: string | null): Promise<boolean> {
+  return await inTurn(async () => {
+    // Of a password that nobody knows. Awaited in either case: the first time, it takes a while.
+    decoy ??= hashPassword(randomUUID());
+    const nobodys = await decoy;
+    return (await verifyPassword(password, hash ?? nobodys)) && hash !== null;
+  });
+}
+
+let running = 0;
+const waiting: (() => void)[] = [];
+
+/** A few at a time, and not endlessly many behind them. */
+async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  if (running >= AT_ONCE) {
+    if (waiting.length >= MAX_WAITING) {
+      throw new AccountError('busy', 'Too many people are signing in at this moment. Try again in a minute.');
+    }
+    await new Promise<void>((resolve) => waiting.push(resolve));
+  } else {
+    running += 1;
+  }
+  try {
+    return await work();
+  } finally {
+    const next = waiting.shift();
+    if (next === undefined) running -= 1;
+    else next();
+  }
+}
+
+function weak(message: string): AccountError {
+  return invalidValue(message, 'password');
+}

@@ -1,0 +1,23 @@
+import type { AuditEntry } from '../database/audit-log.ts';
+import type { Database } from '../database/database.ts';
+import { type Actor, recordAudit } from './audit.ts';
+
+/** Writes down a change that concerns a person. */
+export async function recordUserChange(
+  database: Database,
+  actor: Actor,
+  change: { tenantId: string | null; action: string; email: string; detail?: AuditEntry['detail'] },
+): Promise<void> {
+  const { tenantId, action, email, detail = {} } = change;
+  const { name, requestId, ip } = actor;
+  await recordAudit(database, {
+    tenantId,
+    wabaId: null,
+    actor: name,
+    action,
+    target: `user ${email}`,
+    detail,
+    requestId,
+    ip,
+  });
+}

@@ -1,0 +1,80 @@
+import type { Database } from '../database/database.ts';
+import {
+  deleteSession,
+  deleteSessions,
+  findOpenSession,
+  insertSession,
+  listSessions,
+  noteSessionUse,
+  type OpenSession,
+  type SessionClient,
+  type SessionSummary,
+} from '../database/user-sessions.ts';
+import { newSecretToken, secretTokenHash } from '../domain/secret-token.ts';
+import { AccountError } from './account-error.ts';
+import { checkRowId } from './account-input.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** A session ends after this time without use, and after that time in any case. */
+const IDLE_MS = 12 * HOUR_MS;
+const LIFETIME_MS = 7 * 24 * HOUR_MS;
+const MAX_USER_AGENT_CHARS = 300;
+
+type Tools = { database: Database };
+
+/** Begins a session and returns its token, which is in the cookie and nowhere else. */
+export async function startSession(
+  { database }: Tools,
+  userId: string,
+  client: SessionClient,
+): Promise<string> {
+  const token = newSecretToken();
+  const tokenHash = secretTokenHash(token);
+  if (tokenHash === null) throw new Error('a new token is malformed');
+  await insertSession(database, {
+    tokenHash,
+    userId,
+    csrfToken: newSecretToken(),
+    idleMs: IDLE_MS,
+    lifetimeMs: LIFETIME_MS,
+    ip: client.ip,
+    userAgent: storable(client.userAgent),
+  });
+  return token;
+}
+
+/** The session that a token opens; null: it has ended, or never was. Notes that it is in use. */
+export async function openSession({ database }: Tools, token: string): Promise<OpenSession | null> {
+  const tokenHash = secretTokenHash(token);
+  const session = tokenHash === null ? null : await findOpenSession(database, tokenHash);
+  if (session?.isUseStale) await noteSessionUse(database, session.id, IDLE_MS);
+  return session;
+}
+
+/** Where a user is signed in. */
+export async function sessionsOf({ database }: Tools, userId: string): Promise<SessionSummary[]> {
+  return await listSessions(database, userId);
+}
+
+/** Ends one session of a user. Throws AccountError `unknown_session`. */
+export async function endSession({ database }: Tools, userId: string, sessionId: string): Promise<void> {
+  const id = checkRowId('The id of the session', sessionId);
+  if (await deleteSession(database, userId, id)) return;
+  throw new AccountError('unknown_session', 'This session has ended already.');
+}
+
+/** Ends every session of a user and begins one, for when a right or a password changes. Returns the new token. */
+export async function replaceSessions(tools: Tools, userId: string, client: SessionClient): Promise<string> {
+  await deleteSessions(tools.database, userId);
+  return await startSession(tools, userId, client);
+}
+
+function storable(userAgent: string | null): string | null {
+  return userAgent === null
+    ? null
+    : userAgent
+        .slice(0, MAX_USER_AGENT_CHARS)
+        .replace(/\p{Cc}/gu, ' ')
+        .toWellFormed();
+}

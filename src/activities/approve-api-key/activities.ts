@@ -1,0 +1,73 @@
+import { ApplicationFailure } from '@temporalio/common';
+import { AccountError } from '../../accounts/account-error.ts';
+import { checkName } from '../../accounts/account-input.ts';
+import { type FollowedRequest, followKeyRequest } from '../../accounts/follow-key-request.ts';
+import { decideKeyRequest } from '../../accounts/key-requests.ts';
+import type { Database } from '../../database/database.ts';
+import type { ApproveApiKeyInput } from '../../workflows/approve-api-key.ts';
+import type { GivenDecision } from '../../workflows/decision-signal.ts';
+import { describeRequest, type RequestDescription } from './describe-request.ts';
+
+export type KeyRequestActivities = ReturnType<typeof makeKeyRequestActivities>;
+
+export type KeyRequestActivityTools = {
+  database: Database;
+  logger: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
+};
+
+/** A request as its workflow shows it. */
+export type SeenRequest = RequestDescription & {
+  state: string;
+  tenantId: string;
+  isOver: boolean;
+  /** How long nothing will happen by itself, in ms. */
+  waitMs: number;
+};
+
+/** The activities of `approveApiKey`. */
+export function makeKeyRequestActivities({ database, logger }: KeyRequestActivityTools) {
+  return {
+    /** Lets time do to the request what it does, and says how it is. */
+    lookAtRequest: async ({ wabaId, requestId }: ApproveApiKeyInput): Promise<SeenRequest> => {
+      const followed = await followKeyRequest({ database }, wabaId, requestId);
+      if (followed === null) {
+        const message = `There is no request ${requestId} of WABA ${wabaId}.`;
+        throw ApplicationFailure.create({ message, type: 'UnknownKeyRequest', nonRetryable: true });
+      }
+      remind(logger, followed);
+      const { request, isOver, waitMs } = followed;
+      const { state, tenantId } = request;
+      return { state, tenantId, isOver, waitMs, ...describeRequest(request) };
+    },
+
+    /** Decides as a signal says. `refusal`: why not, when the signal asks for something that cannot be. */
+    decideBySignal: async ({
+      requestId,
+      state,
+      note,
+      by,
+    }: ApproveApiKeyInput & GivenDecision): Promise<{ refusal: string | null }> => {
+      try {
+        const who = by === null ? '' : `: ${checkName('The name in "by"', by)}`;
+        const actor = { name: `operator (Temporal${who})`, requestId: null, ip: null };
+        await decideKeyRequest({ database, actor }, requestId, { state, note });
+        return { refusal: null };
+      } catch (error) {
+        if (error instanceof AccountError) return { refusal: error.message };
+        throw error;
+      }
+    },
+  };
+}
+
+/** The second reminder is the last, and louder. */
+function remind(
+  logger: KeyRequestActivityTools['logger'],
+  { request, reminder }: Pick<FollowedRequest, 'request' | 'reminder'>,
+): void {
+  if (reminder === null) return;
+  const { id: keyRequestId, wabaId, requester, createdAt, decideUntil } = request;
+  const level = reminder === 1 ? 'info' : 'warn';
+  const fields = { keyRequestId, wabaId, requester, createdAt, decideUntil };
+  logger[level](fields, 'a request for an API key waits for an operator');
+}

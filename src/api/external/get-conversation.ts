@@ -1,0 +1,87 @@
+import { Type } from 'typebox';
+import {
+  type ConversationDetail,
+  findConversation,
+  MAX_COUNTED_MESSAGES,
+} from '../../database/conversation-detail.ts';
+import { listConversationMessages } from '../../database/conversation-messages.ts';
+import { notFound } from '../errors/api-error.ts';
+import { accountOf } from '../plugins/api-key-auth.ts';
+import { SCOPES } from '../plugins/key-scopes.ts';
+import { Conversation, conversationMembers } from './conversation-json.ts';
+import type { ExternalApp, ExternalContext } from './external-app.ts';
+import { conversationDocs } from './message-docs.ts';
+import { messageTexts } from './message-list.ts';
+import { Message } from './message-schemas.ts';
+import { NoQuery } from './no-query.ts';
+import { nullable } from './nullable.ts';
+import { objectId } from './object-id.ts';
+
+const WINDOW_MS = 24 * 3_600_000;
+
+const DetailedConversation = Type.Object(
+  {
+    ...Conversation.properties,
+    phoneNumber: Type.Object({
+      phoneNumberId: Type.String(),
+      displayPhoneNumber: Type.String(),
+      verifiedName: Type.String(),
+    }),
+    messageCounts: Type.Object({
+      inbound: Type.Integer(),
+      outbound: Type.Integer(),
+      /** False: these are the counts among the newest 10,000 messages. */
+      isComplete: Type.Boolean(),
+    }),
+    customerServiceWindow: Type.Object({
+      isOpen: Type.Boolean(),
+      expiresAt: nullable(Type.String({ format: 'date-time' })),
+      lastInboundAt: nullable(Type.String({ format: 'date-time' })),
+    }),
+    lastMessage: nullable(Message),
+  },
+  { title: 'ConversationDetails' },
+);
+
+/** GET /api/external/conversations/:id: one conversation with its newest message. */
+export function getConversation(app: ExternalApp, { database, publicUrl }: ExternalContext): void {
+  const schema = {
+    ...conversationDocs.get,
+    params: Type.Object({ id: Type.String() }),
+    querystring: NoQuery,
+    response: { 200: DetailedConversation },
+  };
+  app.get('/api/external/conversations/:id', { schema, config: SCOPES.read }, async (request, reply) => {
+    const { wabaId } = accountOf(request);
+    const id = objectId(request.params.id);
+    const [conversation, newest] = await Promise.all([
+      findConversation(database, wabaId, id),
+      listConversationMessages(database, wabaId, id, { order: 'desc', afterId: null, limit: 1 }),
+    ]);
+    if (conversation === null || newest === null) throw notFound();
+    const [lastMessage = 'null'] = await messageTexts(database, wabaId, newest.messages, publicUrl);
+    const members = JSON.stringify(membersOf(conversation));
+    // Sent as text: the upstream object in it must not pass through JSON.parse, which rounds large numbers.
+    reply.type('application/json; charset=utf-8').serializer(String);
+    return reply.send(`${members.slice(0, -1)},"lastMessage":${lastMessage}}` as never);
+  });
+}
+
+function membersOf(row: ConversationDetail) {
+  const { phoneNumberId, displayPhoneNumber, verifiedName, inboundCount, outboundCount, lastInboundAt } = row;
+  const expiresAt = lastInboundAt === null ? null : new Date(lastInboundAt.getTime() + WINDOW_MS);
+  return {
+    ...conversationMembers(row),
+    phoneNumber: { phoneNumberId, displayPhoneNumber, verifiedName },
+    messageCounts: {
+      inbound: inboundCount,
+      outbound: outboundCount,
+      isComplete: inboundCount + outboundCount < MAX_COUNTED_MESSAGES,
+    },
+    customerServiceWindow: {
+      isOpen: row.isWindowOpen,
+      expiresAt: expiresAt?.toISOString() ?? null,
+      lastInboundAt: lastInboundAt?.toISOString() ?? null,
+    },
+  };
+}

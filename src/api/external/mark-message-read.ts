@@ -1,0 +1,67 @@
+import { Type } from 'typebox';
+import { findReadableMessage, markMessageRead } from '../../database/message-reading.ts';
+import { ApiError, notFound } from '../errors/api-error.ts';
+import { documented } from '../openapi/documented.ts';
+import { accountOf } from '../plugins/api-key-auth.ts';
+import { SCOPES } from '../plugins/key-scopes.ts';
+import type { ExternalApp, ExternalContext } from './external-app.ts';
+import { NoQuery } from './no-query.ts';
+import { objectId } from './object-id.ts';
+import { callUpstream } from './upstream-calls.ts';
+
+const ReadMessage = Type.Object({
+  serviceMessageId: Type.String(),
+  metaMessageId: Type.String(),
+  /** When it was marked for the first time. */
+  readAt: Type.String({ format: 'date-time' }),
+  typingIndicator: Type.Boolean(),
+});
+
+const docs = documented({
+  operationId: 'markMessageRead',
+  summary: 'Mark a message as read',
+  description:
+    'Shows the customer that an inbound message was read; upstream marks the ones before it too. With ' +
+    '`typingIndicator` the customer sees for up to 25 seconds, or until the next message, that an answer is being ' +
+    'written. Calling it again is harmless. Upstream takes messages of the last 30 days.',
+  tag: 'Messages',
+  errors: ['message_not_inbound', 'upstream_refused', 'access_token_missing', 'upstream_unavailable'],
+  requests: { read: {}, typing: { typingIndicator: true } },
+  answers: {
+    200: {
+      description: 'Upstream has marked it.',
+      example: {
+        serviceMessageId: '4711',
+        metaMessageId: 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUZFOERGMUE1QTE5ODA0OTNDQQA=',
+        readAt: '2026-11-21T09:30:00.000Z',
+        typingIndicator: false,
+      },
+    },
+  },
+});
+
+/** POST /api/external/messages/:id/read: marks an inbound message as read upstream. */
+export function markMessageReadRoute(app: ExternalApp, context: ExternalContext): void {
+  const schema = {
+    ...docs,
+    params: Type.Object({ id: Type.String() }),
+    querystring: NoQuery,
+    body: Type.Object({ typingIndicator: Type.Optional(Type.Boolean()) }, { additionalProperties: false }),
+    response: { 200: ReadMessage },
+  };
+  const { database } = context;
+  app.post('/api/external/messages/:id/read', { schema, config: SCOPES.send }, async (request) => {
+    const { wabaId } = accountOf(request);
+    const id = objectId(request.params.id);
+    const message = await findReadableMessage(database, wabaId, id);
+    if (message === null) throw notFound();
+    const { direction, phoneNumberId, upstreamId } = message;
+    if (direction !== 'inbound' || upstreamId === null) throw new ApiError('message_not_inbound');
+    const { typingIndicator = false } = request.body;
+    await callUpstream(context, wabaId, (client, token) =>
+      client.sendReadReceipt({ phoneNumberId, upstreamId, typingIndicator, token }),
+    );
+    const readAt = await markMessageRead(database, wabaId, id);
+    return { serviceMessageId: id, metaMessageId: upstreamId, readAt: readAt.toISOString(), typingIndicator };
+  });
+}

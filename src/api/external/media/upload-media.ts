@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { beginMediaUpload, finishMediaUpload, forgetMediaUpload } from '../../../database/media-uploads.ts';
+import { publicMediaId } from '../../../domain/public-ids.ts';
+import { MAX_UPLOAD_BYTES } from '../../../domain/uploaded-media.ts';
+import { uuidV7 } from '../../../domain/uuid-v7.ts';
+import { ObjectStoreUnavailable } from '../../../storage/object-store-error.ts';
+import { ApiError } from '../../errors/api-error.ts';
+import { accountOf } from '../../plugins/api-key-auth.ts';
+import { SCOPES } from '../../plugins/key-scopes.ts';
+import { validatorCompiler } from '../../plugins/validation.ts';
+import type { ExternalApp, ExternalContext } from '../external-app.ts';
+import { NoQuery } from '../no-query.ts';
+import { mediaDocs } from './media-docs.ts';
+import { findMedia, UploadBody, UploadedMedia } from './media-json.ts';
+import { openUploadForm } from './upload-form.ts';
+import { makeUploadSlots } from './upload-slots.ts';
+
+/** A large file takes its time; the server itself ends requests that take more than a minute to arrive. */
+const HANDLER_TIMEOUT_MS = 90_000;
+
+/** Of the form around the file. */
+const FORM_BYTES = 64 * 1024;
+
+const KEY_BYTES = 24;
+
+/** POST /api/external/media: takes a file for sends, streamed into the object store. */
+export function uploadMedia(app: ExternalApp, context: ExternalContext): void {
+  const schema = {
+    ...mediaDocs.upload,
+    querystring: NoQuery,
+    body: UploadBody,
+    response: { 201: UploadedMedia },
+  };
+  const slots = makeUploadSlots();
+  const options = {
+    schema,
+    validatorCompiler: formValidator,
+    config: SCOPES.send,
+    handlerTimeout: HANDLER_TIMEOUT_MS,
+  };
+  app.post('/api/external/media', options, async (request, reply) => {
+    const { wabaId } = accountOf(request);
+    try {
+      checkHead(request);
+      const release = slots.take(wabaId);
+      const uuid = await store(context, request, wabaId).finally(release);
+      reply.code(201).header('location', `/api/external/media/${publicMediaId(uuid)}`);
+      return await findMedia(context.database, wabaId, publicMediaId(uuid));
+    } finally {
+      // What is left of a body that was refused is passed over, so that its sender gets to read the answer.
+      request.raw.unpipe();
+      request.raw.resume();
+    }
+  });
+}
+
+/** The body is a stream: it is checked while it is read. */
+const formValidator: typeof validatorCompiler = (route) =>
+  route.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(route);
+
+function checkHead(request: FastifyRequest): void {
+  if (!request.isMultipart()) {
+    const message = 'The body must be multipart/form-data with the part "file".';
+    throw new ApiError('unsupported_media_type', { message });
+  }
+  if (Number(request.headers['content-length'] ?? 0) > MAX_UPLOAD_BYTES + FORM_BYTES) {
+    throw new ApiError('file_too_large');
+  }
+}
+
+/**
+ * Stores the file of a form and returns its uuid. The row comes before the object, so that housekeeping finds what a
+ * process left that died in between.
+ */
+async function store(
+  { database, objectStore }: ExternalContext,
+  request: FastifyRequest,
+  wabaId: string,
+): Promise<string> {
+  const form = await openUploadForm(request);
+  const uuid = uuidV7(Date.now());
+  const objectKey = `uploads/${randomBytes(KEY_BYTES).toString('base64url')}`;
+  await beginMediaUpload(database, wabaId, { uuid, objectKey });
+  try {
+    await objectStore.put(objectKey, form.source, { contentType: 'application/octet-stream' });
+    await finishMediaUpload(database, wabaId, uuid, form.result());
+    return uuid;
+  } catch (error) {
+    // A refused file has left nothing. Of a store that failed nobody knows: housekeeping looks after it.
+    if (error instanceof ApiError) await forgetMediaUpload(database, uuid);
+    if (!(error instanceof ObjectStoreUnavailable)) throw error;
+    throw new ApiError('service_unavailable', { cause: error, headers: { 'retry-after': '2' } });
+  }
+}

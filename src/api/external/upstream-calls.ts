@@ -1,0 +1,67 @@
+import { openAccessToken } from '../../accounts/wabas.ts';
+import type { Config } from '../../config/config.ts';
+import { SecretBoxError } from '../../domain/secret-box.ts';
+import { sendErrorAdvice } from '../../domain/send-error-codes.ts';
+import type { AccountClient } from '../../upstream/graph-client.ts';
+import { GraphError } from '../../upstream/graph-error.ts';
+import { ApiError } from '../errors/api-error.ts';
+import type { ExternalContext } from './external-app.ts';
+
+/** Opens the client for upstream with the first call: an API that makes none does not pay for it. */
+export type UpstreamCalls = { client(): Promise<AccountClient>; close(): Promise<void> };
+
+export function makeUpstreamCalls(config: Pick<Config, 'upstream'>): UpstreamCalls {
+  let opening: Promise<AccountClient> | null = null;
+  return {
+    client: () => {
+      opening ??= import('../../upstream/graph-client.ts').then((module) => module.openAccountClient(config));
+      return opening;
+    },
+    close: async () => await (await opening)?.close(),
+  };
+}
+
+/**
+ * Calls upstream for a WABA while the tenant waits. Throws ApiError: 424 when upstream refuses or there is no token, 503
+ * when it does not answer or is busy.
+ */
+export async function callUpstream<T>(
+  { accounts, upstream }: Pick<ExternalContext, 'accounts' | 'upstream'>,
+  wabaId: string,
+  call: (client: AccountClient, token: string) => Promise<T>,
+): Promise<T> {
+  const token = await openAccessToken(accounts, wabaId).catch((error: unknown) => {
+    if (error instanceof SecretBoxError) throw new ApiError('access_token_missing', { cause: error });
+    throw error;
+  });
+  if (token === null) throw new ApiError('access_token_missing');
+  try {
+    return await call(await upstream.client(), token);
+  } catch (error) {
+    throw error instanceof GraphError ? upstreamApiError(error) : error;
+  }
+}
+
+const MIN_RETRY_AFTER_SECONDS = 2;
+const MAX_UPSTREAM_ERROR_CHARS = 8_192;
+
+/** What a tenant is told about a failed call. */
+function upstreamApiError(error: GraphError): ApiError {
+  const { message, transient, retryAfterMs, code } = error;
+  const upstream = smallEnough(error.upstream) ? { upstream: error.upstream } : {};
+  if (transient) {
+    const seconds = Math.max(MIN_RETRY_AFTER_SECONDS, Math.ceil((retryAfterMs ?? 0) / 1_000));
+    const headers = { 'retry-after': String(seconds) };
+    return new ApiError('upstream_unavailable', { message, headers, extras: upstream, cause: error });
+  }
+  const advice = sendErrorAdvice(code);
+  return new ApiError('upstream_refused', {
+    message: `The upstream platform refused the request: ${message}`,
+    extras: { ...(advice !== null && { advice }), ...upstream },
+    cause: error,
+  });
+}
+
+function smallEnough(error: GraphError['upstream']): error is NonNullable<GraphError['upstream']> {
+  return error !== null && JSON.stringify(error).length <= MAX_UPSTREAM_ERROR_CHARS;
+}

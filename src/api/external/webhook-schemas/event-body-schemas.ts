@@ -1,0 +1,110 @@
+import { type TSchema, Type } from 'typebox';
+import type { EventType } from '../../../domain/event-type.ts';
+import { Contacts, envelopeOf, Metadata } from './envelope-schema.ts';
+
+const InboundMessage = Type.Object(
+  {
+    from: Type.Optional(
+      Type.String({ description: 'Missing when upstream knows the customer by an id only.' }),
+    ),
+    from_user_id: Type.Optional(Type.String()),
+    id: Type.String(),
+    timestamp: Type.Optional(Type.String({ description: 'Seconds since 1970.' })),
+    type: Type.Optional(
+      Type.String({ description: 'Also the name of the member with the content: text, image, order, …' }),
+    ),
+    text: Type.Optional(Type.Object({ body: Type.Optional(Type.String()) })),
+  },
+  { title: 'InboundMessage', description: 'The upstream message as it came.' },
+);
+
+const MessageStatus = Type.Object(
+  {
+    id: Type.String({ description: 'The upstream id of the message.' }),
+    status: Type.String({ description: 'sent, delivered, read, failed, …' }),
+    timestamp: Type.Optional(Type.String({ description: 'Seconds since 1970.' })),
+    recipient_id: Type.Optional(Type.String()),
+  },
+  { title: 'UpstreamStatus', description: 'The upstream status as it came.' },
+);
+
+const Money = Type.Object(
+  { value: Type.Optional(Type.Number()), offset: Type.Optional(Type.Number()) },
+  { title: 'UpstreamAmount', description: 'The amount is value divided by offset.' },
+);
+
+const Payment = Type.Object({
+  metadata: Metadata,
+  reference_id: Type.Optional(Type.String()),
+  status: Type.Optional(Type.String({ description: 'captured, pending, failed, …' })),
+  amount: Type.Optional(Money),
+  currency: Type.Optional(Type.String()),
+  transaction: Type.Optional(
+    Type.Object({
+      id: Type.Optional(Type.String()),
+      pg_transaction_id: Type.Optional(Type.String()),
+      type: Type.Optional(Type.String()),
+      status: Type.Optional(Type.String()),
+      method: Type.Optional(Type.Object({ type: Type.Optional(Type.String()) })),
+    }),
+  ),
+  recipient_id: Type.Optional(Type.String()),
+  timestamp: Type.Optional(Type.String({ description: 'Seconds since 1970.' })),
+  raw: Type.Object({}, { additionalProperties: true, description: 'The upstream status as it came.' }),
+});
+
+const CART_LINE = {
+  product_retailer_id: Type.Optional(Type.String()),
+  quantity: Type.Optional(Type.Number()),
+  item_price: Type.Optional(Type.Number()),
+  currency: Type.Optional(Type.String()),
+};
+
+const Order = Type.Object({
+  metadata: Metadata,
+  contacts: Contacts,
+  order: Type.Object(
+    {
+      catalog_id: Type.Optional(Type.String()),
+      text: Type.Optional(Type.String()),
+      product_items: Type.Optional(Type.Array(Type.Object(CART_LINE))),
+    },
+    { description: 'The upstream cart as it came.' },
+  ),
+  service: Type.Object({
+    order_id: Type.Integer(),
+    order_number: Type.String(),
+    items_count: Type.Integer(),
+    total_amount: Type.Number(),
+    currency: Type.Optional(Type.String()),
+    thumbnail_url: Type.String(),
+    items: Type.Array(Type.Object({ ...CART_LINE, product_name: Type.String(), image_url: Type.String() })),
+  }),
+});
+
+const ReadyMedia = Type.Object({
+  metaMessageId: Type.String({ description: 'message.id of the message event.' }),
+  serviceMessageId: Type.String({ description: 'Our id of the message.' }),
+  mediaType: Type.String(),
+  mimeType: Type.String(),
+  mediaPath: Type.String({ pattern: '^/received_media/' }),
+  mediaUrl: Type.String({
+    pattern: '^https://',
+    description: 'Needs no API key: who has it can read the file.',
+  }),
+  caption: Type.Optional(Type.String()),
+});
+
+/** The bodies of the six events. */
+export const EVENT_BODIES = {
+  message: envelopeOf(
+    'MessageEvent',
+    'message',
+    Type.Object({ metadata: Metadata, contacts: Contacts, message: InboundMessage }),
+  ),
+  status: envelopeOf('StatusEvent', 'status', Type.Object({ metadata: Metadata, status: MessageStatus })),
+  payment: envelopeOf('PaymentEvent', 'payment', Payment),
+  order: envelopeOf('OrderEvent', 'order', Order),
+  'media.ready': envelopeOf('MediaReadyEvent', 'media.ready', ReadyMedia),
+  test: envelopeOf('TestEvent', 'test', Type.Object({ message: Type.String(), businessName: Type.String() })),
+} satisfies Record<EventType, TSchema>;

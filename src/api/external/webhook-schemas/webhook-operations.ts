@@ -1,0 +1,106 @@
+import { EVENT_TYPES, type EventType } from '../../../domain/event-type.ts';
+import { webhookHeaders } from '../../../domain/webhook/webhook-headers.ts';
+import { type Components, documentSchema } from '../../openapi/components.ts';
+import { EVENT_BODIES } from './event-body-schemas.ts';
+import { WEBHOOK_EXAMPLES } from './webhook-examples.ts';
+
+type Json = Record<string, unknown>;
+
+const ABOUT: Readonly<Record<EventType, { summary: string; description: string }>> = {
+  message: {
+    summary: 'A customer wrote',
+    description: 'Every inbound type is passed on. Media follow with `media.ready`.',
+  },
+  status: {
+    summary: 'A message that you sent got another status',
+    description: 'Statuses can be missing, late and in any order.',
+  },
+  payment: { summary: 'A payment changed', description: 'Such updates never come as `status`.' },
+  order: {
+    summary: 'A customer sent a cart',
+    description: 'The same cart also comes as a `message` of type `order`.',
+  },
+  'media.ready': {
+    summary: 'The media of a message is stored',
+    description: 'Comes after its `message`; `data.mediaUrl` serves the file.',
+  },
+  test: {
+    summary: 'A test of the endpoint',
+    description: 'Sent on request only, whatever types the endpoint takes.',
+  },
+};
+
+const HEADER_DESCRIPTIONS: Readonly<Record<string, string>> = {
+  'webhook-id': 'Our id of the event, the same over attempts and endpoints. Deduplicate by it.',
+  'webhook-timestamp': 'When this attempt was made, in seconds since 1970.',
+  'webhook-signature':
+    'Standard Webhooks: `v1,` and base64 of HMAC-SHA256 over id, timestamp and raw body with dots between; a list separated by spaces while a secret is rotated.',
+  'X-Service-Signature': 'As webhook-signature, unless the endpoint has another signature profile.',
+  'Idempotency-Key': 'As webhook-id.',
+  'X-Service-Event-Type': '`eventType` of the body.',
+  'X-Service-Event-Id': '`eventId` of the body; what is not visible ASCII is percent-encoded.',
+  'X-Service-Delivery-Id': 'This event for this endpoint, the same over attempts.',
+  'X-Service-Attempt': '1 for the first attempt.',
+  'X-Service-Sequence': 'The number of the event within its ordering key.',
+  'X-Service-Replay': '`true` when the event is sent again on request; otherwise missing.',
+};
+
+/** The section `webhooks` of the document: what the service sends to the endpoints of a tenant. */
+export function webhookOperations(components: Components): Json {
+  return Object.fromEntries(
+    EVENT_TYPES.map((type) => [
+      type,
+      { post: webhookOperation(type, documentSchema(EVENT_BODIES[type], components)) },
+    ]),
+  );
+}
+
+function webhookOperation(type: EventType, schema: Json): Json {
+  return {
+    operationId: `receive${nameOf(schema)}`,
+    ...ABOUT[type],
+    security: [],
+    tags: ['Webhooks'],
+    parameters: headerParameters(type),
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema, examples: { example: { value: WEBHOOK_EXAMPLES[type] } } } },
+    },
+    responses: {
+      '2XX': { description: 'The event is delivered; the content of the answer does not matter.' },
+      410: { description: 'The endpoint is switched off; its events wait.' },
+      default: { description: 'Tried again later, after the schedule of the endpoint or Retry-After.' },
+    },
+  };
+}
+
+/** Taken from the headers as they are sent, so that none is missing. */
+function headerParameters(type: EventType): Json[] {
+  const eventId = (WEBHOOK_EXAMPLES[type] as { eventId: string }).eventId;
+  const headers = webhookHeaders({
+    webhookId: 'evt_019aa2b37c4d7e8f9a0b1c2d3e4f5061',
+    timestampSeconds: 1_790_000_010,
+    signature: 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
+    eventType: type,
+    eventId,
+    deliveryId: 'dlv_019aa2b37c4d7e8f9a0b1c2d3e4f5062',
+    attempt: 1,
+    sequence: 1,
+    replay: true,
+  });
+  return Object.entries(headers)
+    .filter(([name]) => HEADER_DESCRIPTIONS[name] !== undefined)
+    .map(([name, example]) => ({
+      name,
+      in: 'header',
+      required: name !== 'X-Service-Replay',
+      description: HEADER_DESCRIPTIONS[name],
+      schema: { type: 'string' },
+      example,
+    }));
+}
+
+/** The name in a reference to a component. */
+function nameOf(schema: Json): string {
+  return String(schema.$ref).split('/').at(-1) ?? '';
+}

@@ -1,0 +1,53 @@
+type Json = Record<string, unknown>;
+
+/** Named schemas of the document. */
+export type Components = Map<string, Json>;
+
+const NAME = /^[A-Z][A-Za-z0-9]*$/;
+
+/** Members whose values are schemas by name, which must not be taken for schemas themselves. */
+const NAMED_SCHEMAS = new Set(['properties', '$defs']);
+
+/** Members that hold plain values. */
+const VALUES = new Set(['enum', 'const', 'default', 'example', 'examples', 'required']);
+
+/**
+ * A schema as the document shows it: parts with a `title` become components of that name and are referred to.
+ * Throws when two different schemas have one title.
+ */
+export function documentSchema(schema: unknown, components: Components): Json {
+  const shown = shownMembers(schema as Json, components);
+  const { title } = shown;
+  if (typeof title !== 'string' || !NAME.test(title)) return shown;
+  const known = components.get(title);
+  if (known !== undefined && JSON.stringify(known) !== JSON.stringify(shown)) {
+    throw new Error(`two schemas have the title ${title}`);
+  }
+  components.set(title, shown);
+  return { $ref: `#/components/schemas/${title}` };
+}
+
+function shownMembers(schema: Json, components: Components): Json {
+  const shown: Json = {};
+  for (const [name, value] of Object.entries(schema)) {
+    if (name.startsWith('~')) continue;
+    if (name === 'patternProperties') {
+      shown.additionalProperties = documentSchema(Object.values(value as Json)[0], components);
+    } else shown[name] = shownMember(name, value, components);
+  }
+  if (isTextEnum(shown)) shown.type = 'string';
+  return shown;
+}
+
+function shownMember(name: string, value: unknown, components: Components): unknown {
+  if (typeof value !== 'object' || value === null || VALUES.has(name)) return value;
+  if (Array.isArray(value)) return value.map((one) => shownMember('', one, components));
+  if (!NAMED_SCHEMAS.has(name)) return documentSchema(value, components);
+  const schemas = Object.entries(value).map(([key, one]) => [key, documentSchema(one, components)]);
+  return Object.fromEntries(schemas);
+}
+
+/** Generators want the type of an enumeration, validators do not need it. */
+function isTextEnum({ type, enum: values }: Json): boolean {
+  return type === undefined && Array.isArray(values) && values.every((value) => typeof value === 'string');
+}

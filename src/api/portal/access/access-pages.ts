@@ -1,0 +1,31 @@
+import { parseEncryptionKeys } from '../../../domain/secret-box.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { accountPages } from './account-page.ts';
+import type { FormTokens } from './form-tokens.ts';
+import { invitationPages } from './invitation-page.ts';
+import { createOidcClient } from './oidc-client.ts';
+import { oidcPages } from './oidc-pages.ts';
+import { setUpPages } from './set-up-page.ts';
+import { createSignInLimit } from './sign-in-limit.ts';
+import { signInPages } from './sign-in-page.ts';
+import { startPage } from './start-page.ts';
+import { tenantUserPages } from './users-page.ts';
+
+/** Signing in and out, set-up, invitations, one's own account, and the users of a tenant. */
+export function accessPages(app: PortalApp, context: PortalContext, tokens: FormTokens): void {
+  const { config, database } = context;
+  const limit = createSignInLimit(database);
+  const oidc = createOidcClient(config);
+  signInPages(app, context, { tokens, limit, hasOidc: oidc !== null });
+  if (oidc !== null) oidcPages(app, context, oidc);
+  setUpPages(app, context, {
+    database,
+    encryptionKeys: parseEncryptionKeys(config.encryptionKeys),
+    tokens,
+    limit,
+  });
+  invitationPages(app, context, { tokens, limit });
+  accountPages(app, context, { limit });
+  startPage(app, context);
+  tenantUserPages(app, context);
+}

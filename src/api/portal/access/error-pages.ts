@@ -1,0 +1,57 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AccountError } from '../../../accounts/account-error.ts';
+import { classifyError } from '../../errors/classify-error.ts';
+import { setBaseHeaders } from '../../plugins/security-headers.ts';
+import { html } from '../markup.ts';
+import { PageError, pageNotFound } from './page-error.ts';
+import { setPortalHeaders } from './portal-headers.ts';
+import { sendPage } from './send-page.ts';
+import { viewerIfAny } from './viewer.ts';
+
+type Shown = { status: number; title: string; text: string; headers: Readonly<Record<string, string>> };
+
+/** Turns anything thrown into a page. What is not meant for the reader goes to the log only. */
+export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const shown = shownError(thrown);
+  if (shown.status >= 500) {
+    const line = { err: thrown, method: request.method, route: request.routeOptions.url };
+    if (shown.status === 503) request.log.warn(line, 'page could not be answered');
+    else request.log.error(line, 'page failed');
+  }
+  setBaseHeaders(request, reply);
+  setPortalHeaders(reply);
+  const viewer = viewerIfAny(request);
+  const { status, title, text, headers } = shown;
+  const body = html`<p>${text}</p>
+${status >= 500 && html`<p class="hint">Request <code>${request.id}</code></p>`}
+<p><a class="button" href="/portal">${viewer === null ? 'To the sign-in' : 'To the start page'}</a></p>`;
+  sendPage(reply.headers(headers), { title, viewer, body }, status);
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'Request not understood',
+  404: 'Not found',
+  413: 'Too large',
+  415: 'Request not understood',
+  429: 'Too many requests',
+  500: 'Something went wrong',
+  503: 'Not available at the moment',
+};
+
+function shownError(thrown: unknown): Shown {
+  if (thrown instanceof PageError) {
+    const { status, title, message, headers } = thrown;
+    return { status, title, text: message, headers };
+  }
+  if (thrown instanceof AccountError) return accountError(thrown);
+  const error = classifyError(thrown);
+  if (error.status === 404) return shownError(pageNotFound());
+  const title = TITLES[error.status] ?? 'That did not work';
+  return { status: error.status, title, text: error.message, headers: error.headers };
+}
+
+/** What a page did not show at its form. An object that is not there is what every other missing page is. */
+function accountError(error: AccountError): Shown {
+  if (error.code.startsWith('unknown_')) return shownError(pageNotFound());
+  return { status: 422, title: 'That did not work', text: error.message, headers: {} };
+}

@@ -1,0 +1,21 @@
+import type { AccountError } from '../../../accounts/account-error.ts';
+import { textField } from '../components/form.ts';
+import { noticeBox } from '../components/notice.ts';
+import { html, type Markup } from '../markup.ts';
+
+/** The fields by which somebody says who he is and chooses a password. Left out: the e-mail or name that is settled. */
+export function personFields(given: {
+  email?: string;
+  name?: string;
+  error: AccountError | null;
+  /** What the password is called. */
+  label?: string;
+}): Markup {
+  const { email, name, error, label = 'Password' } = given;
+  const about = (field: string) => (error?.param === field ? error.message : null);
+  const isAboutAll = error !== null && !['email', 'name', 'password'].includes(error.param ?? '');
+  return html`${isAboutAll && noticeBox({ kind: 'error', text: error.message })}
+${email !== undefined && textField({ label: 'E-mail address', name: 'email', type: 'email', value: email, autocomplete: 'username', required: true, error: about('email') })}
+${name !== undefined && textField({ label: 'Your name', name: 'name', value: name, autocomplete: 'name', required: true, maxLength: 200, error: about('name') })}
+${textField({ label, name: 'password', type: 'password', autocomplete: 'new-password', required: true, maxLength: 256, hint: 'At least 12 characters; several words make a good one.', error: about('password') })}`;
+}

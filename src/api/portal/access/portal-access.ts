@@ -1,0 +1,86 @@
+import cookie from '@fastify/cookie';
+import formbody from '@fastify/formbody';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { openSession } from '../../../accounts/user-sessions.ts';
+import { findWaba } from '../../../database/accounts.ts';
+import type { Database } from '../../../database/database.ts';
+import { parseEncryptionKeys } from '../../../domain/secret-box.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { refuseForeignForms } from './cross-site.ts';
+import { sendErrorPage } from './error-pages.ts';
+import { createFormTokens, type FormTokens } from './form-tokens.ts';
+import { signInPath } from './local-path.ts';
+import { PAGES, requireDeclaredAccess } from './page-access.ts';
+import { pageNotFound, roleRefused } from './page-error.ts';
+import { setPortalHeaders } from './portal-headers.ts';
+import { sessionCookie } from './session-cookie.ts';
+import { type Viewer, viewerIfAny } from './viewer.ts';
+
+/**
+ * Makes a scope one of the portal's: every page declares whom it is for, forms are checked, errors are pages. Routes
+ * that are registered before, such as those of the assets, are left alone. Returns the tokens of the forms on open pages.
+ */
+export async function requirePortalAccess(
+  scope: PortalApp,
+  { config, database, publicUrl }: PortalContext,
+): Promise<FormTokens> {
+  const tokens = createFormTokens(parseEncryptionKeys(config.encryptionKeys).map(({ key }) => key));
+  await scope.register(cookie);
+  await scope.register(formbody);
+  scope.decorateRequest('portalSession', null);
+  scope.decorateRequest('portalWaba', null);
+  scope.setErrorHandler(sendErrorPage);
+  scope.addHook('onRequest', async (_request, reply) => setPortalHeaders(reply));
+  scope.addHook('onRequest', async (request) => await readSession(request, database));
+  refuseForeignForms(scope, tokens, publicUrl);
+  scope.addHook('onRequest', async (request, reply) => await checkAccess(request, reply, database));
+  requireDeclaredAccess(scope);
+  scope.route({
+    method: ['GET', 'POST'],
+    url: '/portal/*',
+    config: PAGES.open,
+    handler: async (request, reply) => {
+      if (request.url === '/portal/') return reply.redirect('/portal', 303);
+      throw pageNotFound();
+    },
+  });
+  return tokens;
+}
+
+async function readSession(request: FastifyRequest, database: Database): Promise<void> {
+  const token = sessionCookie.read(request);
+  const session = token === null ? null : await openSession({ database }, token);
+  if (session === null) return;
+  const { id, userId, email, name, role, tenantId, csrfToken } = session;
+  request.portalSession = { id, viewer: { userId, email, name, role, tenantId, csrfToken } };
+}
+
+/** Default deny: only what the route declares and the viewer fulfils is let through. */
+async function checkAccess(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  database: Database,
+): Promise<unknown> {
+  const { pageAccess } = request.routeOptions.config;
+  if (pageAccess === 'open') return;
+  const viewer = viewerIfAny(request);
+  if (viewer === null)
+    return reply.redirect(signInPath(request.method === 'GET' ? request.url : '/portal'), 303);
+  if (pageAccess === 'signedIn') return;
+  await findPageWaba(request, viewer, database);
+  if (viewer.role === 'operator') return;
+  if (pageAccess === 'member' || (pageAccess === 'admin' && viewer.role === 'admin')) return;
+  throw roleRefused();
+}
+
+const WABA_ID = /^\d{1,64}$/;
+
+/** A WABA of another tenant is what one is that does not exist. */
+async function findPageWaba(request: FastifyRequest, viewer: Viewer, database: Database): Promise<void> {
+  const { wabaId } = request.params as { wabaId?: string };
+  if (wabaId === undefined) return;
+  const waba = WABA_ID.test(wabaId) ? await findWaba(database, wabaId) : null;
+  const isTheirs = viewer.role === 'operator' || waba?.tenantId === viewer.tenantId;
+  if (waba === null || !isTheirs) throw pageNotFound();
+  request.portalWaba = { wabaId, tenantId: waba.tenantId, businessName: waba.businessName };
+}

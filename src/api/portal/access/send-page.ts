@@ -1,0 +1,7 @@
+import type { FastifyReply } from 'fastify';
+import { type PageView, renderPage } from '../page.ts';
+
+/** Answers with a page. */
+export function sendPage(reply: FastifyReply, view: PageView, status = 200): FastifyReply {
+  return reply.code(status).type('text/html; charset=utf-8').send(renderPage(view));
+}

@@ -1,0 +1,36 @@
+import type { CookieSerializeOptions } from '@fastify/cookie';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/**
+ * The prefix makes browsers take these cookies from this host only, over https (or from this machine itself), for all
+ * paths: no neighbouring subdomain can plant one.
+ */
+const SESSION_COOKIE = '__Host-heliograph';
+const FORM_COOKIE = '__Host-heliograph-form';
+const OIDC_COOKIE = '__Host-heliograph-oidc';
+
+/** The server ends a session earlier when it is not used. */
+const SESSION_SECONDS = 7 * 86_400;
+
+const OPTIONS: CookieSerializeOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'lax' };
+
+function makeCookie(name: string, maxAge?: number) {
+  return {
+    read: (request: FastifyRequest): string | null => request.cookies[name] ?? null,
+    set(reply: FastifyReply, value: string): void {
+      reply.setCookie(name, value, { ...OPTIONS, ...(maxAge !== undefined && { maxAge }) });
+    },
+    clear(reply: FastifyReply): void {
+      reply.clearCookie(name, OPTIONS);
+    },
+  };
+}
+
+/** Holds the token of the session. */
+export const sessionCookie = makeCookie(SESSION_COOKIE, SESSION_SECONDS);
+
+/** Binds the forms that are filled in before there is a session to one browser. */
+export const formCookie = makeCookie(FORM_COOKIE);
+
+/** What has to come back unchanged from the OpenID provider, sealed. */
+export const oidcCookie = makeCookie(OIDC_COOKIE, 600);

@@ -1,0 +1,82 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { AccountError } from '../../../accounts/account-error.ts';
+import { createFirstOperator, mayBeSetUp, type SetUpTools } from '../../../accounts/first-operator.ts';
+import { postForm } from '../components/form.ts';
+import { html } from '../markup.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { formLine } from './form-schema.ts';
+import type { FormTokens } from './form-tokens.ts';
+import { personFields } from './new-person.ts';
+import { PAGES } from './page-access.ts';
+import { PageError } from './page-error.ts';
+import { sendPage } from './send-page.ts';
+import { beginInBrowser } from './session-start.ts';
+import type { SignInLimit } from './sign-in-limit.ts';
+import { visitorOf } from './visitor.ts';
+
+type Given = { code: string; email: string; name: string };
+
+/** /portal/set-up: makes the first operator, once. */
+export function setUpPages(
+  app: PortalApp,
+  context: PortalContext,
+  tools: SetUpTools & { tokens: FormTokens; limit: SignInLimit },
+): void {
+  const query = Type.Object({ code: Type.Optional(Type.String()) });
+  app.get(
+    '/portal/set-up',
+    { config: PAGES.open, schema: { querystring: query } },
+    async (request, reply) => {
+      const { code = '' } = request.query;
+      if (!(await mayBeSetUp(tools, code))) throw linkClosed();
+      return showSetUp(request, reply, tools.tokens, { code, email: '', name: '' }, null);
+    },
+  );
+
+  const body = Type.Object({
+    code: formLine(),
+    email: formLine(),
+    name: formLine(),
+    password: formLine(4_096),
+  });
+  app.post('/portal/set-up', { config: PAGES.open, schema: { body } }, async (request, reply) => {
+    await tools.limit.count(request.ip, null);
+    try {
+      const token = await createFirstOperator(tools, request.body, visitorOf(request));
+      await tools.limit.succeeded(request.ip, null);
+      await beginInBrowser(context, request, reply, token);
+      return reply.redirect('/portal', 303);
+    } catch (error) {
+      if (!(error instanceof AccountError)) throw error;
+      if (error.code === 'set_up_closed') throw linkClosed();
+      return showSetUp(request, reply, tools.tokens, request.body, error);
+    }
+  });
+}
+
+function showSetUp(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  tokens: FormTokens,
+  { code, email, name }: Given,
+  error: AccountError | null,
+): FastifyReply {
+  const form = postForm(
+    tokens.issue(request, reply),
+    '/portal/set-up',
+    html`<input type="hidden" name="code" value="${code}">
+${personFields({ email, name, error })}
+<div class="buttons"><button class="primary">Create the operator</button></div>`,
+  );
+  const lead = 'This installation has no users yet. The first one is an operator, who invites the others.';
+  return sendPage(reply, { title: 'Set up', viewer: null, lead, body: form }, error === null ? 200 : 422);
+}
+
+function linkClosed(): PageError {
+  return new PageError(
+    404,
+    'This link does not work',
+    'The set-up link works only while there is no user. If you have an account, sign in.',
+  );
+}

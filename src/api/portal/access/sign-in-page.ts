@@ -1,0 +1,102 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { AccountError } from '../../../accounts/account-error.ts';
+import { signIn, signOut } from '../../../accounts/sign-in.ts';
+import { postForm, textField } from '../components/form.ts';
+import { noticeAfter } from '../components/notice.ts';
+import { html, type Markup } from '../markup.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { EMPTY_FORM, formLine } from './form-schema.ts';
+import type { FormTokens } from './form-tokens.ts';
+import { localPath } from './local-path.ts';
+import { PAGES } from './page-access.ts';
+import { sendPage } from './send-page.ts';
+import { sessionCookie } from './session-cookie.ts';
+import { beginInBrowser } from './session-start.ts';
+import type { SignInLimit } from './sign-in-limit.ts';
+import { actorOf, sessionOf, viewerIfAny } from './viewer.ts';
+import { visitorOf } from './visitor.ts';
+
+const DONE = {
+  'signed-out': 'You are signed out.',
+  'password-changed': 'Your password is changed.',
+};
+
+type SignInTools = { tokens: FormTokens; limit: SignInLimit; hasOidc: boolean };
+
+type Shown = { next: string; email: string; error: string | null; done?: string | undefined };
+
+/** /portal/sign-in and /portal/sign-out */
+export function signInPages(app: PortalApp, context: PortalContext, tools: SignInTools): void {
+  const { database } = context;
+  const query = Type.Object({ next: Type.Optional(Type.String()), done: Type.Optional(Type.String()) });
+  app.get(
+    '/portal/sign-in',
+    { config: PAGES.open, schema: { querystring: query } },
+    async (request, reply) => {
+      const { done } = request.query;
+      const next = localPath(request.query.next);
+      if (viewerIfAny(request) !== null) return reply.redirect(next, 303);
+      return showSignIn(request, reply, tools, { next, email: '', error: null, done });
+    },
+  );
+
+  const body = Type.Object({
+    email: formLine(),
+    password: formLine(4_096),
+    next: Type.Optional(formLine(4_096)),
+  });
+  app.post('/portal/sign-in', { config: PAGES.open, schema: { body } }, async (request, reply) => {
+    const { email, password } = request.body;
+    const next = localPath(request.body.next);
+    await tools.limit.count(request.ip, email);
+    try {
+      const inBackground = (work: Promise<void>) =>
+        void work.catch((error: unknown) => notWritten(request, error));
+      const token = await signIn({ database, inBackground }, { email, password }, visitorOf(request));
+      await tools.limit.succeeded(request.ip, email);
+      await beginInBrowser(context, request, reply, token);
+      return reply.redirect(next, 303);
+    } catch (error) {
+      if (!(error instanceof AccountError)) throw error;
+      return showSignIn(request, reply, tools, { next, email, error: error.message });
+    }
+  });
+
+  app.post(
+    '/portal/sign-out',
+    { config: PAGES.signedIn, schema: { body: EMPTY_FORM } },
+    async (request, reply) => {
+      await signOut({ database }, sessionOf(request), actorOf(request));
+      sessionCookie.clear(reply);
+      return reply.redirect('/portal/sign-in?done=signed-out', 303);
+    },
+  );
+}
+
+function notWritten(request: FastifyRequest, error: unknown): void {
+  request.log.error({ err: error }, 'a failed sign-in is missing in the audit log');
+}
+
+function showSignIn(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { tokens, hasOidc }: SignInTools,
+  { next, email, error, done }: Shown,
+): FastifyReply {
+  const notice = error === null ? noticeAfter(done, DONE) : { kind: 'error' as const, text: error };
+  const form = postForm(tokens.issue(request, reply), '/portal/sign-in', signInFields(next, email));
+  const body = html`${form}${hasOidc && oidcLink(next)}`;
+  return sendPage(reply, { title: 'Sign in', viewer: null, notice, body }, error === null ? 200 : 422);
+}
+
+function signInFields(next: string, email: string): Markup {
+  return html`<input type="hidden" name="next" value="${next}">
+${textField({ label: 'E-mail address', name: 'email', type: 'email', value: email, autocomplete: 'username', required: true })}
+${textField({ label: 'Password', name: 'password', type: 'password', autocomplete: 'current-password', required: true, hint: 'Forgotten? An administrator can make a link for a new one.' })}
+<div class="buttons"><button class="primary">Sign in</button></div>`;
+}
+
+function oidcLink(next: string): Markup {
+  return html`<hr><p><a class="button" href="/portal/oidc/start?next=${encodeURIComponent(next)}">Sign in with your identity provider</a></p>`;
+}

@@ -1,0 +1,31 @@
+import { listTenantWabas } from '../../../database/account-list.ts';
+import { emptyState } from '../components/empty-state.ts';
+import { dataTable } from '../components/table.ts';
+import { html } from '../markup.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { PAGES } from './page-access.ts';
+import { sendPage } from './send-page.ts';
+import { viewerOf } from './viewer.ts';
+
+/** /portal: to the WABA of the viewer, to the choice among several, or to the operator's pages. */
+export function startPage(app: PortalApp, { database }: PortalContext): void {
+  app.get('/portal', { config: PAGES.signedIn }, async (request, reply) => {
+    const viewer = viewerOf(request);
+    if (viewer.tenantId === null) return reply.redirect('/portal/operator/health', 303);
+    const wabas = await listTenantWabas(database, viewer.tenantId);
+    const [first] = wabas;
+    if (first !== undefined && wabas.length === 1) {
+      return reply.redirect(`/portal/w/${encodeURIComponent(first.wabaId)}`, 303);
+    }
+    const rows = wabas.map(({ wabaId, numbers }) => [
+      html`<a class="mono" href="/portal/w/${encodeURIComponent(wabaId)}">${wabaId}</a>`,
+      numbers.join(', ') || '–',
+    ]);
+    const columns = [{ label: 'WABA' }, { label: 'Phone numbers' }];
+    const body =
+      rows.length > 0
+        ? dataTable('Your WABAs', columns, rows)
+        : emptyState('No WABA yet', 'The operator of this installation adds your WhatsApp Business Account.');
+    return sendPage(reply, { title: 'Choose a WABA', viewer, body });
+  });
+}

@@ -1,0 +1,162 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { AccountError } from '../../../accounts/account-error.ts';
+import {
+  invitationsOf,
+  inviteUser,
+  type MadeInvitation,
+  makePasswordLink,
+  withdrawInvitation,
+} from '../../../accounts/invitations.ts';
+import type { Authority } from '../../../accounts/user-authority.ts';
+import { changeRole, disableUser, enableUser, usersOf } from '../../../accounts/users.ts';
+import { postForm, selectField, textField } from '../components/form.ts';
+import { noticeAfter } from '../components/notice.ts';
+import { html, type Markup } from '../markup.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { EMPTY_FORM, formLine } from './form-schema.ts';
+import { oneTimeLink } from './one-time-link.ts';
+import { PAGES } from './page-access.ts';
+import { sendPage } from './send-page.ts';
+import { invitationTable, userTable } from './user-tables.ts';
+import { actorOf, type Viewer, viewerOf } from './viewer.ts';
+import { wabaOf } from './waba-of.ts';
+
+const PATH = '/portal/w/:wabaId/users';
+const TITLE = 'Users';
+
+const DONE = {
+  role: 'The role is changed. Whoever was signed in has to sign in again.',
+  disabled: 'The user is locked out.',
+  enabled: 'The user can sign in again.',
+  withdrawn: 'The invitation is withdrawn; its link does not work any more.',
+};
+
+const CHANGES = { role: 'role', disable: 'disabled', enable: 'enabled' } as const;
+
+type InviteForm = { email: string; role: string; error: AccountError | null };
+
+const EMPTY_INVITE: InviteForm = { email: '', role: 'member', error: null };
+
+/** /portal/w/:wabaId/users: administrators look after the users of their tenant. */
+export function tenantUserPages(app: PortalApp, context: PortalContext): void {
+  const { database } = context;
+  const querystring = Type.Object({ done: Type.Optional(Type.String()) });
+  app.get(PATH, { config: PAGES.admin, schema: { querystring } }, async (request, reply) =>
+    showUsers(request, reply, context, { ...EMPTY_INVITE, done: request.query.done }),
+  );
+
+  const body = Type.Object({ email: formLine(), role: formLine() });
+  app.post(`${PATH}/invite`, { config: PAGES.admin, schema: { body } }, async (request, reply) => {
+    const { email, role } = request.body;
+    const { tenantId } = wabaOf(request);
+    try {
+      const made = await inviteUser({ database }, authorityOf(request), { email, role, tenantId });
+      return showLink(request, reply, context, made);
+    } catch (error) {
+      if (!(error instanceof AccountError)) throw error;
+      return await showUsers(request, reply, context, { email, role, error });
+    }
+  });
+
+  const params = Type.Object({ id: Type.String() });
+  const schema = { params, body: EMPTY_FORM };
+  app.post(`${PATH}/:id/password-link`, { config: PAGES.admin, schema }, async (request, reply) => {
+    const made = await makePasswordLink({ database }, authorityOf(request), request.params.id);
+    return showLink(request, reply, context, made);
+  });
+  app.post(`${PATH}/invitations/:id/withdraw`, { config: PAGES.admin, schema }, async (request, reply) => {
+    await withdrawInvitation({ database }, authorityOf(request), request.params.id);
+    return reply.redirect(`${usersPath(request)}?done=withdrawn`, 303);
+  });
+  userChanges(app, context);
+}
+
+function userChanges(app: PortalApp, { database }: PortalContext): void {
+  const params = Type.Object({ id: Type.String() });
+  const body = Type.Object({ role: Type.Optional(formLine()) });
+  for (const change of ['role', 'disable', 'enable'] as const) {
+    app.post(
+      `${PATH}/:id/${change}`,
+      { config: PAGES.admin, schema: { params, body } },
+      async (request, reply) => {
+        const authority = authorityOf(request);
+        const { id } = request.params;
+        if (change === 'role') await changeRole({ database }, authority, id, request.body.role ?? '');
+        if (change === 'disable') await disableUser({ database }, authority, id);
+        if (change === 'enable') await enableUser({ database }, authority, id);
+        return reply.redirect(`${usersPath(request)}?done=${CHANGES[change]}`, 303);
+      },
+    );
+  }
+}
+
+/** Here an operator, too, administers the users of this tenant only. */
+function authorityOf(request: FastifyRequest): Authority {
+  const { tenantId } = wabaOf(request);
+  return { actor: actorOf(request), tenantId, userId: viewerOf(request).userId };
+}
+
+function usersPath(request: FastifyRequest): string {
+  return `/portal/w/${wabaOf(request).wabaId}/users`;
+}
+
+async function showUsers(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { database, now }: PortalContext,
+  { done, ...form }: InviteForm & { done?: string | undefined },
+): Promise<FastifyReply> {
+  const viewer = viewerOf(request);
+  const waba = wabaOf(request);
+  const { tenantId, businessName } = waba;
+  const path = usersPath(request);
+  const [users, invitations] = await Promise.all([
+    usersOf({ database }, tenantId),
+    invitationsOf({ database }, tenantId),
+  ]);
+  const body = html`${userTable({ viewer, path, users, now: new Date(now()) })}
+<h2>Open invitations</h2>
+${invitationTable({ viewer, path, invitations, now: new Date(now()) })}
+<h2>Invite somebody</h2>
+${inviteForm(viewer, path, form)}`;
+  const lead = `Who may see and change what belongs to ${businessName}. Users are of the whole tenant, not of one WABA.`;
+  const view = { title: TITLE, viewer, waba, active: 'users', lead, notice: noticeAfter(done, DONE), body };
+  return sendPage(reply, view, form.error === null ? 200 : 422);
+}
+
+function inviteForm(viewer: Viewer, path: string, { email, role, error }: InviteForm): Markup {
+  const about = (field: string) =>
+    error !== null && (error.param ?? 'email') === field ? error.message : null;
+  const options = [
+    { value: 'member', label: 'Member: sees everything, changes nothing' },
+    { value: 'admin', label: 'Administrator: changes webhooks, keys and users' },
+  ];
+  return postForm(
+    viewer,
+    `${path}/invite`,
+    html`${textField({ label: 'E-mail address', name: 'email', type: 'email', value: email, required: true, error: about('email') })}
+${selectField({ label: 'Role', name: 'role', value: role, options, error: about('role') })}
+<div class="buttons"><button class="primary">Make an invitation link</button></div>`,
+  );
+}
+
+/** The one page that shows a link: it is in no URL, in no log, and cannot be opened again. */
+function showLink(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { publicUrl }: PortalContext,
+  made: MadeInvitation,
+): FastifyReply {
+  const path = usersPath(request);
+  const trail = [{ label: TITLE, href: path }];
+  const body = oneTimeLink(publicUrl, made, path);
+  return sendPage(reply, {
+    title: 'One-time link',
+    viewer: viewerOf(request),
+    waba: wabaOf(request),
+    active: 'users',
+    trail,
+    body,
+  });
+}

@@ -1,0 +1,141 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { AccountError } from '../../../accounts/account-error.ts';
+import {
+  allKeyRequests,
+  decideKeyRequest,
+  keyRequestForOperator,
+  waitingKeyRequests,
+} from '../../../accounts/key-requests.ts';
+import { type KeyRequest, keyRequestWorkflowId } from '../../../database/key-requests.ts';
+import { workflowUrl } from '../../../domain/workflow-url.ts';
+import { formLine } from '../access/form-schema.ts';
+import { PAGES } from '../access/page-access.ts';
+import { sendPage } from '../access/send-page.ts';
+import { actorOf, type Viewer, viewerOf } from '../access/viewer.ts';
+import { emptyState } from '../components/empty-state.ts';
+import { postForm, textField } from '../components/form.ts';
+import { noticeAfter } from '../components/notice.ts';
+import { pager } from '../components/pager.ts';
+import { detailList } from '../components/table.ts';
+import { requestFacts, requestTable } from '../keys/key-tables.ts';
+import { html, type Markup } from '../markup.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+
+const PATH = '/portal/operator/approvals';
+const PAGE_SIZE = 25;
+const TITLE = 'Approvals';
+
+const DONE = {
+  approved: 'Approved. The tenant can have the key shown now, once, within 7 days.',
+  denied: 'Denied. The tenant sees your note.',
+};
+
+/** /portal/operator/approvals: requests for API keys that wait for an operator, and what became of earlier ones. */
+export function approvalPages(app: PortalApp, context: PortalContext): void {
+  const { database, cursors, now } = context;
+  const querystring = Type.Object({
+    done: Type.Optional(Type.String()),
+    cursor: Type.Optional(Type.String()),
+  });
+  app.get(PATH, { config: PAGES.operator, schema: { querystring } }, async (request, reply) => {
+    const { done, cursor } = request.query;
+    const [beforeId = null] = (cursor !== undefined && cursors.decode([PATH], cursor)) || [];
+    const [waiting, all] = await Promise.all([
+      waitingKeyRequests({ database }),
+      allKeyRequests({ database }, { beforeId, limit: PAGE_SIZE + 1 }),
+    ]);
+    const rows = all.slice(0, PAGE_SIZE);
+    const last = all.length > PAGE_SIZE ? rows.at(-1) : undefined;
+    const nextHref = last && `${PATH}?cursor=${cursors.encode([PATH], [last.id])}`;
+    const view = { now: new Date(now()), hrefOf: (id: string) => `${PATH}/${id}`, hasTenants: true };
+    const body = html`${beforeId === null && waitingPart(waiting, view)}
+${rows.length > 0 && html`<h2>All requests</h2>${requestTable('All requests for API keys', rows, view)}`}
+${pager({ firstHref: beforeId === null ? null : PATH, nextHref: nextHref ?? null })}`;
+    const lead = 'Tenants ask for API keys here. What nobody decides expires after 7 days.';
+    return sendPage(reply, { ...viewOf(request), title: TITLE, lead, notice: noticeAfter(done, DONE), body });
+  });
+  approvalPage(app, context);
+}
+
+function waitingPart(waiting: readonly KeyRequest[], view: Parameters<typeof requestTable>[2]): Markup {
+  return waiting.length === 0
+    ? emptyState('Nothing waits for you', 'When a tenant asks for an API key, it is listed here.')
+    : html`<h2>Waiting (${waiting.length})</h2>${requestTable('Requests that wait for a decision', waiting, view)}`;
+}
+
+function approvalPage(app: PortalApp, context: PortalContext): void {
+  const params = Type.Object({ id: Type.String() });
+  app.get(`${PATH}/:id`, { config: PAGES.operator, schema: { params } }, async (request, reply) =>
+    showRequest(request, reply, context, { id: request.params.id, note: '', error: null }),
+  );
+
+  const body = Type.Object({ decision: formLine(), note: formLine() });
+  app.post(`${PATH}/:id`, { config: PAGES.operator, schema: { params, body } }, async (request, reply) => {
+    const { note, decision } = request.body;
+    const { id } = request.params;
+    const state = decision === 'approve' ? 'approved' : 'denied';
+    try {
+      if (decision !== 'approve' && decision !== 'deny') {
+        throw new AccountError('invalid_value', 'Choose whether to approve or to deny.');
+      }
+      await decideKeyRequest({ database: context.database, actor: actorOf(request) }, id, { state, note });
+    } catch (error) {
+      if (!(error instanceof AccountError) || error.code === 'unknown_key_request') throw error;
+      return await showRequest(request, reply, context, { id, note, error });
+    }
+    return reply.redirect(`${PATH}?done=${state}`, 303);
+  });
+}
+
+async function showRequest(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { config, database, now }: PortalContext,
+  { id, note, error }: { id: string; note: string; error: AccountError | null },
+): Promise<FastifyReply> {
+  const found = await keyRequestForOperator({ database }, id);
+  const facts = detailList([
+    ['Tenant', found.businessName],
+    ['WABA', html`<a href="/portal/w/${found.wabaId}/keys">${found.wabaId}</a>`],
+    ...requestFacts(found, new Date(now())),
+  ]);
+  const url = workflowUrl(config.temporal, keyRequestWorkflowId(found.id));
+  const view = {
+    ...viewOf(request),
+    title: `Request ${found.id}`,
+    trail: [{ label: TITLE, href: PATH }],
+    actions: html`<a class="button" href="${url}" rel="noreferrer">Workflow in the Temporal UI</a>`,
+    notice: error === null || error.param === 'note' ? null : { kind: 'error' as const, text: error.message },
+    body: html`<div class="card">${facts}</div>${decisionForm(viewerOf(request), found, note, error)}`,
+  };
+  return sendPage(reply, view, error === null ? 200 : 422);
+}
+
+function decisionForm(
+  viewer: Viewer,
+  { id, state }: KeyRequest,
+  note: string,
+  error: AccountError | null,
+): Markup | false {
+  if (state !== 'requested' && state !== 'approved') return false;
+  const field = textField({
+    label: 'Note',
+    name: 'note',
+    value: note,
+    maxLength: 200,
+    hint: 'Whoever asked reads it.',
+    error: error?.param === 'note' ? error.message : null,
+  });
+  const approve = html`<button class="primary" name="decision" value="approve">Approve</button>`;
+  const denyLabel = state === 'requested' ? 'Deny' : 'Take the approval back';
+  return postForm(
+    viewer,
+    `${PATH}/${id}`,
+    html`${field}<div class="buttons">${state === 'requested' && approve}<button class="danger" name="decision" value="deny">${denyLabel}</button></div>`,
+  );
+}
+
+function viewOf(request: FastifyRequest) {
+  return { viewer: viewerOf(request), active: 'operator/approvals' };
+}

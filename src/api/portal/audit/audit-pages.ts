@@ -1,0 +1,123 @@
+import type { FastifyRequest } from 'fastify';
+import { type Static, Type } from 'typebox';
+import { listAudit } from '../../../accounts/audit.ts';
+import type { StoredAuditEntry } from '../../../database/audit-log.ts';
+import { PAGES } from '../access/page-access.ts';
+import { sendPage } from '../access/send-page.ts';
+import { viewerOf } from '../access/viewer.ts';
+import { wabaOf } from '../access/waba-of.ts';
+import { emptyState } from '../components/empty-state.ts';
+import { textField } from '../components/form.ts';
+import { pager } from '../components/pager.ts';
+import { dataTable } from '../components/table.ts';
+import { exactTime } from '../components/time.ts';
+import { html, type Markup } from '../markup.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+
+const PAGE_SIZE = 50;
+const OPERATOR_PATH = '/portal/operator/audit';
+
+const Filter = Type.Object({
+  action: Type.Optional(Type.String({ maxLength: 320 })),
+  actor: Type.Optional(Type.String({ maxLength: 320 })),
+  cursor: Type.Optional(Type.String()),
+});
+type Filter = Static<typeof Filter>;
+
+type Place = { path: string; owner: { tenantId?: string; wabaId?: string }; isOperators: boolean };
+
+/** Who changed what: of one WABA and its tenant (/portal/w/:wabaId/audit), and of all (/portal/operator/audit). */
+export function auditPages(app: PortalApp, context: PortalContext): void {
+  const schema = { querystring: Filter };
+  app.get('/portal/w/:wabaId/audit', { config: PAGES.member, schema }, async (request, reply) => {
+    const waba = wabaOf(request);
+    const { tenantId, wabaId } = waba;
+    const path = `/portal/w/${wabaId}/audit`;
+    const body = await auditBody(context, request.query, {
+      path,
+      owner: { tenantId, wabaId },
+      isOperators: false,
+    });
+    const lead = 'Who changed what, by page, key or command. Entries are only ever added.';
+    return sendPage(reply, { ...viewOf(request, 'audit'), waba, lead, body });
+  });
+  app.get(OPERATOR_PATH, { config: PAGES.operator, schema }, async (request, reply) => {
+    const place = { path: OPERATOR_PATH, owner: {}, isOperators: true };
+    const body = await auditBody(context, request.query, place);
+    const lead = 'Who changed what, of all tenants. Entries are only ever added.';
+    return sendPage(reply, { ...viewOf(request, 'operator/audit'), lead, body });
+  });
+}
+
+function viewOf(request: FastifyRequest, active: string) {
+  return { viewer: viewerOf(request), title: 'Audit log', active };
+}
+
+async function auditBody(
+  { database, cursors }: PortalContext,
+  { action = '', actor = '', cursor }: Filter,
+  { path, owner, isOperators }: Place,
+): Promise<Markup> {
+  const scope = [path, action, actor];
+  const [beforeId = null] = (cursor !== undefined && cursors.decode(scope, cursor)) || [];
+  const filter = { action, actor, beforeId, limit: PAGE_SIZE + 1 };
+  const found = await listAudit({ database }, owner, filter);
+  const entries = found.slice(0, PAGE_SIZE);
+  const last = found.length > PAGE_SIZE ? entries.at(-1) : undefined;
+  const hrefOf = (more: Record<string, string>) => hrefWith(path, { action, actor, ...more });
+  const nextHref = last === undefined ? null : hrefOf({ cursor: cursors.encode(scope, [last.id]) });
+  const list =
+    entries.length === 0
+      ? emptyState('No entries', noneText(action !== '' || actor !== ''))
+      : auditTable(entries, isOperators, hrefOf);
+  return html`${filterForm(path, action, actor)}${list}
+${pager({ firstHref: beforeId === null ? null : hrefOf({}), nextHref })}`;
+}
+
+function noneText(isNarrowed: boolean): string {
+  return isNarrowed
+    ? 'Nothing fits these filters: action and actor are matched in full.'
+    : 'Changes of endpoints, keys, users and settings are written down here from now on.';
+}
+
+function filterForm(path: string, action: string, actor: string): Markup {
+  return html`<form method="get" action="${path}" class="filters">
+${textField({ label: 'Action', name: 'action', value: action, placeholder: 'endpoint.paused', maxLength: 320 })}
+${textField({ label: 'Actor', name: 'actor', value: actor, placeholder: 'ann@example.com', maxLength: 320 })}
+<button>Filter</button>${(action !== '' || actor !== '') && html`<a href="${path}">Show all</a>`}</form>`;
+}
+
+function auditTable(
+  entries: readonly StoredAuditEntry[],
+  isOperators: boolean,
+  hrefOf: (more: Record<string, string>) => string,
+): Markup {
+  const owner = isOperators ? ['Tenant', 'WABA'] : ['WABA'];
+  const labels = ['Time', 'Actor', 'Action', 'Target', 'Detail', ...owner, 'From'];
+  return dataTable(
+    'Audit log',
+    labels.map((label) => ({ label })),
+    entries.map(({ at, actor, action, target, detail, tenantId, wabaId, ip }) => [
+      exactTime(at),
+      html`<a href="${hrefOf({ actor })}">${actor}</a>`,
+      html`<a href="${hrefOf({ action })}">${action}</a>`,
+      html`<span class="break">${target}</span>`,
+      html`<span class="break">${detailText(detail)}</span>`,
+      ...(isOperators ? [tenantId ?? '–'] : []),
+      wabaId === null ? '–' : html`<code>${wabaId}</code>`,
+      ip ?? '–',
+    ]),
+  );
+}
+
+function detailText(detail: StoredAuditEntry['detail']): string {
+  return Object.entries(detail)
+    .filter(([, value]) => value !== null && value !== '')
+    .map(([name, value]) => `${name}: ${value}`)
+    .join('; ');
+}
+
+function hrefWith(path: string, parameters: Record<string, string>): string {
+  const given = Object.entries(parameters).filter(([, value]) => value !== '');
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
+}

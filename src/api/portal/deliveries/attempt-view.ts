@@ -1,0 +1,83 @@
+import type { DeliveryDetail, LoggedAttempt } from '../../../database/delivery-detail.ts';
+import { publicEventId } from '../../../domain/public-ids.ts';
+import type { Viewer } from '../access/viewer.ts';
+import { badge } from '../components/badge.ts';
+import { codeBlock } from '../components/copyable.ts';
+import { dataTable, detailList } from '../components/table.ts';
+import { durationText, exactTime } from '../components/time.ts';
+import { type Child, html, type Markup } from '../markup.ts';
+import { curlCommand } from './curl-command.ts';
+import { explainOutcome } from './explain-outcome.ts';
+import { phaseBar } from './phase-bar.ts';
+import { shownBytes, shownText } from './shown-bytes.ts';
+
+const MAX_HEADER_CHARS = 500;
+const MAX_HEADERS = 40;
+
+const COLUMNS = [
+  { label: 'Attempt', kind: 'number' },
+  { label: 'Time', kind: 'narrow' },
+  { label: 'Outcome', kind: 'narrow' },
+  { label: 'Duration', kind: 'number' },
+  { label: 'What it means' },
+] as const;
+
+/** Every attempt in a line; the one that is shown below is marked. */
+export function attemptTable(path: string, attempts: readonly LoggedAttempt[], shown: LoggedAttempt): Markup {
+  const rows = attempts.map((attempt): Child[] => [
+    attempt === shown
+      ? html`<strong aria-current="true">${attempt.attempt}</strong>`
+      : html`<a href="${path}?attempt=${attempt.attempt}#attempt">${attempt.attempt}</a>`,
+    exactTime(attempt.startedAt),
+    outcomeBadge(attempt),
+    durationText(attempt.durationMs),
+    html`<span class="break">${explainOutcome(attempt)}</span>`,
+  ]);
+  return dataTable('Attempts', COLUMNS, rows);
+}
+
+export function outcomeBadge({ statusCode, errorClass }: LoggedAttempt): Markup {
+  if (statusCode === null) return badge('bad', errorClass ?? 'error');
+  return badge(statusCode >= 200 && statusCode <= 299 ? 'good' : 'bad', String(statusCode));
+}
+
+/** One attempt: phases, request and answer. What the receiver sent is text to us, whatever it is. */
+export function attemptView(viewer: Viewer, delivery: DeliveryDetail, attempt: LoggedAttempt): Markup {
+  const { requestHeaders, responseHeaders, responseBody, remoteAddress, worker } = attempt;
+  const fileName = `${publicEventId(delivery.eventUuid)}.json`;
+  const facts: [string, Child][] = [
+    ['Outcome', html`${outcomeBadge(attempt)} ${explainOutcome(attempt)}`],
+    ['Sent to', html`<code class="break">${attempt.url}</code>`],
+    ['At', exactTime(attempt.startedAt)],
+  ];
+  if (viewer.role === 'operator') {
+    facts.push(['Address', remoteAddress === null ? '–' : html`<code>${remoteAddress}</code>`]);
+    facts.push(['Process', html`<code>${worker}</code>`]);
+  }
+  return html`<div class="card">${detailList(facts)}${phaseBar(attempt.timings)}</div>
+<div class="columns">
+<section><h3>Request headers</h3>${headerTable('Request headers', withoutSignatures(requestHeaders))}
+<p class="hint">Signatures and the values of your own headers are not kept in the log.</p></section>
+<section><h3>Response headers</h3>${responseHeaders === null ? html`<p class="faint">There was no answer.</p>` : headerTable('Response headers', responseHeaders)}</section>
+</div>
+<h3>Response body</h3>
+${responseBody === null || responseBody.length === 0 ? html`<p class="faint">Empty.</p>` : codeBlock(shownBytes(responseBody, 10_000), 'Response body')}
+<details class="quiet"><summary>As curl</summary><p class="hint">Without a signature: a receiver that checks it refuses this. To send the event as it was, signed, replay it.</p>${codeBlock(shownText(curlCommand(attempt, { body: delivery.body, fileName }), { maxHtmlBytes: 10_000 }), 'The request as a curl command')}</details>`;
+}
+
+/** The log holds none; this keeps it so for what is shown, whatever the log comes to hold. */
+function withoutSignatures(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !/signature/i.test(name)));
+}
+
+function headerTable(label: string, headers: Readonly<Record<string, string>>): Markup {
+  const all = Object.entries(headers);
+  const rows = all
+    .slice(0, MAX_HEADERS)
+    .map(([name, value]): Child[] => [
+      html`<span class="mono">${shownText(name, { maxHtmlBytes: MAX_HEADER_CHARS })}</span>`,
+      html`<span class="mono break">${shownText(value, { maxHtmlBytes: MAX_HEADER_CHARS })}</span>`,
+    ]);
+  const more = all.length - rows.length;
+  return html`${dataTable(label, [{ label: 'Name', kind: 'narrow' }, { label: 'Value' }], rows)}${more > 0 && html`<p class="hint">and ${more} more</p>`}`;
+}

@@ -1,0 +1,182 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { cancelDelivery, type DeliveryReport, deliveryOf } from '../../../accounts/deliveries.ts';
+import { startReplay } from '../../../accounts/replays.ts';
+import { publicDeliveryId, publicEventId } from '../../../domain/public-ids.ts';
+import { workflowUrl } from '../../../domain/workflow-url.ts';
+import { PAGES } from '../access/page-access.ts';
+import { pageNotFound } from '../access/page-error.ts';
+import { sendPage } from '../access/send-page.ts';
+import { type Viewer, viewerOf } from '../access/viewer.ts';
+import { wabaOf } from '../access/waba-of.ts';
+import { codeBlock, copyable } from '../components/copyable.ts';
+import { actionButton, postForm } from '../components/form.ts';
+import { noticeAfter } from '../components/notice.ts';
+import { detailList } from '../components/table.ts';
+import { exactTime } from '../components/time.ts';
+import { endpointPath, mayChange, toolsOf } from '../endpoints/endpoint-context.ts';
+import { formValues } from '../form-values.ts';
+import { type Child, html, type Markup } from '../markup.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { attemptTable, attemptView } from './attempt-view.ts';
+import { deliveryBadge } from './delivery-state.ts';
+import { nextStep } from './next-step.ts';
+import { prettyJson } from './pretty-json.ts';
+import { shownBytes, shownText } from './shown-bytes.ts';
+
+const PATH = '/portal/w/:wabaId/deliveries/:id';
+const Params = Type.Object({ wabaId: Type.String(), id: Type.String() });
+const DONE = { dropped: 'The delivery is dropped; the next event of its key goes out.' };
+
+/** GET /portal/w/:wabaId/deliveries/:id, and …/body for its whole body. */
+export function deliveryPage(app: PortalApp, context: PortalContext): void {
+  const options = { config: PAGES.member, schema: { params: Params } };
+  app.get(PATH, options, async (request, reply) => {
+    const report = await deliveryOf(context, wabaOf(request).wabaId, request.params.id);
+    return sendDelivery(request, reply, context, report);
+  });
+  app.get(`${PATH}/body`, options, async (request, reply) => {
+    const { delivery } = await deliveryOf(context, wabaOf(request).wabaId, request.params.id);
+    if (delivery.body === null) throw pageNotFound();
+    const fileName = `${publicEventId(delivery.eventUuid)}.json`;
+    reply.header('content-disposition', `attachment; filename="${fileName}"`);
+    return reply.type('application/json; charset=utf-8').send(delivery.body);
+  });
+}
+
+/** POST …/replay sends it again; GET and POST …/drop ask whether it is to be given up, and do so. */
+export function deliveryActions(app: PortalApp, context: PortalContext): void {
+  const options = { config: PAGES.admin, schema: { params: Params } };
+  app.post(`${PATH}/replay`, options, async (request, reply) => {
+    const { wabaId } = wabaOf(request);
+    const { delivery } = await deliveryOf(context, wabaId, request.params.id);
+    const selection = { deliveryIds: [publicDeliveryId(delivery.id)] };
+    const by = viewerOf(request).email;
+    const { replayId } = await startReplay(toolsOf(request, context), wabaId, selection, by);
+    return reply.redirect(`/portal/w/${wabaId}/replays/${replayId}`, 303);
+  });
+  app.get(`${PATH}/drop`, options, async (request, reply) => {
+    const waba = wabaOf(request);
+    const viewer = viewerOf(request);
+    const { delivery } = await deliveryOf(context, waba.wabaId, request.params.id);
+    const path = pathOf(delivery);
+    const buttons = html`<div class="buttons"><button class="danger">Drop it</button><a class="button" href="${path}">Keep it</a></div>`;
+    return sendPage(reply, {
+      title: 'Drop this delivery?',
+      ...{ viewer, waba },
+      active: 'deliveries',
+      trail: [{ label: 'Deliveries', href: `/portal/w/${waba.wabaId}/deliveries` }],
+      body: html`<div class="card"><p>${delivery.eventType} <code>${delivery.eventId}</code></p>
+<p>It is not sent any more, and the next event of its ordering key goes out. The log keeps it, and a replay can send it.</p>
+${postForm(viewer, `${path}/drop`, buttons)}</div>`,
+    });
+  });
+  app.post(`${PATH}/drop`, options, async (request, reply) => {
+    const { wabaId } = wabaOf(request);
+    const { actor } = toolsOf(request, context);
+    await cancelDelivery(context, wabaId, request.params.id, actor);
+    return reply.redirect(`/portal/w/${wabaId}/deliveries/${request.params.id}?done=dropped`, 303);
+  });
+}
+
+function pathOf({ wabaId, id }: DeliveryReport['delivery']): string {
+  return `/portal/w/${encodeURIComponent(wabaId)}/deliveries/${publicDeliveryId(id)}`;
+}
+
+function sendDelivery(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: PortalContext,
+  { delivery, attempts }: DeliveryReport,
+): FastifyReply {
+  const viewer = viewerOf(request);
+  const waba = wabaOf(request);
+  const query = formValues(request.query);
+  const number = query.text('attempt');
+  const shown = attempts.find(({ attempt }) => String(attempt) === number) ?? attempts[0];
+  const path = pathOf(delivery);
+  return sendPage(reply, {
+    title: `Delivery of ${delivery.eventType ?? 'an event'}`,
+    ...{ viewer, waba },
+    active: 'deliveries',
+    trail: [{ label: 'Deliveries', href: `/portal/w/${waba.wabaId}/deliveries` }],
+    actions: mayChange(viewer) && actions(viewer, path, delivery),
+    notice: noticeAfter(query.text('done'), DONE),
+    assets: ['webhooks.css'],
+    body: html`<div class="card state"><p>${deliveryBadge(delivery.state, delivery.attempts)} ${nextStep(delivery, new Date(context.now()))}</p></div>
+<div class="card">${detailList(facts(context, viewer, delivery))}</div>
+<h2>Attempts</h2>
+${
+  shown === undefined
+    ? html`<p class="faint">None yet.</p>`
+    : html`${attemptTable(path, attempts, shown)}${attempts.length < delivery.attempts && html`<p class="hint">Only the newest ${attempts.length} of ${delivery.attempts} are shown.</p>`}
+<h2 id="attempt">Attempt ${shown.attempt}</h2>${attemptView(viewer, delivery, shown)}`
+}
+<h2>Body as sent</h2>${bodyView(path, delivery.body)}`,
+  });
+}
+
+function actions(
+  viewer: Viewer,
+  path: string,
+  { state, body, endpointUrl }: DeliveryReport['delivery'],
+): Markup {
+  const isReplayable = state !== 'pending' && body !== null && endpointUrl !== null;
+  return html`${state === 'pending' && html`<a class="button danger" href="${path}/drop">Drop</a>`}${isReplayable && actionButton(viewer, `${path}/replay`, 'Replay this delivery', 'primary')}`;
+}
+
+function facts(
+  { config }: PortalContext,
+  viewer: Viewer,
+  delivery: DeliveryReport['delivery'],
+): [string, Child][] {
+  const { wabaId, endpointId, endpointUrl, workflowId, replayId, replayOf, conversationId } = delivery;
+  const base = `/portal/w/${encodeURIComponent(wabaId)}`;
+  const rows: [string, Child][] = [
+    ['Event', html`<code>${delivery.eventType}</code> ${copyable(delivery.eventId ?? '')}`],
+    ['webhook-id', copyable(publicEventId(delivery.eventUuid))],
+    ['Delivery id', copyable(publicDeliveryId(delivery.id))],
+    [
+      'Endpoint',
+      endpointUrl === null
+        ? `${endpointId}, deleted`
+        : html`<a class="break" href="${endpointPath(wabaId, endpointId)}">${endpointUrl}</a>`,
+    ],
+    ['Created', exactTime(delivery.createdAt)],
+    ['Number within its key', delivery.sequence ?? '–'],
+  ];
+  if (conversationId !== null) {
+    rows.push([
+      'Conversation',
+      html`<a href="${base}/conversations/${conversationId}">${conversationId}</a>`,
+    ]);
+  }
+  if (replayId !== null && replayOf !== null) {
+    const original = publicDeliveryId(replayOf);
+    rows.push([
+      'Replay',
+      html`<a href="${base}/replays/${replayId}">${replayId}</a>, of <a class="mono" href="${base}/deliveries/${original}">${original}</a>`,
+    ]);
+  }
+  const url = workflowUrl(config.temporal, workflowId);
+  // The Temporal UI is the operators'; its address may be an inner one.
+  if (viewer.role === 'operator') rows.push(['Workflow', workflowLink(url, workflowId)]);
+  return rows;
+}
+
+function workflowLink(url: string | null, workflowId: string | null): Child {
+  if (url === null || workflowId === null)
+    return html`<span class="faint">none: it went out in a session</span>`;
+  return html`<a class="mono break" href="${url}" rel="noreferrer">${workflowId}</a>`;
+}
+
+function bodyView(path: string, body: Buffer | null): Markup {
+  if (body === null) return html`<p class="faint">The event is not released yet.</p>`;
+  const pretty = shownText(prettyJson(body.toString('utf8')), {
+    maxHtmlBytes: 24_000,
+    sizeBytes: body.length,
+  });
+  return html`${codeBlock(pretty, 'Body, with line breaks')}
+<details class="quiet"><summary>Byte for byte</summary>${codeBlock(shownBytes(body, 12_000), 'Body, byte for byte')}</details>
+<p><a href="${path}/body" download>Download the body</a> <span class="faint">${body.length.toLocaleString('en-US')} bytes</span></p>`;
+}

@@ -1,0 +1,37 @@
+import { PAGES } from '../access/page-access.ts';
+import { wabaOf } from '../access/waba-of.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { type DeliveryScope, sendDeliveryList, sendDeliveryRows } from './delivery-list.ts';
+import { deliveryActions, deliveryPage } from './delivery-page.ts';
+
+/** What was sent of one WABA, and every attempt. */
+export function deliveryPages(app: PortalApp, context: PortalContext): void {
+  const scopeOf = (waba: ReturnType<typeof wabaOf>): DeliveryScope => ({
+    waba,
+    path: `/portal/w/${encodeURIComponent(waba.wabaId)}/deliveries`,
+    active: 'deliveries',
+  });
+  app.get('/portal/w/:wabaId/deliveries', { config: PAGES.member }, async (request, reply) =>
+    sendDeliveryList(request, reply, context, scopeOf(wabaOf(request))),
+  );
+  app.get('/portal/w/:wabaId/deliveries/rows', { config: PAGES.member }, async (request, reply) =>
+    sendDeliveryRows(request, reply, context, scopeOf(wabaOf(request))),
+  );
+  deliveryPage(app, context);
+  deliveryActions(app, context);
+}
+
+/** What was sent of all WABAs; one delivery is shown on the page that its tenant has. */
+export function operatorDeliveryPages(app: PortalApp, context: PortalContext): void {
+  const scope: DeliveryScope = {
+    waba: null,
+    path: '/portal/operator/deliveries',
+    active: 'operator/deliveries',
+  };
+  app.get('/portal/operator/deliveries', { config: PAGES.operator }, async (request, reply) =>
+    sendDeliveryList(request, reply, context, scope),
+  );
+  app.get('/portal/operator/deliveries/rows', { config: PAGES.operator }, async (request, reply) =>
+    sendDeliveryRows(request, reply, context, scope),
+  );
+}

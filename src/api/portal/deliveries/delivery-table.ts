@@ -1,0 +1,72 @@
+import type { ListedDelivery } from '../../../database/delivery-rows.ts';
+import { publicDeliveryId } from '../../../domain/public-ids.ts';
+import { type Column, dataTable } from '../components/table.ts';
+import { durationText, timeAgo, utcText } from '../components/time.ts';
+import { type Child, html, type Markup } from '../markup.ts';
+
+import { answerText, deliveryBadge } from './delivery-state.ts';
+
+export type DeliveryTableView = {
+  deliveries: readonly ListedDelivery[];
+  now: Date;
+  /** Where the page of a delivery is. */
+  hrefOf: (publicId: string, wabaId: string) => string;
+  /** For operators: whose it is. */
+  withOwner: boolean;
+  /** Left out where the page is about one endpoint. */
+  withEndpoint: boolean;
+};
+
+/** Deliveries as people compare them, one to a line. */
+export function deliveryTable(view: DeliveryTableView): Markup {
+  const columns: (Column | false)[] = [
+    { label: 'Time (UTC)', kind: 'narrow' },
+    view.withOwner && { label: 'WABA' },
+    { label: 'Status', kind: 'narrow' },
+    { label: 'Event type', kind: 'narrow' },
+    { label: 'eventId' },
+    view.withEndpoint && { label: 'Endpoint' },
+    { label: 'Attempts', kind: 'number' },
+    { label: 'Answer', kind: 'narrow' },
+    { label: 'Latency', kind: 'number' },
+    { label: 'Next', kind: 'narrow' },
+  ];
+  return dataTable(
+    'Deliveries',
+    columns.filter((column) => column !== false),
+    view.deliveries.map((delivery) => rowOf(delivery, view)),
+    view.deliveries.map(({ id }) => publicDeliveryId(id)),
+  );
+}
+
+function rowOf(
+  delivery: ListedDelivery,
+  { now, hrefOf, withOwner, withEndpoint }: DeliveryTableView,
+): Child[] {
+  const { id, wabaId, businessName, eventType, eventId, state, attempts, lastDurationMs, isReplay } =
+    delivery;
+  const href = hrefOf(publicDeliveryId(id), wabaId);
+  const owner = html`${businessName} <span class="faint mono">${wabaId}</span>`;
+  return [
+    html`<a href="${href}">${shortTime(delivery.createdAt)}</a>`,
+    ...(withOwner ? [owner] : []),
+    html`${deliveryBadge(state, attempts)}${isReplay && html` <span class="faint">replay</span>`}`,
+    eventType === null ? '–' : html`<code>${eventType}</code>`,
+    html`<span class="cut mono" title="${eventId ?? ''}">${eventId ?? '–'}</span>`,
+    ...(withEndpoint ? [endpointCell(delivery)] : []),
+    attempts,
+    answerText(delivery),
+    lastDurationMs === null ? '–' : durationText(lastDurationMs),
+    timeAgo(delivery.nextAttemptAt, now),
+  ];
+}
+
+function endpointCell({ endpointUrl, endpointId }: ListedDelivery): Markup {
+  if (endpointUrl === null) return html`<span class="faint">${endpointId}, deleted</span>`;
+  return html`<span class="cut" title="${endpointUrl}">${endpointUrl.replace(/^https?:\/\//, '')}</span>`;
+}
+
+/** To the second, without the zone, which the heading names. */
+function shortTime(at: Date): Markup {
+  return html`<time class="exact" datetime="${at.toISOString()}">${utcText(at).replace(' UTC', '')}</time>`;
+}

@@ -1,0 +1,156 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AccountError } from '../../../accounts/account-error.ts';
+import {
+  type AlertView,
+  clearOperationsUrl,
+  endpointAlertsOf,
+  operationsUrlOf,
+  rotateOperationsSecret,
+  setOperationsUrl,
+} from '../../../accounts/operations-url.ts';
+import { PAGES } from '../access/page-access.ts';
+import { sendPage } from '../access/send-page.ts';
+import { type Viewer, viewerOf } from '../access/viewer.ts';
+import { wabaOf } from '../access/waba-of.ts';
+import { badge } from '../components/badge.ts';
+import { emptyState } from '../components/empty-state.ts';
+import { actionButton, postForm, textField } from '../components/form.ts';
+import { noticeAfter } from '../components/notice.ts';
+import { dataTable } from '../components/table.ts';
+import { exactTime } from '../components/time.ts';
+import { formValues } from '../form-values.ts';
+import { type Child, html, type Markup } from '../markup.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { endpointPath, endpointsPath, mayChange, toolsOf } from './endpoint-context.ts';
+import { sendSecretPage } from './secret-page.ts';
+
+const PATH = '/portal/w/:wabaId/endpoints/alerts';
+const SHOWN = 50;
+const DONE = { saved: 'Alerts go to this URL.', removed: 'No more alerts are sent.' };
+
+/** /portal/w/:wabaId/endpoints/alerts: where it is told that an endpoint is in trouble, and what was told. */
+export function alertPages(app: PortalApp, context: PortalContext): void {
+  app.get(PATH, { config: PAGES.member }, async (request, reply) =>
+    sendAlerts(request, reply, context, { url: null, error: null }),
+  );
+  app.post(PATH, { config: PAGES.admin }, async (request, reply) => {
+    const { wabaId } = wabaOf(request);
+    const url = formValues(request.body).text('url').trim();
+    try {
+      const { secret } = await setOperationsUrl(toolsOf(request, context), wabaId, url);
+      if (secret !== null) return sendAlertSecret(request, reply, 'Alerts are on', secret);
+      return reply.redirect(`${endpointsPath(wabaId)}/alerts?done=saved`, 303);
+    } catch (error) {
+      if (!(error instanceof AccountError)) throw error;
+      return await sendAlerts(request, reply, context, { url, error });
+    }
+  });
+  app.post(`${PATH}/rotate-secret`, { config: PAGES.admin }, async (request, reply) => {
+    const { wabaId } = wabaOf(request);
+    const { secret } = await rotateOperationsSecret(toolsOf(request, context), wabaId);
+    return sendAlertSecret(request, reply, 'The secret is changed', secret ?? '');
+  });
+  app.post(`${PATH}/remove`, { config: PAGES.admin }, async (request, reply) => {
+    const { wabaId } = wabaOf(request);
+    await clearOperationsUrl(toolsOf(request, context), wabaId);
+    return reply.redirect(`${endpointsPath(wabaId)}/alerts?done=removed`, 303);
+  });
+}
+
+function sendAlertSecret(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  title: string,
+  secret: string,
+): FastifyReply {
+  return sendSecretPage(request, reply, {
+    title,
+    secret,
+    signatureProfile: 'standard',
+    next: { label: 'To the alerts', href: `${endpointsPath(wabaOf(request).wabaId)}/alerts` },
+    overlap: 'From the next alert on it alone signs.',
+  });
+}
+
+async function sendAlerts(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { accounts }: PortalContext,
+  { url, error }: { url: string | null; error: AccountError | null },
+): Promise<FastifyReply> {
+  const waba = wabaOf(request);
+  const viewer = viewerOf(request);
+  const [stored, alerts] = await Promise.all([
+    operationsUrlOf(accounts, waba.wabaId),
+    endpointAlertsOf(accounts, waba.wabaId, { limit: SHOWN }),
+  ]);
+  const path = endpointsPath(waba.wabaId);
+  const view = {
+    title: 'Alerts',
+    ...{ viewer, waba },
+    active: 'endpoints',
+    lead: 'When an endpoint fails for long, is switched off or is back, that is told to an operations URL: another server than the one that may be down.',
+    trail: [{ label: 'Webhook endpoints', href: path }],
+    assets: ['webhooks.css'],
+    notice: noticeAfter(formValues(request.query).text('done'), DONE),
+    body: html`<div class="card">${operationsUrl(viewer, `${path}/alerts`, { stored, url, error })}</div>
+<h2>What was told</h2>${alertTable(waba.wabaId, alerts)}`,
+  };
+  return sendPage(reply, view, error === null ? 200 : 422);
+}
+
+function operationsUrl(
+  viewer: Viewer,
+  path: string,
+  { stored, url, error }: { stored: string | null; url: string | null; error: AccountError | null },
+): Markup {
+  if (!mayChange(viewer)) {
+    return html`<p>${stored === null ? 'Alerts are sent nowhere.' : html`Alerts go to <code class="break">${stored}</code>.`}</p>`;
+  }
+  const field = textField({
+    label: 'Operations URL',
+    name: 'url',
+    type: 'url',
+    value: url ?? stored ?? '',
+    required: true,
+    hint: 'Must not be a webhook endpoint: alerts are no events.',
+    error: error?.message ?? null,
+  });
+  const form = postForm(
+    viewer,
+    path,
+    html`${field}<div class="buttons"><button class="primary">Save</button></div>`,
+  );
+  if (stored === null) return form;
+  return html`${form}<div class="buttons further">${actionButton(viewer, `${path}/rotate-secret`, 'Make a new secret')}${actionButton(viewer, `${path}/remove`, 'Send no more alerts', 'danger')}</div>`;
+}
+
+const COLUMNS = [
+  { label: 'Time', kind: 'narrow' },
+  { label: 'Alert', kind: 'narrow' },
+  { label: 'Endpoint', kind: 'narrow' },
+  { label: 'Status', kind: 'narrow' },
+  { label: 'Attempts', kind: 'number' },
+  { label: 'Last error' },
+] as const;
+
+const STATES = {
+  waiting: badge('waiting', 'Waiting'),
+  delivered: badge('good', 'Delivered'),
+  given_up: badge('off', 'Not sent'),
+};
+
+function alertTable(wabaId: string, alerts: readonly AlertView[]): Markup {
+  if (alerts.length === 0) {
+    return emptyState('No alerts', 'No endpoint of this WABA has been in trouble.');
+  }
+  const rows = alerts.map((alert): Child[] => [
+    exactTime(alert.createdAt),
+    html`<code>${alert.alert}</code>`,
+    html`<a href="${endpointPath(wabaId, alert.endpointId)}">${alert.endpointId}</a>`,
+    STATES[alert.state],
+    alert.attempts,
+    alert.lastError ?? '–',
+  ]);
+  return dataTable('Alerts', COLUMNS, rows);
+}

@@ -1,0 +1,128 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { AccountError, invalidValue } from '../../../accounts/account-error.ts';
+import { enableEndpoint, holdEndpoint } from '../../../accounts/endpoint-modes.ts';
+import { deleteEndpoint } from '../../../accounts/endpoint-removal.ts';
+import { rotateSecret } from '../../../accounts/endpoint-secrets.ts';
+import { endpointStatus } from '../../../accounts/endpoints.ts';
+import { shownCount } from '../../../accounts/shown-count.ts';
+import { accountObjectId } from '../../external/object-id.ts';
+import { PAGES } from '../access/page-access.ts';
+import { sendPage } from '../access/send-page.ts';
+import { viewerOf } from '../access/viewer.ts';
+import { wabaOf } from '../access/waba-of.ts';
+import { postForm } from '../components/form.ts';
+import { utcText } from '../components/time.ts';
+import { formValues } from '../form-values.ts';
+import { html } from '../markup.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { endpointPath, endpointsPath, toolsOf } from './endpoint-context.ts';
+import { sendEndpointPage } from './endpoint-page.ts';
+import { sendSecretPage } from './secret-page.ts';
+
+const OPTIONS = {
+  config: PAGES.admin,
+  schema: { params: Type.Object({ wabaId: Type.String(), id: Type.String() }) },
+};
+const PATH = '/portal/w/:wabaId/endpoints/:id';
+
+/** POST …/pause and …/enable: whether what comes is sent or waits. */
+export function endpointModeActions(app: PortalApp, context: PortalContext): void {
+  app.post(`${PATH}/pause`, OPTIONS, async (request, reply) => {
+    const id = accountObjectId(request.params.id);
+    return await orExplained(request, reply, context, id, async () => {
+      const { wabaId } = wabaOf(request);
+      const reason = formValues(request.body).text('reason');
+      await holdEndpoint(toolsOf(request, context), wabaId, { id, mode: 'paused', reason });
+      return reply.redirect(`${endpointPath(wabaId, id)}?done=paused`, 303);
+    });
+  });
+  app.post(`${PATH}/enable`, OPTIONS, async (request, reply) => {
+    const id = accountObjectId(request.params.id);
+    return await orExplained(request, reply, context, id, async () => {
+      const { wabaId } = wabaOf(request);
+      const waiting = waitingChoice(formValues(request.body).text('waiting'));
+      const by = viewerOf(request).email;
+      await enableEndpoint(toolsOf(request, context), wabaId, { id, waiting, by });
+      const done = waiting === 'send' ? 'sent' : waiting === 'drop' ? 'dropped' : 'enabled';
+      return reply.redirect(`${endpointPath(wabaId, id)}?done=${done}`, 303);
+    });
+  });
+}
+
+function waitingChoice(text: string): 'send' | 'drop' | null {
+  if (text === 'send' || text === 'drop') return text;
+  if (text === '') return null;
+  throw invalidValue('Choose what becomes of the events that wait.');
+}
+
+/** POST …/rotate-secret: the answer shows the new secret, once. */
+export function endpointSecretActions(app: PortalApp, context: PortalContext): void {
+  app.post(`${PATH}/rotate-secret`, OPTIONS, async (request, reply) => {
+    const id = accountObjectId(request.params.id);
+    return await orExplained(request, reply, context, id, async () => {
+      const { wabaId } = wabaOf(request);
+      const hours = formValues(request.body).text('overlapHours');
+      const overlapHours = /^\d{1,3}$/.test(hours) ? Number(hours) : Number.NaN;
+      const rotated = await rotateSecret(toolsOf(request, context), wabaId, id, { overlapHours });
+      const { signatureProfile } = await endpointStatus(context.accounts, wabaId, id);
+      const until = rotated.previousSecretExpiresAt;
+      return sendSecretPage(request, reply, {
+        title: 'The secret is changed',
+        secret: rotated.secret,
+        signatureProfile,
+        next: { label: 'To the endpoint', href: endpointPath(wabaId, id) },
+        overlap:
+          until === null
+            ? 'The secret before has ended: only this one signs.'
+            : html`The secret before signs too until ${utcText(until)}.`,
+      });
+    });
+  });
+}
+
+/** GET and POST …/delete: asks first, with what would be lost. */
+export function endpointDeletePages(app: PortalApp, context: PortalContext): void {
+  app.get(`${PATH}/delete`, OPTIONS, async (request, reply) => {
+    const waba = wabaOf(request);
+    const viewer = viewerOf(request);
+    const endpoint = await endpointStatus(context.accounts, waba.wabaId, accountObjectId(request.params.id));
+    const path = endpointPath(waba.wabaId, endpoint.id);
+    const count = shownCount(endpoint.waiting);
+    const buttons = html`<div class="buttons"><button class="danger">Delete it for good</button><a class="button" href="${path}">Keep it</a></div>`;
+    return sendPage(reply, {
+      title: 'Delete this endpoint?',
+      ...{ viewer, waba },
+      active: 'endpoints',
+      trail: [
+        { label: 'Webhook endpoints', href: endpointsPath(waba.wabaId) },
+        { label: endpoint.description || `Endpoint ${endpoint.id}`, href: path },
+      ],
+      body: html`<div class="card"><p><code class="break">${endpoint.url}</code></p>
+<p>${endpoint.waiting.count === 0 ? 'Nothing waits for it.' : html`<strong>${count}</strong> waiting ${count === '1' ? 'event is' : 'events are'} dropped for good.`} Its signing secret is forgotten. The log of its deliveries stays.</p>
+<p>To stop it for a while, pause it instead.</p>
+${postForm(viewer, `${path}/delete`, buttons)}</div>`,
+    });
+  });
+  app.post(`${PATH}/delete`, OPTIONS, async (request, reply) => {
+    const { wabaId } = wabaOf(request);
+    await deleteEndpoint(toolsOf(request, context), wabaId, accountObjectId(request.params.id));
+    return reply.redirect(`${endpointsPath(wabaId)}?done=deleted`, 303);
+  });
+}
+
+/** A refusal that is not about the endpoint itself is shown on its page. */
+async function orExplained(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: PortalContext,
+  id: string,
+  act: () => Promise<FastifyReply>,
+): Promise<FastifyReply> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof AccountError) || error.code.startsWith('unknown_')) throw error;
+    return await sendEndpointPage(request, reply, context, { id, notice: null, error });
+  }
+}

@@ -1,0 +1,128 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { EVENT_TYPES, type EventType } from '../../../domain/event-type.ts';
+import { EVENT_BODIES } from '../../external/webhook-schemas/event-body-schemas.ts';
+import { WEBHOOK_EXAMPLES } from '../../external/webhook-schemas/webhook-examples.ts';
+import { webhookOperations } from '../../external/webhook-schemas/webhook-operations.ts';
+import { PAGES } from '../access/page-access.ts';
+import { pageNotFound } from '../access/page-error.ts';
+import { sendPage } from '../access/send-page.ts';
+import { viewerOf } from '../access/viewer.ts';
+import { wabaOf } from '../access/waba-of.ts';
+import { codeBlock } from '../components/copyable.ts';
+import { dataTable } from '../components/table.ts';
+import { verifySamples } from '../endpoints/verify-samples.ts';
+import { type Child, html, type Markup } from '../markup.ts';
+import type { PortalApp } from '../portal-app.ts';
+import { schemaRows } from './schema-rows.ts';
+
+type Header = { name: string; required: boolean; description: string; example: string };
+type Operation = { summary: string; description: string; parameters: Header[] };
+
+/** When each of them is sent; what it is says the API description. */
+const SENT: Readonly<Record<EventType, string>> = {
+  message:
+    'At once when a customer writes to one of your numbers: text, media, location, contacts, buttons, reactions, carts.',
+  status: 'When a message that you sent is sent, delivered, read or has failed.',
+  payment: 'When a payment that you asked for is captured, pending, failed or refunded.',
+  order:
+    'When a customer sends a cart; it waits for the names and pictures of the products, for a few seconds at most.',
+  'media.ready': 'After its message, once the file is fetched, checked and stored.',
+  test: 'When somebody presses “Send test event”, or asks for it by API or command.',
+};
+
+/** The catalogue at /portal/w/:wabaId/event-types, and a page for each type below it. */
+export function eventTypePages(app: PortalApp): void {
+  const operations = webhookOperations(new Map()) as Record<EventType, { post: Operation }>;
+  const path = '/portal/w/:wabaId/event-types';
+  app.get(path, { config: PAGES.member }, async (request, reply) =>
+    sendCatalogue(request, reply, operations),
+  );
+  const schema = { params: Type.Object({ wabaId: Type.String(), type: Type.String() }) };
+  app.get(`${path}/:type`, { config: PAGES.member, schema }, async (request, reply) => {
+    const type = EVENT_TYPES.find((known) => known === request.params.type);
+    if (type === undefined) throw pageNotFound();
+    return sendEventType(request, reply, type, operations[type].post);
+  });
+}
+
+function sendCatalogue(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  operations: Readonly<Record<EventType, { post: Operation }>>,
+): FastifyReply {
+  const waba = wabaOf(request);
+  const base = `/portal/w/${encodeURIComponent(waba.wabaId)}/event-types`;
+  const rows = EVENT_TYPES.map((type): Child[] => [
+    html`<a class="mono" href="${base}/${type}">${type}</a>`,
+    operations[type].post.summary,
+    SENT[type],
+  ]);
+  const [first] = EVENT_TYPES;
+  return sendPage(reply, {
+    title: 'Event types',
+    ...{ viewer: viewerOf(request), waba },
+    active: 'event-types',
+    lead: 'What is sent to your endpoints. Every event has the same envelope; only data differs by type.',
+    assets: ['webhooks.css'],
+    body: html`${dataTable('Event types', [{ label: 'Type', kind: 'narrow' }, { label: 'What happened' }, { label: 'When it is sent' }], rows)}
+<h2>Headers</h2>${headerTable(operations[first].post.parameters)}
+<h2>Check the signature</h2>
+<p class="lead">Over the raw bytes, before you parse them, and refuse a webhook-timestamp that is more than five minutes from your clock.</p>
+${verifySamples('standard')}`,
+  });
+}
+
+function headerTable(headers: readonly Header[]): Markup {
+  const rows = headers.map(({ name, description, example }): Child[] => [
+    html`<code>${name}</code>`,
+    description.replaceAll('`', ''),
+    html`<code class="break">${example}</code>`,
+  ]);
+  return dataTable(
+    'Headers',
+    [{ label: 'Header', kind: 'narrow' }, { label: 'Value' }, { label: 'Example' }],
+    rows,
+  );
+}
+
+function sendEventType(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  type: EventType,
+  { summary, description }: Operation,
+): FastifyReply {
+  const waba = wabaOf(request);
+  const base = `/portal/w/${encodeURIComponent(waba.wabaId)}`;
+  const rows = schemaRows(EVENT_BODIES[type]).map((row): Child[] => [
+    html`<code>${row.path}</code>`,
+    row.type,
+    row.isRequired ? 'always' : html`<span class="faint">can be missing</span>`,
+    row.description,
+  ]);
+  const columns = [
+    { label: 'Member' },
+    { label: 'Type' },
+    { label: 'There', kind: 'narrow' as const },
+    { label: 'Meaning' },
+  ];
+  return sendPage(reply, {
+    title: type,
+    ...{ viewer: viewerOf(request), waba },
+    active: 'event-types',
+    lead: `${summary}. ${description.replaceAll('`', '')}`,
+    trail: [{ label: 'Event types', href: `${base}/event-types` }],
+    actions: html`<a class="button" href="${base}/deliveries?eventType=${type}">Deliveries of this type</a>`,
+    assets: ['webhooks.css'],
+    body: html`<p>${SENT[type]}</p>
+<h2>Example</h2>${codeBlock(JSON.stringify(WEBHOOK_EXAMPLES[type], null, 2), `Example of ${type}`)}
+<h2>Members</h2><p class="hint">More members can come at any time: ignore what you do not know.</p>
+${dataTable(`Members of ${type}`, columns, rows)}
+<details class="quiet"><summary>JSON Schema</summary>${codeBlock(schemaText(EVENT_BODIES[type]), `JSON Schema of ${type}`)}</details>`,
+  });
+}
+
+/** Without the marks that the schema library leaves. */
+function schemaText(schema: unknown): string {
+  return JSON.stringify(schema, (name, value: unknown) => (name.startsWith('~') ? undefined : value), 2);
+}

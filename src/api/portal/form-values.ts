@@ -1,0 +1,17 @@
+/** What a form was sent with. The texts are as somebody wrote them, or made up: nothing about them is checked. */
+export type FormValues = {
+  /** The text of a field; '' when it is missing. The first of several. */
+  text(name: string): string;
+  /** Every value of a field that can be there more than once. */
+  list(name: string): string[];
+};
+
+/** Reads the body of a form, or a query string, whatever came. */
+export function formValues(body: unknown): FormValues {
+  const list = (name: string): string[] => {
+    if (typeof body !== 'object' || body === null || !Object.hasOwn(body, name)) return [];
+    const value: unknown = (body as Record<string, unknown>)[name];
+    return (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'string');
+  };
+  return { text: (name) => list(name)[0] ?? '', list };
+}

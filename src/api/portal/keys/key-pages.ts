@@ -1,0 +1,112 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { AccountError } from '../../../accounts/account-error.ts';
+import { listKeys } from '../../../accounts/api-keys.ts';
+import { keyRequestsOf, requestKey } from '../../../accounts/key-requests.ts';
+import type { ApiKeyDetails } from '../../../database/api-key-admin.ts';
+import { PAGES } from '../access/page-access.ts';
+import { sendPage } from '../access/send-page.ts';
+import { actorOf, viewerOf } from '../access/viewer.ts';
+import { wabaOf } from '../access/waba-of.ts';
+import { noticeAfter } from '../components/notice.ts';
+import { html } from '../markup.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { emptyKeyForm, KeyForm, keyForm, keyRequestOfForm } from './key-form.ts';
+import { keyRequestPages } from './key-request-pages.ts';
+import { keyTable, requestTable } from './key-tables.ts';
+import { KEYS_PATH, keysPath, keyView } from './key-view.ts';
+import { revokeKeyPages } from './revoke-key-pages.ts';
+
+const SHOWN_REQUESTS = 25;
+
+/** Fields of the form, beside which an error stands; without a key there is none to replace. */
+const FIELDS_WITHOUT_KEYS = ['purpose', 'scopes', 'validDays'];
+const FIELDS = [...FIELDS_WITHOUT_KEYS, 'replacesKeyId', 'overlapHours'];
+
+const DONE = {
+  asked:
+    'The operator has your request. You can see here when it is decided; then you can have the key shown.',
+  withdrawn: 'The request is withdrawn.',
+  revoked: 'The key is revoked: the next request with it is refused.',
+};
+
+/** /portal/w/:wabaId/keys: the API keys of a WABA; asking for one, revealing it once, revoking it. */
+export function keyPages(app: PortalApp, context: PortalContext): void {
+  const { database, now } = context;
+  const querystring = Type.Object({ done: Type.Optional(Type.String()) });
+  app.get(KEYS_PATH, { config: PAGES.member, schema: { querystring } }, async (request, reply) => {
+    const { wabaId } = wabaOf(request);
+    const [keys, requests] = await Promise.all([
+      listKeys({ database }, wabaId),
+      keyRequestsOf({ database }, wabaId, { limit: SHOWN_REQUESTS }),
+    ]);
+    const path = keysPath(request);
+    const canChange = viewerOf(request).role !== 'member';
+    const hrefOf = (id: string) => `${path}/requests/${id}`;
+    const body = html`${keyTable(newestFirst(keys), { path, canChange, now: new Date(now()) })}
+${requests.length > 0 && html`<h2>Requests</h2>${requestTable('Requests for API keys', requests, { now: new Date(now()), hrefOf })}`}`;
+    return sendPage(reply, {
+      ...keyView(request),
+      title: 'API keys',
+      lead: 'Your systems call the API with these. A key is shown once, right after an operator has approved it; only its first and last characters stay.',
+      actions:
+        canChange && keys.length > 0 && html`<a class="button primary" href="${path}/new">Ask for a key</a>`,
+      notice: noticeAfter(request.query.done, DONE),
+      body,
+    });
+  });
+  newKeyPages(app, context);
+  keyRequestPages(app, context);
+  revokeKeyPages(app, context);
+}
+
+function newestFirst(keys: readonly ApiKeyDetails[]): ApiKeyDetails[] {
+  const active = keys.filter(({ state }) => state === 'active');
+  return [...active.reverse(), ...keys.filter(({ state }) => state !== 'active').reverse()];
+}
+
+function newKeyPages(app: PortalApp, { database }: PortalContext): void {
+  const show = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { form, error }: { form: KeyForm | null; error: AccountError | null },
+    replace = '',
+  ) => {
+    const keys = await listKeys({ database }, wabaOf(request).wabaId);
+    const replaced = keys.find(({ id, state }) => id === replace && state === 'active') ?? null;
+    const path = keysPath(request);
+    const filled = form ?? emptyKeyForm(replaced);
+    const fields = keys.some(({ state }) => state === 'active') ? FIELDS : FIELDS_WITHOUT_KEYS;
+    const unplaced = error !== null && !fields.includes(error.param ?? '') ? error.message : null;
+    const view = {
+      ...keyView(request),
+      title: replaced === null ? 'Ask for an API key' : 'Replace an API key',
+      lead: 'An operator approves or denies the request within 7 days. Then you have 7 days to have the key shown.',
+      trail: [{ label: 'API keys', href: path }],
+      notice: unplaced === null ? null : { kind: 'error' as const, text: unplaced },
+      body: keyForm(viewerOf(request), `${path}/requests`, { form: filled, keys, error }),
+    };
+    return sendPage(reply, view, error === null ? 200 : 422);
+  };
+
+  const querystring = Type.Object({ replace: Type.Optional(Type.String()) });
+  app.get(`${KEYS_PATH}/new`, { config: PAGES.admin, schema: { querystring } }, async (request, reply) =>
+    show(request, reply, { form: null, error: null }, request.query.replace),
+  );
+  app.post(
+    `${KEYS_PATH}/requests`,
+    { config: PAGES.admin, schema: { body: KeyForm } },
+    async (request, reply) => {
+      const { userId, email } = viewerOf(request);
+      const tools = { database, actor: actorOf(request) };
+      const requester = { id: userId, name: email };
+      try {
+        await requestKey(tools, wabaOf(request).wabaId, requester, keyRequestOfForm(request.body));
+      } catch (error) {
+        if (!(error instanceof AccountError)) throw error;
+        return await show(request, reply, { form: request.body, error });
+      }
+      return reply.redirect(`${keysPath(request)}?done=asked`, 303);
+    },
+  );
+}

@@ -1,0 +1,104 @@
+import { openAccessToken } from '../../../accounts/wabas.ts';
+import { listPhoneNumbers } from '../../../database/accounts.ts';
+import { readWabaArrivals } from '../../../database/waba-arrivals.ts';
+import { listEndpoints } from '../../../database/webhook-endpoints.ts';
+import { SecretBoxError } from '../../../domain/secret-box.ts';
+import type { UpstreamPhoneNumber } from '../../../upstream/phone-numbers.ts';
+import type { SubscribedApp } from '../../../upstream/subscribed-apps.ts';
+import { utcText } from '../components/time.ts';
+import type { PortalContext } from '../portal-app.ts';
+import { callGraph, type GraphAnswer } from './upstream-answers.ts';
+
+/** One thing that must be right for webhooks to arrive; `advice` says what to do when it is not. */
+export type Finding = {
+  question: string;
+  state: 'good' | 'bad' | 'unknown';
+  answer: string;
+  advice?: string;
+};
+
+/**
+ * Why would no webhook arrive? Goes the way of one, from the upstream app to the tenant's endpoint, and asks at each
+ * step what can be asked from here.
+ */
+export async function checkWaba(context: PortalContext, wabaId: string): Promise<Finding[]> {
+  const { accounts, database } = context;
+  const token = await openAccessToken(accounts, wabaId).catch((error: unknown) => {
+    if (error instanceof SecretBoxError) return null;
+    throw error;
+  });
+  const [upstreamNumbers, apps, numbers, arrivals, endpoints] = await Promise.all([
+    callGraph(context, token, (client, key) => client.listPhoneNumbers(wabaId, key)),
+    callGraph(context, token, (client, key) => client.listSubscribedApps(wabaId, key)),
+    listPhoneNumbers(database, wabaId),
+    readWabaArrivals(database, wabaId),
+    listEndpoints(database, wabaId),
+  ]);
+  const open = endpoints.filter(({ mode }) => mode === 'open').length;
+  const setAside = arrivals.setAside.map(({ reason, count }) => `${reason.replaceAll('_', ' ')}: ${count}`);
+  return [
+    tokenFinding(token, upstreamNumbers),
+    subscriptionFinding(apps, `${context.publicUrl}/upstream/webhook`),
+    numberFinding(numbers, upstreamNumbers),
+    {
+      question: 'Has anything arrived or been sent?',
+      state: arrivals.lastActivityAt === null ? 'unknown' : 'good',
+      answer: arrivals.lastActivityAt === null ? 'Never.' : `Last at ${utcText(arrivals.lastActivityAt)}.`,
+      advice: 'Write to the number from a phone and look again.',
+    },
+    {
+      question: 'Did everything that arrived give events?',
+      state: setAside.length === 0 ? 'good' : 'unknown',
+      answer: setAside.length === 0 ? 'Yes.' : `In the last 7 days not: ${setAside.join(', ')}.`,
+      advice: 'What is set aside is kept: heliograph admin inbox shows it and takes it in again.',
+    },
+    {
+      question: 'Is there an endpoint that takes it?',
+      state: open > 0 ? 'good' : 'bad',
+      answer: `${open} of ${endpoints.length} endpoints are open.`,
+      advice: 'Add an endpoint under Webhooks, or enable one. What came meanwhile waits or can be replayed.',
+    },
+  ];
+}
+
+function tokenFinding(token: string | null, numbers: GraphAnswer<UpstreamPhoneNumber[]>): Finding {
+  const question = 'Does upstream accept the access token?';
+  const advice =
+    'Make a system user token with whatsapp_business_messaging and whatsapp_business_management for this WABA, and save it below.';
+  if (token === null) return { question, state: 'bad', answer: 'There is none that can be read.', advice };
+  if (numbers.ok) return { question, state: 'good', answer: 'Yes.' };
+  return { question, state: numbers.refused ? 'bad' : 'unknown', answer: numbers.reason, advice };
+}
+
+function subscriptionFinding(apps: GraphAnswer<SubscribedApp[]>, callbackUrl: string): Finding {
+  const question = 'Does upstream send this WABA’s webhooks here?';
+  const advice = `Subscribe the app to the WABA (POST /{WABA}/subscribed_apps), and enter ${callbackUrl} as its callback URL with the verify token of the settings.`;
+  if (!apps.ok) return { question, state: 'unknown', answer: apps.reason, advice };
+  if (apps.value.length === 0) {
+    return { question, state: 'bad', answer: 'No app is subscribed to the WABA.', advice };
+  }
+  const elsewhere = apps.value.filter(
+    ({ overrideCallbackUrl }) => overrideCallbackUrl !== null && overrideCallbackUrl !== callbackUrl,
+  );
+  const names = apps.value.map(({ name, id }) => name || id).join(', ');
+  if (elsewhere.length === apps.value.length) {
+    const urls = elsewhere.map(({ overrideCallbackUrl }) => overrideCallbackUrl).join(', ');
+    return { question, state: 'bad', answer: `Subscribed: ${names}, but sent to ${urls}.`, advice };
+  }
+  return { question, state: 'good', answer: `Subscribed: ${names}.` };
+}
+
+function numberFinding(
+  ours: readonly { phoneNumberId: string }[],
+  upstream: GraphAnswer<UpstreamPhoneNumber[]>,
+): Finding {
+  const question = 'Are all numbers of the WABA known here?';
+  const advice = 'Take the numbers over from upstream: save the access token again.';
+  if (ours.length === 0) return { question, state: 'bad', answer: 'None is known.', advice };
+  if (!upstream.ok) return { question, state: 'unknown', answer: `${ours.length} known.`, advice };
+  const known = new Set(ours.map(({ phoneNumberId }) => phoneNumberId));
+  const missing = upstream.value.filter(({ phoneNumberId }) => !known.has(phoneNumberId));
+  if (missing.length === 0) return { question, state: 'good', answer: `${ours.length} known.` };
+  const ids = missing.map(({ phoneNumberId }) => phoneNumberId).join(', ');
+  return { question, state: 'bad', answer: `Not known: ${ids}.`, advice };
+}

@@ -1,0 +1,35 @@
+import { SETTINGS, type Setting, type SettingName } from '../../../config/settings.ts';
+import { PAGES } from '../access/page-access.ts';
+import { sendPage } from '../access/send-page.ts';
+import { viewerOf } from '../access/viewer.ts';
+import { dataTable } from '../components/table.ts';
+import { html } from '../markup.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+
+/** GET /portal/operator/settings: the settings that this API process runs with; secrets are not among them. */
+export function settingsPage(app: PortalApp, { settings }: PortalContext): void {
+  app.get('/portal/operator/settings', { config: PAGES.operator }, async (request, reply) => {
+    const names = Object.keys(SETTINGS) as SettingName[];
+    const rows = names.map((name) => {
+      const value = settings[name] ?? '';
+      const definition: Setting = SETTINGS[name];
+      const isDefault = value === (definition.fallback ?? '');
+      return [
+        html`<code>${name}</code>`,
+        value === '' ? html`<span class="faint">not set</span>` : html`<code class="break">${value}</code>`,
+        isDefault ? html`<span class="faint">default</span>` : 'set',
+      ];
+    });
+    return sendPage(reply, {
+      title: 'Settings',
+      viewer: viewerOf(request),
+      active: 'operator/settings',
+      lead: 'As this API process has them. They are changed in its environment and take effect when it starts again.',
+      body: dataTable(
+        'Settings',
+        [{ label: 'Name' }, { label: 'Value' }, { label: '', kind: 'narrow' }],
+        rows,
+      ),
+    });
+  });
+}

@@ -1,0 +1,118 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { AccountError } from '../../../accounts/account-error.ts';
+import { createTenant } from '../../../accounts/tenants.ts';
+import { findTenant, listTenants, listTenantWabas } from '../../../database/account-list.ts';
+import { formLine } from '../access/form-schema.ts';
+import { PAGES } from '../access/page-access.ts';
+import { pageNotFound } from '../access/page-error.ts';
+import { sendPage } from '../access/send-page.ts';
+import { actorOf, viewerOf } from '../access/viewer.ts';
+import { emptyState } from '../components/empty-state.ts';
+import { postForm, textField } from '../components/form.ts';
+import { noticeAfter } from '../components/notice.ts';
+import { dataTable } from '../components/table.ts';
+import { exactTime } from '../components/time.ts';
+import { html, type Markup } from '../markup.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { addWabaForm } from './waba-forms.ts';
+
+const PATH = '/portal/operator/tenants';
+const ACTIVE = 'operator/tenants';
+const ROW_ID = /^\d{1,18}$/;
+
+const DONE = {
+  created: 'The tenant is added. Add its WABA, and invite its first administrator under Users.',
+};
+
+type NameForm = { name: string; error: AccountError | null };
+
+/** /portal/operator/tenants: the businesses that use this installation. */
+export function tenantPages(app: PortalApp, context: PortalContext): void {
+  app.get(PATH, { config: PAGES.operator }, async (request, reply) =>
+    showTenants(request, reply, context, { name: '', error: null }),
+  );
+  const body = Type.Object({ name: formLine() });
+  app.post(PATH, { config: PAGES.operator, schema: { body } }, async (request, reply) => {
+    const { name } = request.body;
+    try {
+      const tools = { ...context.accounts, actor: actorOf(request) };
+      const { userId } = await createTenant(tools, name);
+      return reply.redirect(`${PATH}/${userId}?done=created`, 303);
+    } catch (error) {
+      if (!(error instanceof AccountError)) throw error;
+      return showTenants(request, reply, context, { name, error });
+    }
+  });
+  tenantPage(app, context);
+}
+
+async function showTenants(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { database }: PortalContext,
+  { name, error }: NameForm,
+): Promise<FastifyReply> {
+  const viewer = viewerOf(request);
+  const tenants = await listTenants(database);
+  const rows = tenants.map(({ userId, businessName, wabaIds, createdAt }) => [
+    html`<a href="${PATH}/${userId}">${businessName}</a>`,
+    userId,
+    wabaLinks(wabaIds),
+    exactTime(createdAt),
+  ]);
+  const columns = [
+    { label: 'Business' },
+    { label: 'userId', kind: 'number' },
+    { label: 'WABAs' },
+    { label: 'Added', kind: 'narrow' },
+  ] as const;
+  const field = { label: 'Business name', name: 'name', value: name, error: error?.message ?? null };
+  const form = html`${textField({ ...field, required: true, maxLength: 200 })}<button class="primary">Add the tenant</button>`;
+  const view = {
+    title: 'Tenants',
+    viewer,
+    active: ACTIVE,
+    lead: 'A tenant is a business with its users, WABAs and keys.',
+    body: html`${rows.length === 0 ? emptyState('No tenant yet', 'Add the first one below.') : dataTable('Tenants', columns, rows)}
+<section class="card"><h2>Add a tenant</h2>${postForm(viewer, PATH, form)}</section>`,
+  };
+  return sendPage(reply, view, error === null ? 200 : 422);
+}
+
+function wabaLinks(wabaIds: readonly string[]): Markup[] | Markup {
+  if (wabaIds.length === 0) return html`<span class="faint">none</span>`;
+  return wabaIds.map((id) => html`<a href="/portal/operator/wabas/${id}"><code>${id}</code></a> `);
+}
+
+/** GET /portal/operator/tenants/:id: one tenant and its WABAs. */
+function tenantPage(app: PortalApp, { database }: PortalContext): void {
+  const params = Type.Object({ id: Type.String() });
+  const querystring = Type.Object({ done: Type.Optional(Type.String()) });
+  const options = { config: PAGES.operator, schema: { params, querystring } };
+  app.get(`${PATH}/:id`, options, async (request, reply) => {
+    const { id } = request.params;
+    const tenant = ROW_ID.test(id) ? await findTenant(database, id) : null;
+    if (tenant === null) throw pageNotFound();
+    const wabas = await listTenantWabas(database, id);
+    const viewer = viewerOf(request);
+    const rows = wabas.map(({ wabaId, numbers }) => [
+      html`<a href="/portal/operator/wabas/${wabaId}"><code>${wabaId}</code></a>`,
+      numbers.join(', ') || html`<span class="faint">none</span>`,
+      html`<a href="/portal/w/${wabaId}">Open its pages</a>`,
+    ]);
+    return sendPage(reply, {
+      title: tenant.businessName,
+      viewer,
+      active: ACTIVE,
+      trail: [{ label: 'Tenants', href: PATH }],
+      notice: noticeAfter(request.query.done, DONE),
+      body: html`${
+        rows.length === 0
+          ? emptyState('No WABA yet', 'A WABA is a WhatsApp Business Account: add it with its access token.')
+          : dataTable('WABAs', [{ label: 'WABA' }, { label: 'Numbers' }, { label: '' }], rows)
+      }
+<section class="card"><h2>Add a WABA</h2>${addWabaForm(viewer, id, { wabaId: '', error: null })}</section>`,
+    });
+  });
+}

@@ -1,0 +1,35 @@
+import type { Viewer } from '../access/viewer.ts';
+import { postForm, textField } from '../components/form.ts';
+import { html, type Markup } from '../markup.ts';
+
+const TOKEN_FIELD = {
+  label: 'Access token',
+  name: 'accessToken',
+  type: 'password',
+  required: true,
+  maxLength: 4_096,
+  hint: 'Of a system user with whatsapp_business_messaging and whatsapp_business_management. It is checked against upstream at once, kept encrypted and never shown again.',
+} as const;
+
+/** Adds a WABA to a tenant; its numbers come from upstream. */
+export function addWabaForm(
+  viewer: Viewer,
+  tenantId: string,
+  { wabaId, error }: { wabaId: string; error: string | null },
+): Markup {
+  const id = {
+    label: 'WABA id',
+    name: 'wabaId',
+    value: wabaId,
+    hint: 'Digits, as the upstream platform shows it.',
+  };
+  const fields = html`${textField({ ...id, error, required: true, maxLength: 64 })}${textField(TOKEN_FIELD)}
+<button class="primary">Check and add the WABA</button>`;
+  return postForm(viewer, `/portal/operator/tenants/${tenantId}/wabas`, fields);
+}
+
+/** Gives a WABA another token, and takes its numbers over from upstream. */
+export function tokenForm(viewer: Viewer, wabaId: string, error: string | null): Markup {
+  const fields = html`${textField({ ...TOKEN_FIELD, error })}<button class="primary">Check and save the token</button>`;
+  return postForm(viewer, `/portal/operator/wabas/${wabaId}/access-token`, fields);
+}

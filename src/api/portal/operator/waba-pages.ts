@@ -1,0 +1,160 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { AccountError } from '../../../accounts/account-error.ts';
+import { addWaba } from '../../../accounts/wabas.ts';
+import { findTenant } from '../../../database/account-list.ts';
+import { listPhoneNumbers } from '../../../database/accounts.ts';
+import { formLine } from '../access/form-schema.ts';
+import { PAGES } from '../access/page-access.ts';
+import { pageNotFound } from '../access/page-error.ts';
+import { sendPage } from '../access/send-page.ts';
+import { actorOf, viewerOf } from '../access/viewer.ts';
+import { wabaOf } from '../access/waba-of.ts';
+import { badge } from '../components/badge.ts';
+import { emptyState } from '../components/empty-state.ts';
+import { noticeAfter } from '../components/notice.ts';
+import { dataTable } from '../components/table.ts';
+import { html, type Markup } from '../markup.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { checkWaba, type Finding } from './self-check.ts';
+import { callGraph } from './upstream-answers.ts';
+import { addWabaForm, tokenForm } from './waba-forms.ts';
+
+const ACTIVE = 'operator/tenants';
+const TENANTS = { label: 'Tenants', href: '/portal/operator/tenants' };
+const ROW_ID = /^\d{1,18}$/;
+
+const DONE = { saved: 'Upstream accepted the token; the WABA and its numbers are saved.' };
+
+/** WABAs as the operator looks after them. */
+export function wabaPages(app: PortalApp, context: PortalContext): void {
+  wabaPage(app, context);
+  addWabaAction(app, context);
+  tokenAction(app, context);
+}
+
+/** GET /portal/operator/wabas/:wabaId: its numbers, and why no webhook would arrive. */
+function wabaPage(app: PortalApp, context: PortalContext): void {
+  const querystring = Type.Object({ done: Type.Optional(Type.String()) });
+  const options = { config: PAGES.operator, schema: { querystring } };
+  app.get('/portal/operator/wabas/:wabaId', options, async (request, reply) =>
+    showWaba(request, reply, context, { done: request.query.done, error: null }),
+  );
+}
+
+async function showWaba(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: PortalContext,
+  { done, error }: { done?: string | undefined; error: string | null },
+): Promise<FastifyReply> {
+  const { wabaId, tenantId, businessName } = wabaOf(request);
+  const viewer = viewerOf(request);
+  const [numbers, findings] = await Promise.all([
+    listPhoneNumbers(context.database, wabaId),
+    checkWaba(context, wabaId),
+  ]);
+  const view = {
+    title: `WABA ${wabaId}`,
+    viewer,
+    active: ACTIVE,
+    trail: [TENANTS, { label: businessName, href: `${TENANTS.href}/${tenantId}` }],
+    actions: html`<a class="button" href="/portal/w/${wabaId}">Open its pages</a>`,
+    notice: noticeAfter(done, DONE),
+    body: html`<h2>Why would no webhook arrive?</h2>${findingTable(findings)}
+<h2>Numbers</h2>${
+      numbers.length === 0
+        ? emptyState('No number yet', 'They are taken over from upstream with the access token.')
+        : dataTable(
+            'Phone numbers',
+            [
+              { label: 'Number' },
+              { label: 'Verified name' },
+              { label: 'Id', kind: 'narrow' },
+              { label: 'Quality', kind: 'narrow' },
+            ],
+            numbers.map((number) => [
+              number.displayPhoneNumber,
+              number.verifiedName,
+              html`<code>${number.phoneNumberId}</code>`,
+              number.qualityRating ?? '–',
+            ]),
+          )
+    }
+<section class="card"><h2>Access token</h2>${tokenForm(viewer, wabaId, error)}</section>`,
+  };
+  return sendPage(reply, view, error === null ? 200 : 422);
+}
+
+const SIGNS = {
+  good: badge('good', 'Fine'),
+  bad: badge('bad', 'Problem'),
+  unknown: badge('waiting', 'Look'),
+};
+
+function findingTable(findings: readonly Finding[]): Markup {
+  return dataTable(
+    'Self-check',
+    [{ label: 'Question' }, { label: '', kind: 'narrow' }, { label: 'Answer' }],
+    findings.map(({ question, state, answer, advice }) => [
+      question,
+      SIGNS[state],
+      html`${answer}${state !== 'good' && advice !== undefined && html`<br><span class="faint">${advice}</span>`}`,
+    ]),
+  );
+}
+
+/** POST /portal/operator/tenants/:id/wabas: nothing is saved unless upstream accepts the token for this WABA. */
+function addWabaAction(app: PortalApp, context: PortalContext): void {
+  const params = Type.Object({ id: Type.String() });
+  const body = Type.Object({ wabaId: formLine(), accessToken: formLine() });
+  const options = { config: PAGES.operator, schema: { params, body } };
+  app.post('/portal/operator/tenants/:id/wabas', options, async (request, reply) => {
+    const { id } = request.params;
+    const tenant = ROW_ID.test(id) ? await findTenant(context.database, id) : null;
+    if (tenant === null) throw pageNotFound();
+    const wabaId = request.body.wabaId.trim();
+    const problem = await saveChecked(request, context, { tenantId: id, ...request.body, wabaId });
+    if (problem === null) return reply.redirect(`/portal/operator/wabas/${wabaId}?done=saved`, 303);
+    const viewer = viewerOf(request);
+    const view = {
+      title: 'Add a WABA',
+      viewer,
+      active: ACTIVE,
+      trail: [TENANTS, { label: tenant.businessName, href: `${TENANTS.href}/${id}` }],
+      body: html`<section class="card">${addWabaForm(viewer, id, { wabaId, error: problem })}</section>`,
+    };
+    return sendPage(reply, view, 422);
+  });
+}
+
+/** POST /portal/operator/wabas/:wabaId/access-token */
+function tokenAction(app: PortalApp, context: PortalContext): void {
+  const body = Type.Object({ accessToken: formLine() });
+  const options = { config: PAGES.operator, schema: { body } };
+  app.post('/portal/operator/wabas/:wabaId/access-token', options, async (request, reply) => {
+    const { wabaId, tenantId } = wabaOf(request);
+    const problem = await saveChecked(request, context, { ...request.body, wabaId, tenantId });
+    if (problem === null) return reply.redirect(`/portal/operator/wabas/${wabaId}?done=saved`, 303);
+    return showWaba(request, reply, context, { error: problem });
+  });
+}
+
+/** Saves a WABA with what upstream says about it; returns what is wrong, or null. */
+async function saveChecked(
+  request: FastifyRequest,
+  context: PortalContext,
+  { tenantId, wabaId, accessToken }: { tenantId: string; wabaId: string; accessToken: string },
+): Promise<string | null> {
+  const token = accessToken.trim();
+  const numbers = await callGraph(context, token, (client, key) => client.listPhoneNumbers(wabaId, key));
+  if (!numbers.ok) return numbers.reason;
+  try {
+    const tools = { ...context.accounts, actor: actorOf(request) };
+    await addWaba(tools, tenantId, { wabaId, phoneNumbers: numbers.value, accessToken: token });
+    return null;
+  } catch (error) {
+    if (error instanceof AccountError) return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,47 @@
+import { type ScaleLinear, scaleLinear } from 'd3-scale';
+import { type Child, html, type Markup } from '../markup.ts';
+
+/** The room of a chart, in units of its view box. */
+export const CHART = { width: 720, height: 200, left: 52, right: 8, top: 8, bottom: 22 };
+
+export const PLOT = {
+  left: CHART.left,
+  right: CHART.width - CHART.right,
+  top: CHART.top,
+  bottom: CHART.height - CHART.bottom,
+};
+
+/** From 0 to at least `most`, in round steps. */
+export function upwardScale(most: number): ScaleLinear<number, number> {
+  return scaleLinear().domain([0, most]).nice(4).range([PLOT.bottom, PLOT.top]);
+}
+
+/** A chart with its axes; what it says stands in `label` and, in numbers, in the table behind it. */
+export function chartFigure(chart: {
+  label: string;
+  legend: Child;
+  y: ScaleLinear<number, number>;
+  hours: readonly { at: Date; x: number }[];
+  marks: Child;
+  table: Child;
+  yText: (value: number) => string;
+}): Markup {
+  const lines = chart.y.ticks(4).map((value) => {
+    const y = chart.y(value).toFixed(1);
+    return html`<line class="grid" x1="${PLOT.left}" x2="${PLOT.right}" y1="${y}" y2="${y}"/><text class="tick y" x="${PLOT.left - 7}" y="${y}">${chart.yText(value)}</text>`;
+  });
+  const labels = chart.hours
+    .filter((_, index) => index % 4 === chart.hours.length % 4)
+    .map(
+      ({ at, x }) =>
+        html`<text class="tick x" x="${x.toFixed(1)}" y="${CHART.height - 5}">${hourText(at)}</text>`,
+    );
+  return html`<figure class="chart"><div class="chart-room"><svg viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="${chart.label}">${lines}${chart.marks}${labels}</svg></div>
+<figcaption>${chart.legend}</figcaption>
+<details><summary>In numbers</summary>${chart.table}</details></figure>`;
+}
+
+/** `14:00`, in UTC. */
+export function hourText(at: Date): string {
+  return at.toISOString().slice(11, 16);
+}

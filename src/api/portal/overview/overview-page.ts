@@ -1,0 +1,126 @@
+import { type EndpointStatus, endpointsOf } from '../../../accounts/endpoints.ts';
+import { shownCount } from '../../../accounts/shown-count.ts';
+import {
+  type HourOfLatency,
+  type HourOfOutcomes,
+  readHourlyLatency,
+  readHourlyOutcomes,
+} from '../../../database/tenant-overview.ts';
+import { PAGES } from '../access/page-access.ts';
+import { sendPage } from '../access/send-page.ts';
+import { type Viewer, viewerOf } from '../access/viewer.ts';
+import { wabaOf } from '../access/waba-of.ts';
+import { emptyState } from '../components/empty-state.ts';
+import { type Stat, statRow } from '../components/stat.ts';
+import { dataTable } from '../components/table.ts';
+import { durationText } from '../components/time.ts';
+import { endpointPath, endpointsPath, mayChange } from '../endpoints/endpoint-context.ts';
+import { modeBadge, modeSentence, successRate, waitingText } from '../endpoints/endpoint-status.ts';
+import { html, type Markup } from '../markup.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { latencyChart } from './latency-chart.ts';
+import { outcomeChart } from './outcome-chart.ts';
+
+/** GET /portal/w/:wabaId: whether events arrive, how fast, and what needs a look. */
+export function overviewPages(app: PortalApp, { accounts, database, now }: PortalContext): void {
+  app.get('/portal/w/:wabaId', { config: PAGES.member }, async (request, reply) => {
+    const waba = wabaOf(request);
+    const viewer = viewerOf(request);
+    const until = new Date(now());
+    const [endpoints, outcomes, latency] = await Promise.all([
+      endpointsOf(accounts, waba.wabaId),
+      readHourlyOutcomes(database, waba.wabaId, until),
+      readHourlyLatency(database, waba.wabaId, until),
+    ]);
+    const body =
+      endpoints.length === 0
+        ? firstSteps(waba.wabaId, viewer)
+        : html`${statRow(statsOf(endpoints, outcomes, latency))}
+${needsALook(endpoints)}
+<div class="columns charts"><section class="card"><h2>Attempts per hour</h2>${outcomeChart(outcomes)}</section>
+<section class="card"><h2>Time until delivery</h2>${latencyChart(latency)}</section></div>`;
+    return sendPage(reply, {
+      title: 'Overview',
+      viewer,
+      waba,
+      active: 'overview',
+      lead: 'The last 24 hours of this WABA.',
+      assets: ['overview.css'],
+      body,
+    });
+  });
+}
+
+function firstSteps(wabaId: string, viewer: Viewer): Markup {
+  const path = endpointsPath(wabaId);
+  return emptyState(
+    'Nothing is sent yet',
+    'Add the https address of your server: every message, status, payment and order is then sent to it, signed and in order.',
+    mayChange(viewer)
+      ? html`<a class="button primary" href="${path}/new">Add a webhook endpoint</a>`
+      : html`An administrator of your organisation can add one.`,
+  );
+}
+
+function statsOf(
+  endpoints: readonly EndpointStatus[],
+  outcomes: readonly HourOfOutcomes[],
+  latency: readonly HourOfLatency[],
+): Stat[] {
+  const successes = outcomes.reduce((sum, hour) => sum + hour.successes, 0);
+  const failures = outcomes.reduce((sum, hour) => sum + hour.failures, 0);
+  const failing = endpoints.filter(isInTrouble).length;
+  const waiting = endpoints.reduce((sum, { waiting: { count } }) => sum + count, 0);
+  const more = endpoints.some((endpoint) => endpoint.waiting.more);
+  const oldestMs = Math.max(0, ...endpoints.map((endpoint) => endpoint.waiting.oldestMs ?? 0));
+  const recent = latency.findLast((hour) => hour.p50Ms !== null);
+  return [
+    {
+      label: 'Attempts that succeeded',
+      value: successRate({ successes, failures }) ?? '–',
+      note: `${successes.toLocaleString('en-US')} of ${(successes + failures).toLocaleString('en-US')}`,
+    },
+    {
+      label: 'Time until delivery',
+      value: recent?.p50Ms == null ? '–' : durationText(recent.p50Ms),
+      note: recent?.p95Ms == null ? 'nothing delivered' : `95 % within ${durationText(recent.p95Ms)}`,
+    },
+    {
+      label: 'Waiting',
+      value: shownCount({ count: waiting, more }),
+      note: waiting === 0 ? 'nothing waits' : `oldest ${durationText(oldestMs)}`,
+      ...(oldestMs > 60_000 && { tone: 'waiting' as const }),
+    },
+    {
+      label: 'Endpoints in trouble',
+      value: failing,
+      note: `of ${endpoints.length}`,
+      ...(failing > 0 && { tone: 'bad' as const }),
+    },
+  ];
+}
+
+function isInTrouble({ mode, failingSince }: EndpointStatus): boolean {
+  return mode !== 'open' || failingSince !== null;
+}
+
+function needsALook(endpoints: readonly EndpointStatus[]): Markup {
+  const troubled = endpoints.filter(isInTrouble);
+  if (troubled.length === 0)
+    return html`<p class="all-well"><span aria-hidden="true">✓</span> All endpoints take what is sent.</p>`;
+  return html`<h2>Needs a look</h2>${dataTable(
+    'Endpoints that do not take everything',
+    [
+      { label: 'Endpoint' },
+      { label: 'Status', kind: 'narrow' },
+      { label: 'What happens' },
+      { label: 'Waiting', kind: 'number' },
+    ],
+    troubled.map((endpoint) => [
+      html`<a class="break" href="${endpointPath(endpoint.wabaId, endpoint.id)}">${endpoint.url}</a>`,
+      modeBadge(endpoint),
+      html`${modeSentence(endpoint)}${endpoint.modeReason !== null && html` <span class="faint">${endpoint.modeReason}</span>`}`,
+      waitingText(endpoint.waiting),
+    ]),
+  )}`;
+}

@@ -1,0 +1,60 @@
+import { AccountError } from '../../../accounts/account-error.ts';
+import type { GivenSelection } from '../../../accounts/replay-input.ts';
+import type { FormValues } from '../form-values.ts';
+
+/** The fields of the wizard as texts. */
+export type ReplayFormValues = {
+  by: string;
+  endpointId: string;
+  from: string;
+  to: string;
+  eventTypes: string[];
+  states: string[];
+  ids: string;
+};
+
+/** What most people come for: what did not arrive. */
+export const NEW_REPLAY: ReplayFormValues = {
+  by: 'filter',
+  endpointId: '',
+  from: '',
+  to: '',
+  eventTypes: [],
+  states: ['failed', 'dropped'],
+  ids: '',
+};
+
+/** The fields of a form that was sent. */
+export function readReplayForm(form: FormValues): ReplayFormValues {
+  return {
+    by: form.text('by') === 'ids' ? 'ids' : 'filter',
+    endpointId: form.text('endpointId').trim(),
+    from: form.text('from').trim(),
+    to: form.text('to').trim(),
+    eventTypes: form.list('eventTypes'),
+    states: form.list('states'),
+    ids: form.text('ids'),
+  };
+}
+
+/** What the form selects. No box ticked means no restriction. Throws AccountError `invalid_value`. */
+export function selectionOf(values: ReplayFormValues): GivenSelection {
+  if (values.by === 'ids') {
+    return { deliveryIds: values.ids.split(/[\s,;]+/).filter((id) => id !== '') };
+  }
+  return {
+    endpointId: values.endpointId || undefined,
+    from: timeIn('from', values.from),
+    to: timeIn('to', values.to),
+    eventTypes: values.eventTypes.length === 0 ? undefined : values.eventTypes,
+    states: values.states.length === 0 ? undefined : values.states,
+  };
+}
+
+/** A `datetime-local` value, UTC. */
+function timeIn(param: string, text: string): Date | undefined {
+  if (text === '') return undefined;
+  const time = new Date(`${text}Z`);
+  if (/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(text) && Number.isFinite(time.getTime())) return time;
+  throw new AccountError('invalid_value', 'Write a time such as 2027-01-31T12:00.', param);
+}

@@ -1,0 +1,86 @@
+import type { ReplayView } from '../../../accounts/replays.ts';
+import type { ReplayOutcomes } from '../../../database/replays.ts';
+import { badge } from '../components/badge.ts';
+import { statRow } from '../components/stat.ts';
+import { html, type Markup } from '../markup.ts';
+
+/** Where the replays of a WABA are. */
+export function replaysPath(wabaId: string): string {
+  return `/portal/w/${encodeURIComponent(wabaId)}/replays`;
+}
+
+const STATES = {
+  running: badge('waiting', 'Running'),
+  paused: badge('off', 'Paused'),
+  done: badge('good', 'Done'),
+  cancelled: badge('off', 'Cancelled'),
+};
+
+/** How a replay stands, in a word. */
+export function replayBadge(state: ReplayView['state']): Markup {
+  return STATES[state];
+}
+
+/** What a replay was asked to send, in a line. */
+export function selectionText({ selection }: ReplayView): string {
+  const { deliveryIds, endpointId, from, to, eventTypes, states } = selection;
+  if (deliveryIds !== null) {
+    return deliveryIds.length === 1 ? 'one delivery, by its id' : `${deliveryIds.length} deliveries, by id`;
+  }
+  const parts = [
+    states?.join(' or ') ?? false,
+    eventTypes === null ? 'all event types' : eventTypes.join(', '),
+    endpointId !== null && `of endpoint ${endpointId}`,
+    from !== null && `from ${minuteOf(from)}`,
+    to !== null && `up to ${minuteOf(to)}`,
+  ];
+  return parts.filter((part) => part !== false).join(', ');
+}
+
+function minuteOf(text: string): string {
+  return `${text.slice(0, 16).replace('T', ' ')}`;
+}
+
+/** How far a replay is, and what came of what it has queued. */
+export function progressView(replay: ReplayView & { outcomes: ReplayOutcomes }): Markup {
+  const { total, queued, skipped, outcomes, state } = replay;
+  const settled = outcomes.delivered + outcomes.failed + outcomes.dropped;
+  const through = queued + skipped;
+  const isThrough = state === 'done' || state === 'cancelled';
+  const percent = total === 0 ? 100 : Math.floor(((settled + skipped) / total) * 100);
+  return html`<div class="card"><p>${replayBadge(state)} ${sentence(state, outcomes.pending)}</p>
+<p><progress max="${Math.max(1, total)}" value="${Math.min(total, settled + skipped)}" aria-label="Settled">${percent} %</progress> <strong>${percent} %</strong> settled; ${shown(through)} of ${shown(total)} ${isThrough ? 'were' : 'are'} queued or passed over.</p></div>
+${statRow([
+  { label: 'Selected', value: shown(total) },
+  {
+    label: 'Delivered',
+    value: shown(outcomes.delivered),
+    ...(outcomes.delivered > 0 && { tone: 'good' as const }),
+  },
+  {
+    label: 'Waiting or retrying',
+    value: shown(outcomes.pending),
+    ...(outcomes.pending > 0 && { tone: 'waiting' as const }),
+  },
+  { label: 'Failed', value: shown(outcomes.failed), ...(outcomes.failed > 0 && { tone: 'bad' as const }) },
+  { label: 'Dropped', value: shown(outcomes.dropped) },
+  { label: 'Passed over', value: shown(skipped) },
+])}`;
+}
+
+function sentence(state: ReplayView['state'], pending: number): string {
+  switch (state) {
+    case 'running':
+      return 'Events are queued behind what is waiting, and sent.';
+    case 'paused':
+      return 'Nothing more is queued, and what is queued waits, until it is resumed.';
+    case 'cancelled':
+      return 'What was not sent by then is dropped.';
+    case 'done':
+      return pending > 0 ? 'Everything is queued; some are still under way.' : 'Everything is through.';
+  }
+}
+
+function shown(number: number): string {
+  return number.toLocaleString('en-US');
+}

@@ -1,0 +1,88 @@
+import type { Config } from '../../../config/config.ts';
+import type { Viewer } from '../access/viewer.ts';
+import { emptyState } from '../components/empty-state.ts';
+import type { Notice } from '../components/notice.ts';
+import { html, type Markup } from '../markup.ts';
+import type { PageView } from '../page.ts';
+import { answerHelp } from './answer-help.ts';
+import type { ConsoleChoice } from './console-choice.ts';
+import type { ConsoleState } from './console-state.ts';
+import { phoneView, threadPart } from './phone-view.ts';
+import { receivedList } from './received-list.ts';
+import { answerButtons, burstButton, tenantControls, tenantSummary } from './tenant-controls.ts';
+
+const FRAME = {
+  title: 'Sandbox console',
+  active: 'sandbox',
+  assets: ['sandbox.css', 'sandbox.js'],
+} as const;
+
+type ConsoleView = {
+  viewer: Viewer;
+  state: ConsoleState;
+  config: Config;
+  apiUrl: string;
+  /** The message of the chat that is being answered. */
+  replyNumber: number | null;
+  notice: Notice | null;
+};
+
+/** The console: the phone on the left, what the sample tenant received on the right. */
+export function consolePage({ viewer, state, config, apiUrl, replyNumber, notice }: ConsoleView): PageView {
+  const { choice } = state;
+  const live = new URLSearchParams({ number: choice.number.phoneNumberId, customer: choice.customer.waId });
+  return {
+    ...FRAME,
+    viewer,
+    notice,
+    waba: choice.number,
+    lead: 'Play a customer on the phone, and watch the webhooks reach the sample tenant.',
+    actions: chooser(choice),
+    body: html`<div class="console" data-live-console="/portal/sandbox/live?${live.toString()}">
+<section class="customer-side" aria-label="The customer’s phone">
+${phoneView(viewer, state, replyNumber)}
+${answerHelp(choice, apiUrl)}
+</section>
+<section class="tenant-side" aria-labelledby="received-title">
+<div class="tenant-head"><h2 id="received-title">What the sample tenant received</h2><span class="live-sign" id="live-sign" role="status" hidden></span>${burstButton(viewer, state)}</div>
+<div id="summary" data-part="summary">${tenantSummary(state)}</div>
+${tenantControls(viewer, state)}
+<p class="console-problem" id="console-problem" role="alert" hidden></p>
+<div class="received-box"><div class="received-head" aria-hidden="true"><span>Time</span><span>Event</span><span>What</span><span>Checked</span><span>Since tap</span></div>
+<ol class="received" id="received" data-part="received">${receivedList(state, config.temporal)}</ol></div>
+<noscript><p><a class="button" href="/portal/sandbox?${live.toString()}">Look again</a></p></noscript>
+</section>
+</div>`,
+  };
+}
+
+/** For someone who has no number to write to. */
+export function emptyConsolePage(viewer: Viewer): PageView {
+  const text = 'The sandbox needs a phone number of a business. npm start makes some for the demo tenants.';
+  return { ...FRAME, viewer, body: emptyState('No phone number here', text) };
+}
+
+/** The parts that change while one looks on, by the id of their place in the page. */
+export function liveParts(viewer: Viewer, state: ConsoleState, config: Config): Record<string, Markup> {
+  return {
+    thread: threadPart(viewer, state),
+    summary: tenantSummary(state),
+    answers: answerButtons(state),
+    received: receivedList(state, config.temporal),
+  };
+}
+
+function chooser({ number, numbers, customer, customers }: ConsoleChoice): Markup {
+  const option = (value: string, label: string, chosen: boolean) =>
+    html`<option value="${value}" ${chosen && html`selected`}>${label}</option>`;
+  return html`<form class="chooser" method="get" action="/portal/sandbox">
+<label>Play <select name="customer" data-submit>${customers.map(({ waId, name }) => option(waId, `${name} (…${waId.slice(-4)})`, waId === customer.waId))}</select></label>
+<label>writing to <select name="number" data-submit>${numbers.map((one) =>
+    option(
+      one.phoneNumberId,
+      `${one.verifiedName || one.businessName} (…${one.displayPhoneNumber.slice(-4)})`,
+      one.phoneNumberId === number.phoneNumberId,
+    ),
+  )}</select></label>
+<button>Change</button></form>`;
+}

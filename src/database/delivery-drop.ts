@@ -1,0 +1,43 @@
+import type { Database } from './database.ts';
+import { wakeDispatcher } from './delivery-queue.ts';
+import { promoteNext } from './delivery-settlement.ts';
+import { execute, query } from './sql.ts';
+
+type Waiting = { endpoint_id: string; lane: string; state: string; day: string; under_way: boolean };
+
+/**
+ * Takes one delivery of a WABA out of the queue for good, and lets the next of its lane go if it was the head.
+ * `claimed`: an attempt is under way; `settled`: there is nothing to drop.
+ */
+export async function dropDelivery(
+  database: Database,
+  wabaId: string,
+  deliveryId: string,
+  reason: string,
+): Promise<'dropped' | 'claimed' | 'settled'> {
+  return await database.transaction(async (trx) => {
+    const [waiting] = await query<Waiting>(
+      trx,
+      `select q.endpoint_id, q.lane, q.state, q.delivery_day as day,
+              q.state = 'claimed' and q.lease_until > clock_timestamp() as under_way
+         from delivery_queue q join webhook_endpoints e on e.id = q.endpoint_id and e.waba_id = :wabaId
+        where q.delivery_id = cast(:deliveryId as uuid) for update of q`,
+      { wabaId, deliveryId },
+    );
+    if (waiting === undefined) return 'settled';
+    if (waiting.under_way) return 'claimed';
+    await execute(trx, 'delete from delivery_queue where delivery_id = cast(? as uuid)', [deliveryId]);
+    if (waiting.state !== 'queued') {
+      await promoteNext(trx, [waiting]);
+      await wakeDispatcher(trx);
+    }
+    await execute(
+      trx,
+      `update deliveries
+          set state = 'dropped', finished_at = clock_timestamp(), next_attempt_at = null, last_error = :reason
+        where day = cast(:day as date) and id = cast(:deliveryId as uuid) and waba_id = :wabaId`,
+      { wabaId, deliveryId, day: waiting.day, reason },
+    );
+    return 'dropped';
+  });
+}

@@ -1,0 +1,114 @@
+import type { PortalRole } from '../domain/portal-role.ts';
+import type { Database, Transaction } from './database.ts';
+import { execute, query } from './sql.ts';
+
+export type Invitation = {
+  id: string;
+  email: string;
+  role: PortalRole;
+  tenantId: string | null;
+  /** The tenant's; null for operators. */
+  businessName: string | null;
+  /** Who gets a new password by it; null: it makes a new user. */
+  userId: string | null;
+  invitedBy: string;
+  createdAt: Date;
+  expiresAt: Date;
+};
+
+export type NewInvitation = {
+  /** SHA-256 of the token. */
+  tokenHash: Buffer;
+  email: string;
+  role: PortalRole;
+  tenantId: string | null;
+  userId: string | null;
+  invitedBy: string;
+  lifetimeMs: number;
+};
+
+const SELECT = `select i.id, i.email, i.role, i.tenant_id as "tenantId", t.business_name as "businessName",
+  i.user_id as "userId", i.invited_by as "invitedBy", i.created_at as "createdAt", i.expires_at as "expiresAt"
+  from invitations i left join tenants t on t.id = i.tenant_id`;
+const OPEN = 'i.accepted_at is null and i.expires_at > now()';
+
+/** Adds an invitation; an open one of the same tenant for this address ends. */
+export async function insertInvitation(trx: Transaction, invitation: NewInvitation): Promise<Date> {
+  await execute(
+    trx,
+    `delete from invitations where email = ? and tenant_id is not distinct from cast(? as bigint)
+        and accepted_at is null`,
+    [invitation.email, invitation.tenantId],
+  );
+  const [row] = await query<{ expiresAt: Date }>(
+    trx,
+    `insert into invitations (token_hash, email, role, tenant_id, user_id, invited_by, expires_at)
+     values (:tokenHash, :email, :role, :tenantId, :userId, :invitedBy, now() + :lifetimeMs * interval '1 millisecond')
+     returning expires_at as "expiresAt"`,
+    invitation,
+  );
+  if (row === undefined) throw new Error('the invitation was not stored');
+  return row.expiresAt;
+}
+
+/** The invitation behind a link; null when it is unknown, used or too old. */
+export async function findOpenInvitation(database: Database, tokenHash: Buffer): Promise<Invitation | null> {
+  const [row] = await query<Invitation>(database, `${SELECT} where i.token_hash = ? and ${OPEN}`, [
+    tokenHash,
+  ]);
+  return row ?? null;
+}
+
+/** The open invitations to become a user under an address; those of several tenants may stand side by side. */
+export async function openInvitationsOf(database: Database, email: string): Promise<Invitation[]> {
+  return await query<Invitation>(
+    database,
+    `${SELECT} where i.email = ? and i.user_id is null and ${OPEN} order by i.id`,
+    [email],
+  );
+}
+
+/** The open invitations of a tenant. */
+export async function listTenantInvitations(database: Database, tenantId: string): Promise<Invitation[]> {
+  return await query<Invitation>(
+    database,
+    `${SELECT} where i.tenant_id = ? and ${OPEN} order by i.created_at desc, i.id desc`,
+    [tenantId],
+  );
+}
+
+/** All open invitations, for operators. */
+export async function listInvitations(database: Database): Promise<Invitation[]> {
+  return await query<Invitation>(database, `${SELECT} where ${OPEN} order by i.created_at desc, i.id desc`);
+}
+
+/** Uses an invitation up; false when it was used, withdrawn or too old, also a moment ago. */
+export async function takeInvitation(trx: Transaction, id: string): Promise<boolean> {
+  const taken = await execute(
+    trx,
+    'update invitations set accepted_at = now() where id = ? and accepted_at is null and expires_at > now()',
+    [id],
+  );
+  return taken === 1;
+}
+
+/** Withdraws an open invitation and returns the address; null when there is none such. A null tenant: any. */
+export async function deleteInvitation(
+  database: Database,
+  tenantId: string | null,
+  id: string,
+): Promise<{ email: string; tenantId: string | null } | null> {
+  const [row] = await query<{ email: string; tenantId: string | null }>(
+    database,
+    `delete from invitations
+      where id = :id and accepted_at is null and (cast(:tenantId as bigint) is null or tenant_id = :tenantId)
+     returning email, tenant_id as "tenantId"`,
+    { id, tenantId },
+  );
+  return row ?? null;
+}
+
+/** Deletes invitations whose time is over; for housekeeping. */
+export async function forgetOldInvitations(database: Database): Promise<void> {
+  await execute(database, 'delete from invitations where expires_at < now()');
+}

@@ -1,0 +1,232 @@
+import type { ApiKeyScope } from '../domain/api-key-scopes.ts';
+import type { Database, Transaction } from './database.ts';
+import { execute, query } from './sql.ts';
+import { finishTask, insertWorkflowTasks, wakeTask } from './workflow-tasks.ts';
+
+/** `requested` and `approved` are open; the others are final. `expired`: not decided, or not revealed, in time. */
+export type KeyRequestState = 'requested' | 'approved' | 'denied' | 'expired' | 'revealed' | 'withdrawn';
+
+export type NewKeyRequest = {
+  tenantId: string;
+  wabaId: string;
+  requesterId: string;
+  requester: string;
+  purpose: string;
+  scopes: readonly ApiKeyScope[];
+  /** How long the key is to work from the reveal on, in days; null: until it is revoked. */
+  validDays: number | null;
+  replacesKeyId: string | null;
+  /** How long the replaced key works on after the reveal, in hours; null: until it is revoked. */
+  overlapHours: number | null;
+};
+
+export type KeyRequest = Omit<NewKeyRequest, 'scopes'> & {
+  id: string;
+  scopes: ApiKeyScope[];
+  businessName: string;
+  /** As it is now, also when nobody has noted yet that the time is over. */
+  state: KeyRequestState;
+  createdAt: Date;
+  decideUntil: Date;
+  reminders: number;
+  decidedBy: string | null;
+  decidedAt: Date | null;
+  note: string | null;
+  revealUntil: Date | null;
+  revealedBy: string | null;
+  apiKeyId: string | null;
+  finishedAt: Date | null;
+};
+
+const IS_OVERDUE = `((r.state = 'requested' and r.decide_until <= now())
+  or (r.state = 'approved' and r.reveal_until <= now()))`;
+
+const REQUEST = `r.id, r.tenant_id as "tenantId", r.waba_id as "wabaId", t.business_name as "businessName",
+  r.requester_id as "requesterId", r.requester, r.purpose, r.scopes, r.valid_days as "validDays",
+  r.replaces_key_id as "replacesKeyId", r.overlap_hours as "overlapHours",
+  case when ${IS_OVERDUE} then 'expired' else r.state end as state,
+  r.created_at as "createdAt", r.decide_until as "decideUntil", r.reminders, r.decided_by as "decidedBy",
+  r.decided_at as "decidedAt", r.note, r.reveal_until as "revealUntil", r.revealed_by as "revealedBy",
+  r.api_key_id as "apiKeyId", r.finished_at as "finishedAt"`;
+
+const FROM = 'from api_key_requests r join tenants t on t.id = r.tenant_id';
+
+/** The id of the workflow that sees to a request. */
+export function keyRequestWorkflowId(requestId: string): string {
+  return `api-key-request/${requestId}`;
+}
+
+/** Stores a request with the task that starts its workflow; `summary` is for the Temporal UI. Returns its id. */
+export async function insertKeyRequest(
+  trx: Transaction,
+  request: NewKeyRequest,
+  { decideWithinDays, summary }: { decideWithinDays: number; summary: string },
+): Promise<string> {
+  const [row] = await query<{ id: string }>(
+    trx,
+    `insert into api_key_requests (tenant_id, waba_id, requester_id, requester, purpose, scopes, valid_days,
+                                   replaces_key_id, overlap_hours, decide_until)
+     values (:tenantId, :wabaId, :requesterId, :requester, :purpose, :scopes, :validDays, :replacesKeyId,
+             :overlapHours, now() + :decideWithinDays * interval '1 day')
+     returning id`,
+    { ...request, decideWithinDays },
+  );
+  if (row === undefined) throw new Error('the request for an API key was not stored');
+  const { wabaId } = request;
+  const workflowId = keyRequestWorkflowId(row.id);
+  const task = { workflowId, workflowType: 'approveApiKey' as const, wabaId, eventId: workflowId, summary };
+  await insertWorkflowTasks(trx, [{ ...task, argument: { wabaId, requestId: row.id } }]);
+  return row.id;
+}
+
+/** How many requests of a WABA are open, how many of them are this requester's, and how many were made in 24 h. */
+export async function countKeyRequests(
+  database: Database,
+  wabaId: string,
+  requesterId: string,
+): Promise<{ open: number; own: number; lastDay: number }> {
+  const [row] = await query<{ open: number; own: number; lastDay: number }>(
+    database,
+    `select cast(count(*) filter (where state in ('requested', 'approved')) as integer) as open,
+            cast(count(*) filter (where state in ('requested', 'approved') and requester_id = :requesterId)
+              as integer) as own,
+            cast(count(*) filter (where created_at > now() - interval '1 day') as integer) as "lastDay"
+       from api_key_requests where waba_id = :wabaId`,
+    { wabaId, requesterId },
+  );
+  return row ?? { open: 0, own: 0, lastDay: 0 };
+}
+
+/** Holds back other requests for keys of the WABA until the transaction ends, so that they can be counted. */
+export async function lockKeyRequestsOf(trx: Transaction, wabaId: string): Promise<void> {
+  await query(trx, `select pg_advisory_xact_lock(hashtextextended('key requests ' || cast(? as text), 0))`, [
+    wabaId,
+  ]);
+}
+
+/** One request of a WABA; null when it has none such. */
+export async function findKeyRequest(
+  database: Database,
+  wabaId: string,
+  id: string,
+): Promise<KeyRequest | null> {
+  const text = `select ${REQUEST} ${FROM} where r.waba_id = ? and r.id = ?`;
+  return (await query<KeyRequest>(database, text, [wabaId, id]))[0] ?? null;
+}
+
+/** As `findKeyRequest`, and nobody else changes it until the transaction ends. */
+export async function lockKeyRequest(
+  trx: Transaction,
+  wabaId: string,
+  id: string,
+): Promise<KeyRequest | null> {
+  const text = `select ${REQUEST} ${FROM} where r.waba_id = ? and r.id = ? for update of r`;
+  return (await query<KeyRequest>(trx, text, [wabaId, id]))[0] ?? null;
+}
+
+/** For operators, who address requests of every tenant; null when there is none such. */
+export async function findKeyRequestForOperator(database: Database, id: string): Promise<KeyRequest | null> {
+  return (await query<KeyRequest>(database, `select ${REQUEST} ${FROM} where r.id = ?`, [id]))[0] ?? null;
+}
+
+/** The newest requests of a WABA, or those before one. */
+export async function listKeyRequests(
+  database: Database,
+  wabaId: string,
+  { beforeId, limit }: { beforeId: string | null; limit: number },
+): Promise<KeyRequest[]> {
+  return await query<KeyRequest>(
+    database,
+    `select ${REQUEST} ${FROM}
+      where r.waba_id = :wabaId and (cast(:beforeId as bigint) is null or r.id < cast(:beforeId as bigint))
+      order by r.id desc limit :limit`,
+    { wabaId, beforeId, limit },
+  );
+}
+
+/** For operators: what waits for a decision, of all tenants, the oldest first. */
+export async function listWaitingKeyRequests(database: Database, limit: number): Promise<KeyRequest[]> {
+  return await query<KeyRequest>(
+    database,
+    `select ${REQUEST} ${FROM} where r.state = 'requested' and r.decide_until > now() order by r.id limit ?`,
+    [limit],
+  );
+}
+
+/** For operators: the newest requests of all tenants, or those before one. */
+export async function listKeyRequestsForOperator(
+  database: Database,
+  { beforeId, limit }: { beforeId: string | null; limit: number },
+): Promise<KeyRequest[]> {
+  return await query<KeyRequest>(
+    database,
+    `select ${REQUEST} ${FROM}
+      where cast(:beforeId as bigint) is null or r.id < cast(:beforeId as bigint)
+      order by r.id desc limit :limit`,
+    { beforeId, limit },
+  );
+}
+
+/** Notes an operator's decision, and wakes the workflow. */
+export async function saveDecision(
+  trx: Transaction,
+  id: string,
+  decision: { state: 'approved' | 'denied'; by: string; note: string | null; revealWithinDays: number },
+): Promise<void> {
+  await execute(
+    trx,
+    `update api_key_requests
+        set state = :state, decided_by = :by, decided_at = now(), note = :note,
+            reveal_until = case when :state = 'approved' then now() + :revealWithinDays * interval '1 day' end,
+            finished_at = case when :state = 'denied' then now() end
+      where id = :id`,
+    { id, ...decision },
+  );
+  await wakeTask(trx, keyRequestWorkflowId(id));
+}
+
+/** Notes that the key was made and shown, and wakes the workflow. */
+export async function saveReveal(
+  trx: Transaction,
+  id: string,
+  reveal: { apiKeyId: string; by: string },
+): Promise<void> {
+  await execute(
+    trx,
+    `update api_key_requests set state = 'revealed', revealed_by = ?, api_key_id = ?, finished_at = now()
+      where id = ?`,
+    [reveal.by, reveal.apiKeyId, id],
+  );
+  await wakeTask(trx, keyRequestWorkflowId(id));
+}
+
+/** Notes that the requester took the request back, and wakes the workflow. */
+export async function saveWithdrawal(trx: Transaction, id: string): Promise<void> {
+  await execute(trx, `update api_key_requests set state = 'withdrawn', finished_at = now() where id = ?`, [
+    id,
+  ]);
+  await wakeTask(trx, keyRequestWorkflowId(id));
+}
+
+/** Notes for requests of a WABA whose time is over that it is; returns them as they are now. */
+export async function expireKeyRequests(trx: Transaction, wabaId: string): Promise<KeyRequest[]> {
+  return await query<KeyRequest>(
+    trx,
+    `update api_key_requests r
+        set state = 'expired', finished_at = case when r.state = 'requested' then decide_until else reveal_until end
+       from tenants t
+      where t.id = r.tenant_id and r.waba_id = ? and ${IS_OVERDUE}
+     returning ${REQUEST}`,
+    [wabaId],
+  );
+}
+
+/** Notes how many reminders of a request there were. */
+export async function saveReminders(trx: Transaction, id: string, reminders: number): Promise<void> {
+  await execute(trx, 'update api_key_requests set reminders = ? where id = ?', [reminders, id]);
+}
+
+/** Ends the task of a request whose state is final: its workflow has nothing more to do. */
+export async function finishKeyRequest(trx: Transaction, id: string): Promise<void> {
+  await finishTask(trx, keyRequestWorkflowId(id));
+}

@@ -1,0 +1,48 @@
+import { RateLimiterPostgres } from 'rate-limiter-flexible';
+import type { Database } from './database.ts';
+import { execute } from './sql.ts';
+import type { Binding } from './statement.ts';
+
+/** Points per key in windows of fixed length, counted for all processes of a database. */
+export type RateLimitStore = {
+  /** Adds to what a key has taken in its window, which begins with the first addition. */
+  add(key: string, points: number): Promise<{ consumed: number; remainingMs: number }>;
+};
+
+/** Opens the counts of one kind; `kind` keeps its keys apart from those of others. */
+export function openRateLimitStore(
+  database: Database,
+  { kind, windowSeconds }: { kind: string; windowSeconds: number },
+): RateLimitStore {
+  const limiter = new RateLimiterPostgres({
+    storeClient: { query: (statement: LibraryStatement) => run(database, statement) },
+    storeType: 'client',
+    tableName: 'rate_limits',
+    // By a migration: processes need no right to create tables.
+    tableCreated: true,
+    clearExpiredByTimeout: false,
+    keyPrefix: kind,
+    // Callers compare: they know what they have let through since.
+    points: 1,
+    duration: windowSeconds,
+  });
+  return {
+    async add(key, points) {
+      const { consumedPoints, msBeforeNext } = await limiter.penalty(key, points);
+      return { consumed: consumedPoints, remainingMs: msBeforeNext };
+    },
+  };
+}
+
+/** Forgets windows that are over. */
+export async function removeExpiredRateLimits(database: Database): Promise<void> {
+  await execute(database, 'delete from rate_limits where expire < ?', [Date.now()]);
+}
+
+type LibraryStatement = { text: string; values: readonly Binding[] };
+
+/** The library numbers its parameters; ours have names. */
+async function run(database: Database, { text, values }: LibraryStatement) {
+  const bindings = Object.fromEntries(values.map((value, index) => [`p${index + 1}`, value]));
+  return await database.raw(text.replaceAll(/\$(\d+)/g, ':p$1'), bindings);
+}

@@ -1,0 +1,75 @@
+import type { Database } from './database.ts';
+import { query } from './sql.ts';
+
+/** Counting stops here, so that a million waiting deliveries cost no more than this many. */
+const MAX_COUNTED = 100_000;
+
+/** Open deliveries of all tenants. */
+export type Backlog = {
+  /** By state of the queue; together at most MAX_COUNTED. */
+  states: Record<string, number>;
+  count: number;
+  /** There are more than were counted. */
+  more: boolean;
+  /** When the oldest was queued; null when nothing is open. */
+  oldestAt: Date | null;
+};
+
+/** How much is not delivered yet, over all tenants. */
+export async function readBacklog(database: Database): Promise<Backlog> {
+  const rows = await query<{ state: string; n: number }>(
+    database,
+    `select state, count(*)::integer as n from (select state from delivery_queue limit ${MAX_COUNTED + 1}) as q
+      group by state order by state`,
+  );
+  const [oldest] = await query<{ createdAt: Date }>(
+    database,
+    'select created_at as "createdAt" from delivery_queue order by position limit 1',
+  );
+  const count = rows.reduce((sum, { n }) => sum + n, 0);
+  return {
+    states: Object.fromEntries(rows.map(({ state, n }) => [state, n])),
+    count: Math.min(count, MAX_COUNTED),
+    more: count > MAX_COUNTED,
+    oldestAt: oldest?.createdAt ?? null,
+  };
+}
+
+/** An endpoint that does not take everything that is sent. */
+export type TroubledEndpoint = {
+  id: string;
+  wabaId: string;
+  businessName: string;
+  url: string;
+  mode: string;
+  modeReason: string | null;
+  modeChangedAt: Date | null;
+  failingSince: Date | null;
+};
+
+/** The endpoints of all tenants that are paused, disabled, probed or failing; at most `limit`. */
+export async function listTroubledEndpoints(database: Database, limit: number): Promise<TroubledEndpoint[]> {
+  return await query<TroubledEndpoint>(
+    database,
+    `select e.id, e.waba_id as "wabaId", t.business_name as "businessName", e.url, e.mode, e.mode_reason as "modeReason",
+            e.mode_changed_at as "modeChangedAt", e.failing_since as "failingSince"
+       from webhook_endpoints e
+       join wabas w on w.waba_id = e.waba_id
+       join tenants t on t.id = w.tenant_id
+      where e.mode <> 'open' or e.failing_since is not null
+      order by coalesce(e.failing_since, e.mode_changed_at) nulls last, e.id limit ?`,
+    [limit],
+  );
+}
+
+/** A worker process that was heard of lately. */
+export type SeenWorker = { id: string; session: boolean; seenAt: Date };
+
+/** The worker processes of the last hour, the latest heard first. */
+export async function listSeenWorkers(database: Database): Promise<SeenWorker[]> {
+  return await query<SeenWorker>(
+    database,
+    `select id, session, seen_at as "seenAt" from worker_processes
+      where seen_at > now() - interval '1 hour' order by seen_at desc limit 50`,
+  );
+}

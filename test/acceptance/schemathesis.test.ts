@@ -1,0 +1,44 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import { fuzzedAccount } from './support/fuzzed-account.ts';
+import { pythonEnvironment } from './support/python-environment.ts';
+import { description } from './support/stack.ts';
+
+const run = promisify(execFile);
+const VERSION = 'schemathesis==4.32.5';
+const SETTINGS = fileURLToPath(new URL('support/schemathesis.toml', import.meta.url));
+/** Their requests follow from the document alone. `npm run schemathesis` adds random ones, and chains of requests. */
+const PHASES = process.env.SCHEMATHESIS_PHASES || 'examples,coverage';
+const EXAMPLES = process.env.SCHEMATHESIS_EXAMPLES || '5';
+
+test('schemathesis finds nothing that is not explained in schemathesis.toml', { timeout: 1_800_000 }, async ({
+  skip,
+}) => {
+  const python = await pythonEnvironment('schemathesis', [VERSION]);
+  if (python === null) return skip();
+  const { apiUrl } = description();
+  const apiKey = await fuzzedAccount();
+  const cwd = mkdtempSync(join(tmpdir(), 'heliograph-schemathesis-'));
+  onTestFinished(() => rmSync(cwd, { recursive: true, force: true }));
+  const args = [
+    ...['--config-file', SETTINGS, 'run', `${apiUrl}/api/external/openapi.json`, '--url', apiUrl],
+    ...['--header', `Authorization: Bearer ${apiKey}`, '--no-color', '--checks', 'all', '--seed', '4'],
+    ...['--phases', PHASES, '--max-examples', EXAMPLES, '--workers', '2', '--warnings', 'off'],
+  ];
+  const { code, output } = await run(join(python.bin, 'st'), args, {
+    cwd,
+    maxBuffer: 256 * 1024 * 1024,
+  }).then(
+    ({ stdout }) => ({ code: 0, output: stdout }),
+    ({ code: exitCode, stdout, stderr }) => ({ code: exitCode, output: `${stdout}${stderr}` }),
+  );
+  expect(code, output.slice(0, 20_000)).toBe(0);
+  const [, count = '0'] = /(\d+) generated/.exec(output) ?? [];
+  process.stdout.write(`schemathesis: ${count} requests without a finding\n`);
+  expect(Number(count)).toBeGreaterThan(300);
+});

@@ -1,0 +1,24 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+const FILE = /<!-- file: (\S+) -->\n```\w*\n(.*?)\n```\n/gs;
+
+/** Writes the programs of a document to a directory: each code block under the name in the comment before it. */
+export function writeDocumentFiles(document: string, directory: string): string[] {
+  const text = readFileSync(new URL(`../../../docs/quick-start/${document}`, import.meta.url), 'utf8');
+  const files = [...text.matchAll(FILE)].map(([, name = '', content = '']) => ({ name, content }));
+  for (const { name, content } of files) {
+    const path = join(directory, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, `${content}\n`);
+  }
+  return files.map(({ name }) => name);
+}
+
+/** The version of a package that a document tells to install. */
+export function pinnedVersion(document: string, pattern: RegExp): string {
+  const text = readFileSync(new URL(`../../../docs/quick-start/${document}`, import.meta.url), 'utf8');
+  const found = pattern.exec(text)?.[1];
+  if (found === undefined) throw new Error(`${document} pins no version`);
+  return found;
+}

@@ -1,0 +1,56 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
+const MODULES = join(PROJECT, 'node_modules');
+const COMPILER = join(MODULES, '.bin', 'tsc');
+
+/** What somebody's project that uses the client looks like; strict. */
+const TSCONFIG = {
+  compilerOptions: {
+    target: 'es2022',
+    module: 'nodenext',
+    types: ['node'],
+    lib: ['es2022', 'dom', 'dom.iterable'],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    erasableSyntaxOnly: true,
+    noEmit: true,
+  },
+  include: ['*.ts'],
+};
+
+/** Packs the client as for a registry and installs the package in a project, with its dependencies from this clone. */
+export async function installPackedClient(project: string): Promise<void> {
+  const source = join(project, 'source');
+  // A copy, so that nothing is built inside the clone.
+  cpSync(join(PROJECT, 'clients', 'typescript'), source, {
+    recursive: true,
+    filter: (path) => !/[\\/](dist|node_modules)$/.test(path),
+  });
+  mkdirSync(join(source, 'node_modules'));
+  symlinkSync(join(MODULES, 'standardwebhooks'), join(source, 'node_modules', 'standardwebhooks'));
+  // `prepack` finds the compiler as it does inside the clone.
+  const env = { ...process.env, PATH: `${join(MODULES, '.bin')}${delimiter}${process.env.PATH}` };
+  await run('npm', ['pack', '--offline', '--pack-destination', project], { cwd: source, env });
+  const filename = readdirSync(project).find((name) => name.endsWith('.tgz')) ?? '';
+  const place = join(project, 'node_modules', '@heliograph', 'client');
+  mkdirSync(place, { recursive: true });
+  await run('tar', ['-xzf', join(project, filename), '-C', place, '--strip-components=1']);
+  mkdirSync(join(project, 'node_modules', '@types'));
+  for (const name of ['standardwebhooks', '@types/node', 'undici-types']) {
+    symlinkSync(join(MODULES, name), join(project, 'node_modules', name));
+  }
+  writeFileSync(join(project, 'package.json'), '{"private": true, "type": "module"}');
+  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(TSCONFIG));
+}
+
+/** Fails when the programs of a project do not fit the types of the client. */
+export async function checkTypes(project: string): Promise<void> {
+  await run(COMPILER, ['-p', 'tsconfig.json'], { cwd: project });
+}

@@ -1,0 +1,62 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { installPackages, programOnPath } from './programs.ts';
+
+const run = promisify(execFile);
+
+/**
+ * A Python with packages at fixed versions, made once per user and kept in the cache directory. Null, with a notice,
+ * where there is no Python and none can be installed. Throws when the packages cannot be installed.
+ */
+export async function pythonEnvironment(
+  name: string,
+  packages: readonly string[],
+): Promise<{ bin: string; python: string } | null> {
+  const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'heliograph', 'python');
+  const place = join(cache, `${name}-${packages.join('-').replaceAll(/[^\w.-]/g, '_')}`);
+  const found = { bin: join(place, 'bin'), python: join(place, 'bin', 'python') };
+  if (existsSync(found.python) && (await works(found.python, ['-c', '']))) return found;
+  const python = await systemPython();
+  if (python === null) return null;
+  await rm(place, { recursive: true, force: true });
+  await mkdir(place, { recursive: true });
+  try {
+    await run(python, ['-m', 'venv', place]);
+    const options = ['--quiet', '--disable-pip-version-check', '--no-input'];
+    await run(found.python, ['-m', 'pip', 'install', ...options, ...packages], {
+      maxBuffer: 64 * 1024 * 1024,
+    });
+  } catch (error) {
+    // Half of an environment must not be taken for a whole one.
+    await rm(place, { recursive: true, force: true });
+    throw error;
+  }
+  return found;
+}
+
+/** A Python that can make environments: Debian's comes without that. */
+async function systemPython(): Promise<string | null> {
+  const usable = async () => {
+    const python = programOnPath('python3');
+    return python !== undefined && (await works(python, ['-c', 'import venv, ensurepip'])) ? python : null;
+  };
+  const python = await usable();
+  if (python !== null) return python;
+  await installPackages(['python3', 'python3-venv']);
+  const installed = await usable();
+  if (installed === null) {
+    process.stdout.write('NOT TESTED for want of python3 with venv and pip; install them.\n');
+  }
+  return installed;
+}
+
+async function works(program: string, args: readonly string[]): Promise<boolean> {
+  return await run(program, [...args]).then(
+    () => true,
+    () => false,
+  );
+}

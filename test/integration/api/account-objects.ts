@@ -1,0 +1,116 @@
+import type { Database } from '../../../src/database/database.ts';
+import { insertMedia } from '../../../src/database/media.ts';
+import { execute, query } from '../../../src/database/sql.ts';
+import { dayOfUuidV7, uuidV7 } from '../../../src/domain/uuid-v7.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { addConversation, addMessage } from './api-harness.ts';
+import { publishOne } from './event-fixtures.ts';
+
+type Numbers = { wabaId: string; phoneNumberId: string };
+
+/** Two of everything that a WABA can have, so that lists have a second page. */
+const OF_EACH = 2;
+
+/** Lets ids of different kinds never be equal by chance: an id of one kind is then unknown to all others. */
+export async function spreadIds(database: Database): Promise<void> {
+  const rows = await query<{ name: string }>(
+    database,
+    `select sequencename as name from pg_sequences where schemaname = 'public' order by 1`,
+  );
+  for (const [index, { name }] of rows.entries()) {
+    await execute(database, 'select setval(cast(? as regclass), ?)', [name, (index + 1) * 100_000]);
+  }
+}
+
+/** Gives a WABA objects of every kind that the API shows; failed deliveries can be replayed. */
+export async function addAccountObjects(database: Database, account: Numbers): Promise<void> {
+  for (let index = 0; index < OF_EACH; index += 1) {
+    await addEndpoint(database, account.wabaId, `https://shop-${index}.example/hook`);
+  }
+  for (let index = 0; index < OF_EACH; index += 1) {
+    await addConversationObjects(database, account);
+    await publishOne(database, `event-of-${account.wabaId}-${index}`, {
+      ...account,
+      at: new Date(Date.now() - 60_000),
+    });
+    await addReplay(database, account);
+    await addAlert(database, account);
+  }
+  await addUpload(database, account);
+  await addPayment(database, account, `payment-of-${account.wabaId}`);
+  const failed = `update deliveries set state = 'failed', finished_at = now() where waba_id = ?`;
+  await execute(database, failed, [account.wabaId]);
+  await execute(
+    database,
+    'delete from delivery_queue where delivery_id in (select id from deliveries where waba_id = ?)',
+    [account.wabaId],
+  );
+}
+
+async function addConversationObjects(database: Database, account: Numbers): Promise<void> {
+  const { wabaId } = account;
+  const conversation = await addConversation(database, account);
+  await addMessage(database, conversation, account);
+  await addMessage(database, conversation, { ...account, direction: 'outbound' });
+  const messageId = await addMessage(database, conversation, { ...account, type: 'image' });
+  const file = {
+    mediaType: 'image',
+    upstreamMediaId: `media-of-${messageId}`,
+    mimeType: 'image/jpeg',
+    ...{ sha256: null, url: null, caption: null, fileName: null },
+  };
+  await database.transaction((trx) => insertMedia(trx, [{ wabaId, messageId, ...file }]));
+}
+
+async function addUpload(database: Database, { wabaId }: Numbers): Promise<void> {
+  const uuid = uuidV7(Date.now());
+  await execute(
+    database,
+    `insert into media_uploads (id, waba_id, state, object_key, media_type, mime_type, size_bytes, sha256, expires_at)
+     values (?, ?, 'ready', ?, 'image', 'image/png', 1, '00', now() + interval '1 day')`,
+    [uuid, wabaId, `uploads/${uuid}`],
+  );
+}
+
+/** A payment is shown by its reference id; the column with the event's id lets the matrix find it. */
+async function addPayment(
+  database: Database,
+  { wabaId, phoneNumberId }: Numbers,
+  reference: string,
+): Promise<void> {
+  const uuid = uuidV7(Date.now() - 60_000);
+  const data = { reference_id: reference, status: 'captured', timestamp: '1790000000' };
+  await execute(
+    database,
+    `insert into events (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence, body,
+                         occurred_at)
+     select cast(? as date), cast(? as uuid), waba_id, tenant_id, ?, 'payment', ?, ?, 1, ?, now() from wabas
+      where waba_id = ?`,
+    [
+      ...[dayOfUuidV7(uuid), uuid, phoneNumberId, reference, reference],
+      ...[Buffer.from(JSON.stringify({ eventType: 'payment', eventId: reference, data })), wabaId],
+    ],
+  );
+}
+
+async function addReplay(database: Database, { wabaId }: Numbers): Promise<void> {
+  await execute(
+    database,
+    `insert into replays (waba_id, selection, state, total, cursor, requested_by)
+     values (?, ?, 'done', 0, '{"toId":"","endpoints":[],"skipped":0}', 'test')`,
+    [
+      wabaId,
+      '{"deliveryIds":null,"endpointId":null,"from":null,"to":"2026-01-01T00:00:00Z","eventTypes":null,"states":null}',
+    ],
+  );
+}
+
+async function addAlert(database: Database, { wabaId }: Numbers): Promise<void> {
+  await execute(
+    database,
+    `insert into endpoint_alerts (id, waba_id, endpoint_id, alert, body)
+     select gen_random_uuid(), waba_id, id, 'failing', cast('{"alertId":"alr_1"}' as bytea)
+       from webhook_endpoints where waba_id = ? order by id limit 1`,
+    [wabaId],
+  );
+}

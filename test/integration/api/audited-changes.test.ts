@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { listAudit } from '../../../src/accounts/audit.ts';
+import { addKey, startTestApi, WABA } from './api-harness.ts';
+
+const ENDPOINTS = '/api/external/webhook-endpoints';
+
+test('every change by REST is in the audit log: which key, which request, from where, and no secret', async () => {
+  const { app, database } = await startTestApi();
+  const { id: keyId, authorization } = await addKey(database);
+  const call = async (method: 'POST' | 'PATCH' | 'PUT' | 'DELETE', url: string, payload?: object) => {
+    const headers = { authorization, 'x-request-id': 'req-of-a-tenant' };
+    const answer = await app.inject({ method, url, headers, ...(payload && { payload }) });
+    expect([url, answer.statusCode < 300, answer.body]).toEqual([url, true, answer.body]);
+    return answer.body === '' ? {} : answer.json();
+  };
+  const url = 'https://shop.example/hooks/path-that-is-a-secret';
+  const { id, secret } = await call('POST', ENDPOINTS, { url });
+  await call('PATCH', `${ENDPOINTS}/${id}`, { customHeaders: { 'X-Token': 'header-secret' } });
+  await call('POST', `${ENDPOINTS}/${id}/pause`, { reason: 'maintenance' });
+  await call('POST', `${ENDPOINTS}/${id}/enable`, {});
+  const rotated = await call('POST', `${ENDPOINTS}/${id}/rotate-secret`, {});
+  await call('POST', `${ENDPOINTS}/${id}/test`, {});
+  await call('DELETE', `${ENDPOINTS}/${id}`);
+  const entries = (await listAudit({ database }, { wabaId: WABA })).reverse();
+  expect(entries.map(({ action }) => action)).toEqual([
+    'endpoint.created',
+    'endpoint.updated',
+    'endpoint.paused',
+    'endpoint.enabled',
+    'endpoint.secret_rotated',
+    'endpoint.test_event',
+    'endpoint.disabled',
+    'endpoint.deleted',
+  ]);
+  for (const entry of entries) {
+    expect(entry).toMatchObject({ actor: `API key ${keyId}`, target: `endpoint ${id}`, ip: '127.0.0.1' });
+    expect(entry.requestId).toMatch(/./);
+  }
+  const text = JSON.stringify(entries);
+  for (const hidden of ['path-that-is-a-secret', 'header-secret', secret, rotated.secret]) {
+    expect(text).not.toContain(hidden);
+  }
+});

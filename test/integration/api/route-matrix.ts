@@ -1,0 +1,93 @@
+import type { RouteOptions } from 'fastify';
+import type { ApiKeyScope } from '../../../src/domain/api-key-scopes.ts';
+import type { TestApi } from './api-harness.ts';
+
+type Schema = {
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  anyOf?: Schema[];
+};
+
+/** A registered route with one method. */
+export type MatrixRoute = {
+  name: string;
+  method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  url: string;
+  operationId: string;
+  /** Scopes of which a key needs one; undefined for a route that needs no key. */
+  scopes: readonly ApiKeyScope[] | undefined;
+  hasId: boolean;
+  query: Record<string, Schema>;
+  body: Schema | undefined;
+  /** Bodies as the documentation shows them. */
+  exampleBodies: readonly unknown[];
+};
+
+/** Every registered route, one per method. */
+export function matrixRoutes(routes: readonly RouteOptions[]): MatrixRoute[] {
+  return routes.flatMap(({ method, url, schema, config }) =>
+    [method].flat().map((one) => ({
+      name: `${one} ${url}`,
+      method: one as MatrixRoute['method'],
+      url,
+      operationId: String((schema as { operationId?: string } | undefined)?.operationId ?? ''),
+      scopes: (config as { scopes?: readonly ApiKeyScope[] } | undefined)?.scopes,
+      hasId: url.includes(':'),
+      query: (schema?.querystring as Schema | undefined)?.properties ?? {},
+      body: schema?.body as Schema | undefined,
+      exampleBodies: Object.values(
+        (schema as { 'x-docs'?: { requests?: Record<string, unknown> } } | undefined)?.['x-docs']?.requests ??
+          {},
+      ),
+    })),
+  );
+}
+
+/** The path of a route with an id in it. */
+export function pathWith(route: MatrixRoute, id: string): string {
+  return route.url.replace(/:\w+/, encodeURIComponent(id));
+}
+
+export type Answer = { status: number; body: string; headers: Record<string, unknown> };
+
+type Payload = { authorization?: string; body?: unknown; headers?: Record<string, string>; query?: string };
+
+/** Sends a request to a route and returns what of the answer does not differ from request to request. */
+export async function ask(api: TestApi, route: MatrixRoute, path: string, given: Payload): Promise<Answer> {
+  const { authorization, body, query = '' } = given;
+  const response = await api.app.inject({
+    method: route.method,
+    url: `${path}${query}`,
+    headers: { ...given.headers, ...(authorization !== undefined && { authorization }) },
+    ...(body !== undefined && { payload: body as object }),
+  });
+  const { 'x-request-id': requestId, date, ...headers } = response.headers;
+  const lasting = Object.entries(headers).filter(([name]) => !/^(x-)?ratelimit/.test(name));
+  return {
+    status: response.statusCode,
+    body: response.body.replaceAll(String(requestId), 'ID'),
+    headers: Object.fromEntries(lasting),
+  };
+}
+
+const ID_NAME = /(^id|Id|_id)s?$/;
+
+/** The members of a body whose names say that they hold ids; each as a function that fills it in. */
+export function idMembers(schema: Schema | undefined): Map<string, (id: string) => Record<string, unknown>> {
+  const forms = [schema, ...(schema?.anyOf ?? [])];
+  const members = forms.flatMap((form) => Object.entries(form?.properties ?? {}));
+  const named = members.filter(([name]) => ID_NAME.test(name));
+  return new Map(
+    named.map(([name, member]) => {
+      const isList = JSON.stringify(member).includes('"items"');
+      return [name, (id) => ({ [name]: isList ? [id] : id })];
+    }),
+  );
+}
+
+/** An id of the same form that nothing has. */
+export function unknownIdLike(id: string): string {
+  if (/^\d+$/.test(id)) return `8${'7'.repeat(id.length - 1)}`;
+  if (/^([a-z]+_[0-9a-f]{32}|[0-9a-f-]{36})$/.test(id)) return `${id.slice(0, -12)}${'f'.repeat(12)}`;
+  return [...id].reverse().join('');
+}

@@ -1,0 +1,231 @@
+import { Client, Connection } from '@temporalio/client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listAudit, OPERATOR_COMMAND } from '../../../src/accounts/audit.ts';
+import {
+  decideKeyRequest,
+  keyRequestOf,
+  type Requester,
+  requestKey,
+  withdrawKeyRequest,
+} from '../../../src/accounts/key-requests.ts';
+import { revealKey } from '../../../src/accounts/reveal-key.ts';
+import { execute, query } from '../../../src/database/sql.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
+import { type OperationsStack, startOperationsStack, WABA } from '../delivery/operations-stack.ts';
+
+type Logged = { level: 'info' | 'warn'; fields: object };
+
+let stack: OperationsStack;
+const logged: Logged[] = [];
+const note = (level: Logged['level']) => (fields: object) => logged.push({ level, fields });
+
+beforeAll(async () => {
+  const logger = { debug: () => {}, info: note('info'), warn: note('warn'), error: () => {} };
+  stack = await startOperationsStack({ logger });
+});
+afterAll(() => stack?.stop());
+
+let users = 0;
+async function ask(purpose = 'order system') {
+  users += 1;
+  const requester: Requester = { id: `user-${users}`, name: `user${users}@shop.example` };
+  const actor = { name: requester.name, requestId: null, ip: null };
+  const tools = { database: stack.database, actor };
+  const { id } = await requestKey(tools, WABA, requester, { purpose });
+  const handle = stack.client.workflow.getHandle(`api-key-request/${id}`);
+  return { id, requester, tools, handle, reveal: () => revealKey(tools, WABA, id) };
+}
+
+const decide = (id: string, state: 'approved' | 'denied', text = '') =>
+  decideKeyRequest({ database: stack.database, actor: OPERATOR_COMMAND }, id, { state, note: text });
+
+const stateOf = async (id: string) => (await keyRequestOf(stack, WABA, id)).state;
+
+type Handle = Awaited<ReturnType<typeof ask>>['handle'];
+
+const running = (handle: Handle) =>
+  eventually('the workflow has looked at the request', async () => {
+    const description = await handle.describe().catch(() => null);
+    return (description?.memo?.purpose ?? null) !== null;
+  });
+
+async function resultOf(handle: Handle): Promise<string> {
+  await eventually('the workflow has ended', async () => {
+    const description = await handle.describe().catch(() => null);
+    return description !== null && description.status.name !== 'RUNNING';
+  });
+  return await handle.result();
+}
+
+const details = async (handle: Handle) =>
+  String(await handle.query<string>('__temporal_workflow_metadata').then((data) => JSON.stringify(data)));
+
+const taskOf = async (id: string) =>
+  await query(stack.database, 'select 1 from workflow_tasks where workflow_id = ?', [
+    `api-key-request/${id}`,
+  ]);
+
+describe('the workflow of a request', () => {
+  test('request, approval by command, reveal: it says who asks for what, and ends with the reveal', async () => {
+    const { id, requester, handle, reveal } = await ask('ERP [sync](https://evil.example) *now*');
+    await running(handle);
+    const { memo, searchAttributes } = await handle.describe();
+    expect(memo).toMatchObject({
+      requestedBy: `${requester.name} of Fixture Store, WABA ${WABA}`,
+      purpose: 'ERP sync (https://evil.example) now',
+    });
+    expect(searchAttributes.HeliographWabaId).toEqual([WABA]);
+    expect(searchAttributes.HeliographTenantId).toHaveLength(1);
+    await decide(id, 'approved', 'as agreed');
+    await eventually('it has seen the approval', async () => (await details(handle)).includes('Approved'));
+    const { apiKey } = await reveal();
+    expect(await resultOf(handle)).toBe(`The key was revealed by ${requester.name}.`);
+    expect(await taskOf(id)).toEqual([]);
+    expect(apiKey).toMatch(/^ck_/);
+  });
+
+  test('nothing of the key is in the history', async () => {
+    const { id, handle, reveal } = await ask();
+    await decide(id, 'approved');
+    const { apiKey, prefix } = await reveal();
+    await resultOf(handle);
+    const texts: string[] = [];
+    JSON.stringify(await handle.fetchHistory(), (_, value) => {
+      // What is stored of ours is the bytes of payloads, which show as base64.
+      if (typeof value === 'string') texts.push(value, Buffer.from(value, 'base64').toString());
+      return value;
+    });
+    const text = texts.join('\n');
+    expect(text).toContain('order system');
+    for (const secret of [apiKey, apiKey.slice(11), prefix]) expect(text).not.toContain(secret);
+  });
+
+  test('denied, withdrawn and expired requests end it too', async () => {
+    const denied = await ask();
+    await running(denied.handle);
+    await decide(denied.id, 'denied', 'use the key that you have');
+    expect(await resultOf(denied.handle)).toBe('Denied by operator command: use the key that you have.');
+    const withdrawn = await ask();
+    await withdrawKeyRequest(withdrawn.tools, WABA, withdrawn.id, withdrawn.requester.id);
+    expect(await resultOf(withdrawn.handle)).toBe('Withdrawn by its requester.');
+    const late = await ask();
+    await execute(
+      stack.database,
+      `update api_key_requests set decide_until = now() + interval '2 seconds' where id = ?`,
+      [late.id],
+    );
+    expect(await resultOf(late.handle)).toBe('Expired: nobody decided in time.');
+    const [entry] = await listAudit(stack, { wabaId: WABA }, { action: 'key_request.expired' });
+    expect(entry).toMatchObject({ actor: 'system', target: `key request ${late.id}` });
+    for (const { id } of [denied, withdrawn, late]) expect(await taskOf(id)).toEqual([]);
+  });
+
+  test('an approved key that nobody reveals lapses', async () => {
+    const { id, handle, reveal } = await ask();
+    await running(handle);
+    await decide(id, 'approved');
+    await execute(stack.database, 'update api_key_requests set reveal_until = now() where id = ?', [id]);
+    await handle.signal('changed');
+    expect(await resultOf(handle)).toBe('Expired: nobody revealed it in time.');
+    await expect(reveal()).rejects.toMatchObject({ code: 'key_not_approved' });
+  });
+
+  test('a reminder is logged after a day, and louder after three', async () => {
+    const { id, handle } = await ask();
+    await running(handle);
+    const remindedAfter = async (days: number) => {
+      logged.length = 0;
+      await execute(
+        stack.database,
+        `update api_key_requests set created_at = now() - ? * interval '1 day' where id = ?`,
+        [days, id],
+      );
+      await handle.signal('changed');
+      await eventually('reminded', () => logged.length > 0);
+      await handle.signal('changed');
+      return logged;
+    };
+    const fields = expect.objectContaining({ keyRequestId: id });
+    expect(await remindedAfter(1.1)).toEqual([{ level: 'info', fields }]);
+    expect(await remindedAfter(3.1)).toEqual([{ level: 'warn', fields }]);
+    await decide(id, 'denied');
+    await resultOf(handle);
+  });
+});
+
+describe('signals from the Temporal UI', () => {
+  test.each([
+    ['nothing', [], null, 'operator (Temporal)'],
+    ['a text', ['fine with me'], 'fine with me', 'operator (Temporal)'],
+    ['an object', [{ note: 'ok', by: 'Kim' }], 'ok', 'operator (Temporal: Kim)'],
+  ])('approve with %s approves', async (_, args, text, decidedBy) => {
+    const { id, handle } = await ask();
+    await handle.signal('approve', ...args).catch(async () => {
+      await running(handle);
+      await handle.signal('approve', ...args);
+    });
+    await eventually('approved', async () => (await stateOf(id)) === 'approved');
+    expect(await keyRequestOf(stack, WABA, id)).toMatchObject({ note: text, decidedBy });
+    await handle.signal('deny', 'on second thought');
+    expect(await resultOf(handle)).toBe('Denied by operator (Temporal): on second thought.');
+  });
+
+  test('malformed signals are ignored and noted, and never fail the workflow', async () => {
+    const { id, handle } = await ask();
+    await running(handle);
+    const inputs = [[1], [['approve']], [{ note: 5 }], [{ approve: true }], ['a', 'b'], [{ by: {} }]];
+    for (const args of inputs) await handle.signal('approve', ...args);
+    await handle.signal('approve', 'x'.repeat(5_000));
+    await handle.signal('approve', { by: 'a\u0000b' });
+    await handle.signal('aprove');
+    await handle.signal('changed', 'whatever');
+    await eventually('noted', async () => (await details(handle)).includes('the signals are'));
+    expect(await details(handle)).toContain('Signal ignored: its input must be');
+    await eventually('refused', async () => (await details(handle)).includes('Signal refused'));
+    expect(await stateOf(id)).toBe('requested');
+    await handle.signal('deny');
+    expect(await resultOf(handle)).toBe('Denied by operator (Temporal).');
+  });
+
+  test('cancel denies', async () => {
+    const { id, handle } = await ask();
+    await running(handle);
+    await handle.cancel();
+    expect(await resultOf(handle)).toBe('Denied by operator (Temporal): cancelled in Temporal.');
+    expect(await stateOf(id)).toBe('denied');
+  });
+
+  test('terminate loses nothing, even after a signal whose bytes nobody can read', async () => {
+    const { id, handle } = await ask();
+    await running(handle);
+    const payload = { metadata: { encoding: Buffer.from('json/plain') }, data: Buffer.from('{not json') };
+    await stack.client.workflowService.signalWorkflowExecution({
+      namespace: stack.config.temporal.namespace,
+      workflowExecution: { workflowId: handle.workflowId },
+      signalName: 'approve',
+      input: { payloads: [payload] },
+    });
+    await handle.terminate('by a test');
+    await decide(id, 'denied');
+    await eventually('another run ended', async () => (await handle.describe()).status.name === 'COMPLETED');
+    expect(await taskOf(id)).toEqual([]);
+  });
+
+  test('a request that is made and approved while Temporal is away is followed when it is back', async () => {
+    const { database } = stack;
+    const connection = Connection.lazy({ address: '127.0.0.1:9' });
+    await stack.startWith(new Client({ connection }));
+    const { id, handle, reveal } = await ask();
+    await decide(id, 'approved');
+    await reveal();
+    await expect(handle.describe()).rejects.toThrow();
+    expect(await taskOf(id)).toHaveLength(1);
+    await stack.startWith(stack.client);
+    await connection.close();
+    expect(await resultOf(handle)).toMatch('revealed');
+    expect(await taskOf(id)).toEqual([]);
+    expect(await listAudit({ database }, { wabaId: WABA }, { action: 'key_request.revealed' })).not.toEqual(
+      [],
+    );
+  });
+});

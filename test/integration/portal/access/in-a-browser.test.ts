@@ -1,0 +1,116 @@
+import { existsSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { AxeBuilder } from '@axe-core/playwright';
+import { HtmlValidate } from 'html-validate';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { setUpPath } from '../../../../src/accounts/first-operator.ts';
+import { startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
+
+const CHROMIUM = [process.env.HELIOGRAPH_CHROMIUM ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser'];
+const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run'];
+
+let chrome: Browser;
+
+beforeAll(async () => {
+  const executablePath = CHROMIUM.find((path) => path !== '' && existsSync(path));
+  if (executablePath === undefined) throw new Error('no Chromium: install it or set HELIOGRAPH_CHROMIUM');
+  chrome = await chromium.launch({ executablePath, args: QUIET });
+});
+afterAll(() => chrome.close());
+
+async function listening(): Promise<{ api: TestApi; origin: string; setUp: string }> {
+  const api = await startTestApi();
+  await api.app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = api.app.server.address() as AddressInfo;
+  const encryptionKeys = [{ id: 'k1', key: Buffer.alloc(32, 1) }];
+  const setUp = (await setUpPath({ database: api.database, encryptionKeys })) ?? '';
+  return { api, origin: `http://127.0.0.1:${port}`, setUp };
+}
+
+/** Style is left out: what a browser tells of a page is spelt by the browser. */
+const validator = new HtmlValidate({
+  extends: ['html-validate:standard', 'html-validate:a11y'],
+  rules: { 'no-implicit-button-type': 'off', 'prefer-native-element': 'off' },
+});
+
+/** What assistive technology and the standard find wrong with a page; axe needs scripts. */
+async function problemsOf(page: Page, hasScripts: boolean): Promise<string[]> {
+  const report = await validator.validateString(await page.content());
+  const found = report.results.flatMap(({ messages }) =>
+    messages.map(({ ruleId, message }) => `${ruleId}: ${message}`),
+  );
+  if (!hasScripts) return found;
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+  return [...found, ...serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)];
+}
+
+test.each([
+  ['with scripts', true],
+  ['without scripts', false],
+])(
+  'from the set-up link over an invitation to the sign-out, over plain http on this machine, %s',
+  async (_name, hasScripts) => {
+    const { origin, setUp } = await listening();
+    const context = await chrome.newContext({ javaScriptEnabled: hasScripts });
+    const page = await context.newPage();
+    const refusals: string[] = [];
+    page.on('console', (line) => {
+      if (/Content Security Policy/i.test(line.text())) refusals.push(line.text());
+    });
+    const problems: Record<string, string[]> = {};
+    const look = async (name: string) => {
+      const found = await problemsOf(page, hasScripts);
+      if (found.length > 0) problems[name] = found;
+    };
+    try {
+      await page.goto(`${origin}${setUp}`);
+      await look('set-up');
+      await page.getByLabel('E-mail address').fill('op@example.com');
+      await page.getByLabel('Your name').fill('<i>Op</i>');
+      await page.getByLabel('Password').fill('a sentence of mine');
+      await page.getByRole('button', { name: 'Create the operator' }).click();
+      await page.goto(`${origin}/portal/w/${WABA}/users`);
+      await look('users');
+      await page.getByLabel('E-mail address').fill('asha@store.example');
+      await page.getByRole('button', { name: 'Make an invitation link' }).click();
+      const link = await page.locator('.copyable code').textContent();
+      await look('link');
+      await page.goto(`${origin}/portal/account`);
+      await look('account');
+      expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('<i>Op</i>');
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await page.getByText('You are signed out.').waitFor();
+      await look('sign-in');
+      await page.goto(`${origin}${new URL(link ?? '').pathname}`);
+      await look('invitation');
+      await page.getByLabel('Your name').fill('Asha');
+      await page.getByLabel('Password').fill('too short');
+      await page.getByRole('button', { name: 'Create the account' }).click();
+      await page.getByText('must have at least 12 characters').waitFor();
+      await look('invitation with a mistake');
+      await page.getByLabel('Password').fill('another sentence of mine');
+      await page.getByRole('button', { name: 'Create the account' }).click();
+      await page.goto(`${origin}/portal/account`);
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await page.goto(`${origin}/portal/account`);
+      expect(new URL(page.url()).pathname).toBe('/portal/sign-in');
+      await page.getByLabel('E-mail address').fill('asha@store.example');
+      await page.getByLabel('Password').fill('wrong password!');
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByText('E-mail address or password are wrong.').waitFor();
+      await look('sign-in with a mistake');
+      await page.getByLabel('Password').fill('another sentence of mine');
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      expect(new URL(page.url()).pathname).toBe('/portal/account');
+      await page.goto(`${origin}/portal/nothing`);
+      await look('not found');
+      expect(problems).toEqual({});
+      expect(refusals).toEqual([]);
+    } finally {
+      await context.close();
+    }
+  },
+  240_000,
+);

@@ -1,0 +1,240 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SYSTEM } from '../../../../src/accounts/audit.ts';
+import { inviteUser } from '../../../../src/accounts/invitations.ts';
+import { forgetOldInvitations } from '../../../../src/database/invitations.ts';
+import { execute, query } from '../../../../src/database/sql.ts';
+import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
+import {
+  addUser,
+  openBrowser,
+  PASSWORD,
+  type PortalBrowser,
+  signInWith,
+  tenantOf,
+} from '../portal-browser.ts';
+
+let api: TestApi;
+let close: () => Promise<void>;
+let tenantId: string;
+let otherTenantId: string;
+let admin: PortalBrowser;
+let otherAdmin: PortalBrowser;
+
+const PAGE = `/portal/w/${WABA}/users`;
+
+beforeAll(async () => {
+  api = await startTestApi(undefined, (closeApi) => {
+    close = closeApi;
+  });
+  tenantId = await tenantOf(api.database, WABA);
+  otherTenantId = await tenantOf(api.database, OTHER_WABA);
+  admin = await addUser(api, { email: 'admin@store.example', role: 'admin', tenantId });
+  otherAdmin = await addUser(api, { email: 'admin@bazaar.example', role: 'admin', tenantId: otherTenantId });
+});
+afterAll(() => close());
+
+let count = 0;
+const newEmail = () => {
+  count += 1;
+  return `guest${count}@store.example`;
+};
+const invite = async (email: string, role = 'member') => {
+  const authority = { actor: SYSTEM, tenantId, userId: null };
+  return (await inviteUser({ database: api.database }, authority, { email, role, tenantId })).path;
+};
+const userRow = async (email: string) =>
+  (
+    await query<{ id: string; role: string; tenant: string; disabled: boolean }>(
+      api.database,
+      `select id, role, tenant_id as tenant, disabled_at is not null as disabled from users where email = ?`,
+      [email],
+    )
+  )[0];
+const post = async (browser: PortalBrowser, path: string, fields: Record<string, string> = {}) => {
+  await browser.get('/portal/account');
+  return await browser.post(path, fields);
+};
+
+describe('an invitation', () => {
+  test('is shown once by the administrator’s page, and makes the user it says', async () => {
+    const email = newEmail();
+    const shown = await post(admin, `${PAGE}/invite`, { email: ` ${email.toUpperCase()} `, role: 'member' });
+    const [, path = ''] =
+      /https:\/\/heliograph\.example(\/portal\/invitations\/[\w-]{43})/.exec(shown.body) ?? [];
+    const list = await admin.get(PAGE);
+    expect(list.body).toContain(email);
+    expect(list.body).not.toContain(path);
+    const guest = openBrowser(api.app);
+    const form = await guest.get(path);
+    expect(form.body).toContain(email);
+    expect(form.body).toContain('a member of Fixture Store');
+    expect((await guest.post(path, { name: 'Ravi', password: PASSWORD })).headers.location).toBe('/portal');
+    expect(await userRow(email)).toMatchObject({ role: 'member', tenant: tenantId });
+    expect((await guest.get('/portal')).headers.location).toBe(`/portal/w/${WABA}`);
+    expect((await signInWith(openBrowser(api.app), email.toUpperCase())).statusCode).toBe(303);
+  });
+
+  test('works once, also when two use it at the same time', async () => {
+    const path = await invite(newEmail());
+    const guests = [openBrowser(api.app), openBrowser(api.app)];
+    for (const guest of guests) await guest.get(path);
+    const answers = await Promise.all(
+      guests.map((guest) => guest.post(path, { name: 'A', password: PASSWORD })),
+    );
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([303, 404]);
+    const late = await openBrowser(api.app).get(path);
+    expect(late.statusCode).toBe(404);
+  });
+
+  test('that was used, is too old, was replaced or never was has one and the same page', async () => {
+    const used = await invite(newEmail());
+    const guest = openBrowser(api.app);
+    await guest.get(used);
+    await guest.post(used, { name: 'A', password: PASSWORD });
+    const oldEmail = newEmail();
+    const old = await invite(oldEmail);
+    await execute(api.database, 'update invitations set expires_at = now() where email = ?', [oldEmail]);
+    const email = newEmail();
+    const replaced = await invite(email);
+    const valid = await invite(email);
+    const never = `/portal/invitations/${'a'.repeat(43)}`;
+    const pages = [];
+    for (const path of [used, old, replaced, never, '/portal/invitations/x', '/portal/invitations/%00']) {
+      pages.push(await openBrowser(api.app).get(path));
+    }
+    expect(new Set(pages.map(({ body }) => body)).size).toBe(1);
+    expect(pages[0]?.statusCode).toBe(404);
+    expect(pages[0]?.body).toContain('This link does not work');
+    expect((await openBrowser(api.app).get(valid)).statusCode).toBe(200);
+  });
+
+  test('is not used up by looking, nor by a form with a mistake, which keeps the name', async () => {
+    const path = await invite(newEmail());
+    const guest = openBrowser(api.app);
+    await guest.get(path);
+    const wrong = await guest.post(path, { name: '<b>Ravi</b>', password: 'short' });
+    expect(wrong.statusCode).toBe(422);
+    expect(wrong.body).toContain('value="&lt;b&gt;Ravi&lt;/b&gt;"');
+    expect(wrong.body).toContain('at least 12 characters');
+    expect(wrong.body).not.toContain('value="short"');
+    expect((await guest.post(path, { name: 'Ravi', password: PASSWORD })).statusCode).toBe(303);
+  });
+
+  test('that is too old is forgotten by the housekeeping, and one that is open is not', async () => {
+    const [old, open] = [newEmail(), newEmail()];
+    await invite(old);
+    const path = await invite(open);
+    await execute(
+      api.database,
+      `update invitations set expires_at = now() - interval '1 second' where email = ?`,
+      [old],
+    );
+    await forgetOldInvitations(api.database);
+    expect(await query(api.database, 'select from invitations where email = ?', [old])).toEqual([]);
+    expect((await openBrowser(api.app).get(path)).statusCode).toBe(200);
+  });
+
+  test('can be withdrawn by its tenant only', async () => {
+    const email = newEmail();
+    const path = await invite(email);
+    const [row] = await query<{ id: string }>(api.database, 'select id from invitations where email = ?', [
+      email,
+    ]);
+    const withdraw = (browser: PortalBrowser, page: string) =>
+      post(browser, `${page}/invitations/${row?.id}/withdraw`);
+    expect((await withdraw(otherAdmin, `/portal/w/${OTHER_WABA}/users`)).statusCode).toBe(404);
+    expect((await openBrowser(api.app).get(path)).statusCode).toBe(200);
+    expect((await withdraw(admin, PAGE)).statusCode).toBe(303);
+    expect((await openBrowser(api.app).get(path)).statusCode).toBe(404);
+  });
+
+  test.each([
+    [{ email: 'admin@store.example', role: 'member' }, 'has an account already'],
+    [{ email: 'no address', role: 'member' }, 'is no e-mail address'],
+    [{ email: 'a@b.example\u0000', role: 'member' }, 'is no e-mail address'],
+    [{ email: 'x@store.example', role: 'operator' }, 'An operator belongs to no tenant.'],
+    [{ email: 'x@store.example', role: 'emperor' }, 'The role must be one of'],
+  ])('is refused for %j, beside the field', async (fields, text) => {
+    const answer = await post(admin, `${PAGE}/invite`, fields);
+    expect(answer.statusCode).toBe(422);
+    expect(answer.body).toContain(text);
+  });
+});
+
+describe('users of a tenant', () => {
+  const action = (browser: PortalBrowser, id: string | undefined, name: string, fields = {}) =>
+    post(browser, `${PAGE}/${id}/${name}`, fields);
+
+  test('change their role and are signed out by it', async () => {
+    const email = newEmail();
+    const member = await addUser(api, { email, role: 'member', tenantId });
+    expect((await member.get(PAGE)).statusCode).toBe(403);
+    const user = await userRow(email);
+    expect((await action(admin, user?.id, 'role', { role: 'admin' })).headers.location).toBe(
+      `${PAGE}?done=role`,
+    );
+    expect((await member.get(PAGE)).statusCode).toBe(303);
+    await signInWith(member, email);
+    expect((await member.get(PAGE)).statusCode).toBe(200);
+    expect((await action(admin, user?.id, 'role', { role: 'operator' })).statusCode).toBe(422);
+  });
+
+  test('are locked out at once and let in again', async () => {
+    const email = newEmail();
+    const member = await addUser(api, { email, role: 'member', tenantId });
+    const user = await userRow(email);
+    await action(admin, user?.id, 'disable');
+    expect((await member.get('/portal/account')).statusCode).toBe(303);
+    expect((await signInWith(member, email)).statusCode).toBe(422);
+    await action(admin, user?.id, 'enable');
+    expect((await signInWith(member, email)).statusCode).toBe(303);
+  });
+
+  test('get a link for a new password, which ends their sessions', async () => {
+    const email = newEmail();
+    const member = await addUser(api, { email, role: 'member', tenantId });
+    const shown = await action(admin, (await userRow(email))?.id, 'password-link');
+    const [, path = ''] = /(\/portal\/invitations\/[\w-]{43})/.exec(shown.body) ?? [];
+    const elsewhere = openBrowser(api.app);
+    expect((await elsewhere.get(path)).body).toContain('Choose a new password');
+    expect((await elsewhere.post(path, { password: 'another long sentence' })).statusCode).toBe(303);
+    expect((await member.get('/portal/account')).statusCode).toBe(303);
+    expect((await signInWith(openBrowser(api.app), email)).statusCode).toBe(422);
+    expect((await signInWith(openBrowser(api.app), email, 'another long sentence')).statusCode).toBe(303);
+  });
+
+  test('are not those of another tenant, whatever is done to them', async () => {
+    const foreign = await userRow('admin@bazaar.example');
+    for (const name of ['disable', 'enable', 'role', 'password-link']) {
+      const fields = name === 'role' ? { role: 'member' } : {};
+      expect((await action(admin, foreign?.id, name, fields)).statusCode).toBe(404);
+    }
+    expect(await userRow('admin@bazaar.example')).toEqual(foreign);
+    expect((await otherAdmin.get('/portal/account')).statusCode).toBe(200);
+  });
+
+  test('cannot take their own rights', async () => {
+    const own = await userRow('admin@store.example');
+    expect((await action(admin, own?.id, 'disable')).statusCode).toBe(422);
+    expect((await action(admin, own?.id, 'role', { role: 'member' })).statusCode).toBe(422);
+  });
+
+  test('are changed with an entry in the audit log each', async () => {
+    const rows = await query<{ action: string }>(
+      api.database,
+      `select distinct action from audit_log where tenant_id = ? and actor = 'admin@store.example'`,
+      [tenantId],
+    );
+    const actions = rows.map((row) => row.action);
+    for (const name of [
+      'invited',
+      'role_changed',
+      'disabled',
+      'enabled',
+      'password_link_made',
+      'invitation_withdrawn',
+    ]) {
+      expect(actions).toContain(`user.${name}`);
+    }
+  });
+});

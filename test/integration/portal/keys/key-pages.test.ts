@@ -1,0 +1,215 @@
+import type { LightMyRequestResponse } from 'fastify';
+import { HtmlValidate } from 'html-validate';
+import { describe, expect, test } from 'vitest';
+import { createKey, listKeys } from '../../../../src/accounts/api-keys.ts';
+import { OPERATOR_COMMAND, recordAudit } from '../../../../src/accounts/audit.ts';
+import { findApiKey } from '../../../../src/database/api-keys.ts';
+import { hashApiKey } from '../../../../src/domain/api-key-format.ts';
+import { OTHER_WABA, WABA } from '../../api/api-harness.ts';
+import { addUser, tenantOf } from '../portal-browser.ts';
+import { startKeyPages } from './pages-app.ts';
+
+const KEYS = `/portal/w/${WABA}/keys`;
+const APPROVALS = '/portal/operator/approvals';
+const HOSTILE = `<img src=x onerror=alert(1)>"'&</textarea>`;
+const KEY = /ck_[0-9a-f]{64}/;
+
+/** Rules of layout and taste are those of the portal's own tests. */
+const validator = new HtmlValidate({
+  extends: ['html-validate:standard'],
+  rules: { 'void-style': 'off', 'no-trailing-whitespace': 'off', 'long-title': 'off' },
+});
+
+async function start() {
+  const { app, database } = await startKeyPages();
+  const tenantId = await tenantOf(database, WABA);
+  const sign = (email: string, role: string) =>
+    addUser({ app, database }, { email, role, tenantId: role === 'operator' ? null : tenantId });
+  const [admin, member, operator] = [
+    await sign('ann@shop.example', 'admin'),
+    await sign('mo@shop.example', 'member'),
+    await sign('ops@heliograph.example', 'operator'),
+  ];
+  const ask = async (fields: Record<string, string> = {}) => {
+    await admin.get(`${KEYS}/new`);
+    const form = { purpose: 'order system', scopes: 'read', validDays: '90', ...fields };
+    return await admin.post(`${KEYS}/requests`, form);
+  };
+  const decide = async (id: string, decision: string, note = '') => {
+    await operator.get(`${APPROVALS}/${id}`);
+    return await operator.post(`${APPROVALS}/${id}`, { decision, note });
+  };
+  return { app, database, tenantId, admin, member, operator, ask, decide, sign };
+}
+
+async function expectValid(answer: LightMyRequestResponse): Promise<void> {
+  const report = await validator.validateString(answer.body);
+  const messages = report.results.flatMap(({ messages: found }) =>
+    found.map(({ ruleId, message, line }) => `${line}: ${ruleId}: ${message}`),
+  );
+  expect(messages).toEqual([]);
+}
+
+describe('asking for a key', () => {
+  test('request, approval, reveal: the key is on one page, once; a second try says when and by whom', async () => {
+    const { admin, operator, ask, decide, database } = await start();
+    const asked = await ask();
+    expect([asked.statusCode, asked.headers.location]).toEqual([303, `${KEYS}?done=asked`]);
+    expect((await admin.get(KEYS)).body).toContain('waits for the operator');
+    const queue = await operator.get(APPROVALS);
+    expect(queue.body).toContain('ann@shop.example');
+    const decided = await decide('1', 'approve', 'as agreed');
+    expect([decided.statusCode, decided.headers.location]).toEqual([303, `${APPROVALS}?done=approved`]);
+    const page = await admin.get(`${KEYS}/requests/1`);
+    expect(page.body).toContain('as agreed');
+    const shown = await admin.post(`${KEYS}/requests/1/reveal`);
+    expect(shown.statusCode).toBe(200);
+    expect(shown.headers['cache-control']).toBe('no-store');
+    const [key = ''] = KEY.exec(shown.body) ?? [];
+    expect(await findApiKey(database, hashApiKey(key))).toMatchObject({ wabaId: WABA, scopes: ['read'] });
+    const again = await admin.post(`${KEYS}/requests/1/reveal`);
+    expect(again.statusCode).toBe(409);
+    expect(again.body).toMatch(/was revealed 20\d\d-.* by ann@shop\.example/);
+    for (const path of [KEYS, `${KEYS}/requests/1`, `/portal/w/${WABA}/audit`]) {
+      expect((await admin.get(path)).body).not.toContain(key.slice(11));
+    }
+    expect(again.body).not.toMatch(KEY);
+    for (const answer of [queue, page, shown, again]) await expectValid(answer);
+  });
+
+  test('looking at a page never reveals: only the form does', async () => {
+    const { admin, ask, decide, database } = await start();
+    await ask();
+    await decide('1', 'approve');
+    const looked = await admin.get(`${KEYS}/requests/1/reveal`);
+    expect(looked.statusCode).toBe(404);
+    const forged = await admin.post(`${KEYS}/requests/1/reveal`, { _csrf: 'made up' });
+    expect(forged.statusCode).toBe(403);
+    expect(await listKeys({ database }, WABA)).toEqual([]);
+  });
+
+  test.each([
+    [{ purpose: '' }, 'must not be empty'],
+    [{ scopes: 'everything' }, 'A scope must be one of'],
+    [{ validDays: 'soon' }, 'must be a whole number'],
+    [{ validDays: '1e9' }, 'must be a whole number'],
+    [{ replacesKeyId: '77' }, 'There is no API key 77'],
+  ])('a form with %j comes back with what was typed and says what is wrong', async (fields, message) => {
+    const { admin, ask } = await start();
+    const answer = await ask({ purpose: 'kept text', ...fields });
+    expect(answer.statusCode).toBe(422);
+    expect(answer.body).toContain(message);
+    if (!('purpose' in fields)) expect(answer.body).toContain('value="kept text"');
+    expect((await admin.get(KEYS)).body).not.toContain('waits for the operator');
+    await expectValid(answer);
+  });
+
+  test('hostile text is shown as text on every page', async () => {
+    const { admin, operator, ask, decide } = await start();
+    await ask({ purpose: HOSTILE });
+    await decide('1', 'deny', HOSTILE);
+    const pages = [
+      await admin.get(KEYS),
+      await admin.get(`${KEYS}/requests/1`),
+      await operator.get(APPROVALS),
+      await operator.get(`${APPROVALS}/1`),
+      await admin.get(`/portal/w/${WABA}/audit`),
+      await operator.get(`/portal/operator/audit?actor=${encodeURIComponent(HOSTILE)}`),
+    ];
+    for (const page of pages) {
+      expect(page.statusCode).toBe(200);
+      expect(page.body).not.toContain('<img src=x');
+      expect(page.body).toContain('&lt;img src=x');
+      await expectValid(page);
+    }
+  });
+
+  test('the requester withdraws; the queue is empty then', async () => {
+    const { admin, operator, ask } = await start();
+    await ask();
+    await admin.get(`${KEYS}/requests/1`);
+    const answer = await admin.post(`${KEYS}/requests/1/withdraw`);
+    expect(answer.headers.location).toBe(`${KEYS}?done=withdrawn`);
+    expect((await operator.get(APPROVALS)).body).toContain('Nothing waits for you');
+    const again = await admin.post(`${KEYS}/requests/1/withdraw`);
+    expect(again.statusCode).toBe(409);
+  });
+});
+
+describe('keys', () => {
+  test('are listed by their first and last characters, and revoked on a page that asks first', async () => {
+    const { admin, database } = await start();
+    const tools = { database, actor: OPERATOR_COMMAND };
+    const { id, apiKey } = await createKey(tools, WABA, { name: HOSTILE, expiresAt: null });
+    const list = await admin.get(KEYS);
+    expect(list.body).toContain(`${apiKey.slice(0, 11)}…${apiKey.slice(-4)}`);
+    expect(list.body).not.toContain(apiKey);
+    const question = await admin.get(`${KEYS}/${id}/revoke`);
+    await expectValid(question);
+    await expectValid(await admin.get(`${KEYS}/new?replace=${id}`));
+    const answer = await admin.post(`${KEYS}/${id}/revoke`);
+    expect(answer.headers.location).toBe(`${KEYS}?done=revoked`);
+    expect(await findApiKey(database, hashApiKey(apiKey))).toMatchObject({ isRevoked: true });
+    await expectValid(await admin.get(`${KEYS}?done=revoked`));
+  });
+
+  test('of another tenant cannot be seen, replaced or revoked', async () => {
+    const { admin, ask, database } = await start();
+    const tools = { database, actor: OPERATOR_COMMAND };
+    const { id } = await createKey(tools, OTHER_WABA, { name: 'theirs', expiresAt: null });
+    expect((await admin.get(`${KEYS}/${id}/revoke`)).statusCode).toBe(404);
+    expect((await admin.post(`${KEYS}/${id}/revoke`)).statusCode).toBe(404);
+    expect((await admin.get(`/portal/w/${OTHER_WABA}/keys`)).statusCode).toBe(404);
+    expect((await ask({ replacesKeyId: id })).statusCode).toBe(422);
+    expect(await listKeys({ database }, OTHER_WABA)).toMatchObject([{ state: 'active' }]);
+  });
+});
+
+describe('rights', () => {
+  test('members look and change nothing; only operators decide', async () => {
+    const { member, admin, ask, decide, database } = await start();
+    await ask();
+    expect((await admin.get(`${APPROVALS}/1`)).statusCode).toBe(403);
+    expect((await admin.post(`${APPROVALS}/1`, { decision: 'approve', note: '' })).statusCode).toBe(403);
+    expect((await admin.get('/portal/operator/audit')).statusCode).toBe(403);
+    await decide('1', 'approve');
+    const list = await member.get(KEYS);
+    expect(list.statusCode).toBe(200);
+    expect(list.body).not.toContain('Ask for a key');
+    expect((await member.get(`${KEYS}/requests/1`)).body).not.toContain('Show the key once');
+    for (const path of ['requests', 'requests/1/reveal', 'requests/1/withdraw', '1/revoke']) {
+      expect((await member.post(`${KEYS}/${path}`)).statusCode).toBe(403);
+    }
+    expect(await listKeys({ database }, WABA)).toEqual([]);
+  });
+});
+
+describe('the audit log', () => {
+  test('shows a tenant its own entries only, page by page, and narrows them down', async () => {
+    const { admin, operator, database, tenantId } = await start();
+    const entry = {
+      tenantId,
+      wabaId: WABA,
+      actor: 'ann@shop.example',
+      detail: {},
+      requestId: null,
+      ip: null,
+    };
+    for (let n = 1; n <= 60; n += 1) {
+      await recordAudit(database, { ...entry, action: 'endpoint.paused', target: `endpoint ${n}.` });
+    }
+    const foreign = { ...entry, tenantId: null, wabaId: OTHER_WABA, action: 'key.created', target: 'theirs' };
+    await recordAudit(database, foreign);
+    const first = await admin.get(`/portal/w/${WABA}/audit?action=endpoint.paused`);
+    expect(first.body).toContain('endpoint 60.');
+    expect(first.body).not.toContain('endpoint 10.');
+    expect(first.body).not.toContain('theirs');
+    await expectValid(first);
+    const next = /href="([^"]+)" rel="next"/.exec(first.body)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    expect((await admin.get(next)).body).toContain('endpoint 10.');
+    expect((await operator.get('/portal/operator/audit?action=key.created')).body).toContain('theirs');
+    const none = await admin.get(`/portal/w/${WABA}/audit?actor=nobody`);
+    expect(none.body).toContain('Nothing fits these filters');
+    expect((await admin.get(`/portal/w/${WABA}/audit?cursor=made-up`)).statusCode).toBe(200);
+  });
+});

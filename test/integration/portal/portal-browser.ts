@@ -1,0 +1,104 @@
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
+import { SYSTEM } from '../../../src/accounts/audit.ts';
+import { inviteUser } from '../../../src/accounts/invitations.ts';
+import type { Database } from '../../../src/database/database.ts';
+import { PUBLIC_URL } from '../api/api-harness.ts';
+
+export const PASSWORD = 'correct horse battery';
+const { host: HOST } = new URL(PUBLIC_URL);
+
+/** What a browser does without a script: it keeps cookies, and sends the headers that browsers send. */
+export type PortalBrowser = {
+  cookies: Map<string, string>;
+  get(path: string, headers?: Record<string, string>): Promise<LightMyRequestResponse>;
+  /** Sends a form; `_csrf` is that of the page seen last unless given. */
+  post(
+    path: string,
+    fields?: Record<string, string>,
+    headers?: Record<string, string | undefined>,
+  ): Promise<LightMyRequestResponse>;
+  /** The token in the form of the page seen last. */
+  token(): string;
+};
+
+let browsers = 0;
+
+/** Each browser has an address of its own, so that tests do not use up each other's attempts. */
+function newAddress(): string {
+  browsers += 1;
+  return `10.7.${browsers >> 8}.${browsers & 255}`;
+}
+
+export function openBrowser(app: FastifyInstance, remoteAddress = newAddress()): PortalBrowser {
+  const cookies = new Map<string, string>();
+  let token = '';
+  const send = async (request: {
+    method: 'GET' | 'POST';
+    url: string;
+    headers: Record<string, string | undefined>;
+    payload?: string;
+  }) => {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const given = Object.entries({ host: HOST, ...(cookie && { cookie }), ...request.headers });
+    const headers = Object.fromEntries(given.filter(([, value]) => value !== undefined));
+    const answer = await app.inject({
+      ...request,
+      headers: headers as Record<string, string>,
+      remoteAddress,
+    });
+    for (const { name, value, maxAge, expires } of answer.cookies) {
+      const isGone = maxAge === 0 || (expires !== undefined && expires.getTime() <= Date.now());
+      if (isGone) cookies.delete(name);
+      else cookies.set(name, value);
+    }
+    token = /name="_csrf" value="([^"]+)"/.exec(answer.body)?.[1] ?? token;
+    return answer;
+  };
+  return {
+    cookies,
+    token: () => token,
+    get: (url, headers = {}) => send({ method: 'GET', url, headers }),
+    post: (url, fields = {}, headers = {}) =>
+      send({
+        method: 'POST',
+        url,
+        headers: {
+          'content-type': 'application/x-www-form-urlencoded',
+          origin: PUBLIC_URL,
+          'sec-fetch-site': 'same-origin',
+          ...headers,
+        },
+        payload: new URLSearchParams({ _csrf: token, ...fields }).toString(),
+      }),
+  };
+}
+
+/** Adds a user by an invitation that is accepted, and returns the browser that is signed in. */
+export async function addUser(
+  { app, database }: { app: FastifyInstance; database: Database },
+  user: { email: string; role: string; tenantId: string | null; name?: string },
+): Promise<PortalBrowser> {
+  const authority = { actor: SYSTEM, tenantId: null, userId: null };
+  const { path } = await inviteUser({ database }, authority, user);
+  const browser = openBrowser(app);
+  await browser.get(path);
+  const answer = await browser.post(path, { name: user.name ?? 'Asha', password: PASSWORD });
+  if (answer.statusCode !== 303) throw new Error(`the invitation was not accepted: ${answer.body}`);
+  return browser;
+}
+
+/** Signs in by the form and returns its answer. */
+export async function signInWith(
+  browser: PortalBrowser,
+  email: string,
+  password = PASSWORD,
+): Promise<LightMyRequestResponse> {
+  await browser.get('/portal/sign-in');
+  return await browser.post('/portal/sign-in', { email, password, next: '/portal' });
+}
+
+/** The tenant of a WABA. */
+export async function tenantOf(database: Database, wabaId: string): Promise<string> {
+  const { rows } = await database.raw('select tenant_id from wabas where waba_id = ?', [wabaId]);
+  return rows[0].tenant_id;
+}

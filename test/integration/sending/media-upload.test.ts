@@ -1,0 +1,439 @@
+import { request as httpRequest } from 'node:http';
+import { Readable } from 'node:stream';
+import { Client } from 'minio';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { forgetMediaUpload } from '../../../src/database/media-uploads.ts';
+import { query } from '../../../src/database/sql.ts';
+import { mediaUuidOf } from '../../../src/domain/public-ids.ts';
+import { openObjectStore } from '../../../src/storage/object-store.ts';
+import { removeSpentUploads } from '../../../src/worker/spent-uploads.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { addKey, OTHER_WABA } from '../api/api-harness.ts';
+import { type SendingStack, startSendingStack } from './sending-stack.ts';
+import { ask, listen, sha256, upload } from './uploaded-files.ts';
+
+let stack: SendingStack;
+let url: string;
+
+beforeAll(async () => {
+  stack = await startSendingStack();
+  url = await listen(stack);
+});
+afterAll(() => stack.stop());
+beforeEach(async () => {
+  await query(stack.database, 'delete from media_uploads');
+});
+
+/** Keys of all objects in the store, and uploads that nobody completed. */
+async function stored(): Promise<{ keys: string[]; incomplete: string[] }> {
+  const { url: storeUrl, accessKey, secretKey, bucket } = stack.config.objectStore;
+  const { hostname, port } = new URL(storeUrl);
+  const client = new Client({ endPoint: hostname, port: Number(port), useSSL: false, accessKey, secretKey });
+  if (!(await client.bucketExists(bucket))) return { keys: [], incomplete: [] };
+  const keys: string[] = [];
+  for await (const { name } of client.listObjectsV2(bucket, '', true)) keys.push(name ?? '');
+  const incomplete: string[] = [];
+  for await (const { key } of client.listIncompleteUploads(bucket, '', true)) incomplete.push(key ?? '');
+  return { keys, incomplete };
+}
+
+async function rows(): Promise<{ state: string }[]> {
+  return await query(stack.database, 'select state from media_uploads');
+}
+
+async function nothingIsLeft(work: () => Promise<void>): Promise<void> {
+  const before = await stored();
+  await work();
+  expect(await stored()).toEqual(before);
+  expect(await rows()).toEqual([]);
+}
+
+const BOUNDARY = 'frontier';
+const CONTENT_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
+
+const part = (head: string, body: string) =>
+  `--${BOUNDARY}\r\nContent-Disposition: form-data; ${head}\r\n\r\n${body}\r\n`;
+const END = `--${BOUNDARY}--\r\n`;
+const filePart = (body = 'hello', name = 'a.txt', type = 'text/plain', field = 'file') =>
+  part(`name="${field}"; filename="${name}"\r\nContent-Type: ${type}`, body);
+
+async function sendRaw(body: string, headers: Record<string, string> = {}) {
+  return await ask(stack, `${url}/api/external/media`, {
+    method: 'POST',
+    body,
+    headers: { 'content-type': CONTENT_TYPE, ...headers },
+  });
+}
+
+describe('an upload', () => {
+  test('is stored byte for byte, described, shown and deleted', async () => {
+    const bytes = new Uint8Array(6_000_000).map((_, index) => index % 251);
+    const { status, headers, body } = await upload(stack, url, {
+      bytes,
+      type: 'application/pdf',
+      name: 'bill – März.pdf',
+    });
+    expect([status, body]).toEqual([
+      201,
+      {
+        id: expect.stringMatching(/^med_[0-9a-f]{32}$/),
+        mediaType: 'document',
+        mimeType: 'application/pdf',
+        sizeBytes: bytes.length,
+        sha256: sha256(bytes),
+        fileName: 'bill – März.pdf',
+        createdAt: expect.any(String),
+        expiresAt: expect.any(String),
+      },
+    ]);
+    expect(headers.get('location')).toBe(`/api/external/media/${body.id}`);
+    const days = (Date.parse(body.expiresAt) - Date.parse(body.createdAt)) / 86_400_000;
+    expect(days).toBeCloseTo(30, 3);
+    const [row] = await query<{ key: string }>(stack.database, 'select object_key as key from media_uploads');
+    const store = openObjectStore(stack.config.objectStore);
+    const kept = Buffer.concat(await (await store.getRange(row?.key ?? '')).toArray());
+    store.close();
+    expect(kept.equals(bytes)).toBe(true);
+
+    const path = `${url}/api/external/media/${body.id}`;
+    expect((await ask(stack, path)).body).toEqual(body);
+    expect((await ask(stack, path, { method: 'DELETE' })).body).toEqual({ id: body.id, deleted: true });
+    expect((await ask(stack, path)).status).toBe(404);
+    expect((await ask(stack, path, { method: 'DELETE' })).status).toBe(404);
+    expect((await stored()).keys).not.toContain(row?.key);
+    expect(await rows()).toEqual([]);
+  });
+
+  test('of another WABA answers as one that does not exist', async () => {
+    const { body } = await upload(stack, url, { bytes: new Uint8Array([1]), type: 'image/png' });
+    const other = await addKey(stack.database, OTHER_WABA);
+    for (const method of ['GET', 'DELETE']) {
+      expect((await ask(other, `${url}/api/external/media/${body.id}`, { method })).status).toBe(404);
+      for (const id of ['1', 'med_', `med_${'0'.repeat(32)}`, `${body.id}0`, '%00', 'evt_x']) {
+        expect((await ask(stack, `${url}/api/external/media/${id}`, { method })).status).toBe(404);
+      }
+    }
+    expect((await ask(stack, `${url}/api/external/media/${body.id}`)).status).toBe(200);
+  });
+
+  test.each([
+    ['the part’s Content-Type', filePart() + END, 'text/plain'],
+    ['a field before the file', part('name="type"', 'application/pdf') + filePart() + END, 'application/pdf'],
+    [
+      'a field behind the file',
+      filePart('x', 'a', 'application/octet-stream') + part('name="type"', 'audio/ogg; codecs=opus') + END,
+      'audio/ogg',
+    ],
+    [
+      'a form as upstream wants it',
+      part('name="messaging_product"', 'whatsapp') + filePart('x', 'a.jpg', 'IMAGE/JPEG') + END,
+      'image/jpeg',
+    ],
+  ])('has the type that %s says', async (_name, form, mimeType) => {
+    expect(await sendRaw(form)).toMatchObject({ status: 201, body: { mimeType } });
+  });
+
+  test.each([
+    ['../../etc/passwd', 'passwd'],
+    ['C:\\\\temp\\\\a.txt', 'a.txt'],
+    ['..', null],
+    ['a\u202etxt.exe', 'atxt.exe'],
+    ['x'.repeat(5_000), 'x'.repeat(240)],
+    ['<script>.txt', '_script_.txt'],
+  ])('with the file name %s keeps a harmless one', async (given, kept) => {
+    const { status, body } = await sendRaw(filePart('x', given) + END);
+    expect([status, body.fileName]).toEqual([201, kept]);
+  });
+});
+
+describe('what is no upload', () => {
+  const TWO = filePart() + filePart();
+  test.each<[string, string, number, string, string | null]>([
+    ['no file', END, 400, 'invalid_parameter', 'file'],
+    ['an empty body', '', 400, 'invalid_parameter', 'file'],
+    ['two files', TWO + END, 400, 'invalid_parameter', 'file'],
+    ['three files', TWO + filePart() + END, 400, 'invalid_parameter', 'file'],
+    ['an empty file', filePart('') + END, 400, 'invalid_parameter', 'file'],
+    [
+      'a file in another field',
+      filePart('x', 'a', 'text/plain', 'upload') + END,
+      400,
+      'invalid_parameter',
+      'upload',
+    ],
+    ['a text in place of the file', part('name="file"', 'x') + END, 400, 'invalid_parameter', 'file'],
+    ['an unknown field', part('name="caption"', 'x') + filePart() + END, 400, 'invalid_parameter', 'caption'],
+    [
+      'an unknown field behind the file',
+      filePart() + part('name="caption"', 'x') + END,
+      400,
+      'invalid_parameter',
+      'caption',
+    ],
+    [
+      'a field given twice',
+      part('name="type"', 'a') + part('name="type"', 'b') + filePart() + END,
+      400,
+      'invalid_parameter',
+      'type',
+    ],
+    [
+      'another product',
+      part('name="messaging_product"', 'x') + filePart() + END,
+      400,
+      'invalid_parameter',
+      'messaging_product',
+    ],
+    [
+      'a huge field',
+      part('name="type"', 'x'.repeat(5_000)) + filePart() + END,
+      400,
+      'invalid_parameter',
+      'type',
+    ],
+    [
+      'a type that upstream does not take',
+      filePart('x', 'a', 'text/html') + END,
+      422,
+      'unsupported_file_type',
+      'type',
+    ],
+    ['no type', filePart('x', 'a', 'application/octet-stream') + END, 422, 'unsupported_file_type', 'type'],
+    ['a form that ends in the file', filePart().slice(0, -3), 400, 'invalid_multipart', null],
+    ['a form that ends behind the file', filePart(), 400, 'invalid_multipart', null],
+    ['a form of another boundary', filePart().replaceAll(BOUNDARY, 'other'), 400, 'invalid_multipart', null],
+    [
+      'a field called __proto__',
+      part('name="__proto__"', 'x') + filePart() + END,
+      400,
+      'invalid_multipart',
+      null,
+    ],
+    ['text', 'hello', 400, 'invalid_multipart', null],
+  ])('%s is refused, and nothing is left of it', async (_name, form, status, code, param) => {
+    await nothingIsLeft(async () => {
+      const answer = await sendRaw(form);
+      expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([status, code, param]);
+    });
+  });
+
+  test.each([
+    ['JSON', '{}', 'application/json'],
+    ['nothing', undefined, undefined],
+    ['a form without a boundary', filePart() + END, 'multipart/form-data'],
+    ['a URL-encoded form', 'file=1', 'application/x-www-form-urlencoded'],
+  ])('%s is answered clearly', async (_name, payload, contentType) => {
+    const { statusCode, json } = await stack.app.inject({
+      method: 'POST',
+      url: '/api/external/media',
+      headers: {
+        authorization: stack.authorization,
+        ...(contentType !== undefined && { 'content-type': contentType }),
+      },
+      ...(payload !== undefined && { payload }),
+    });
+    const isForm = contentType === 'multipart/form-data';
+    expect([statusCode, json().error.code]).toEqual(
+      isForm ? [400, 'invalid_multipart'] : [415, 'unsupported_media_type'],
+    );
+  });
+
+  test('a form is refused by every other route', async () => {
+    const answer = await ask(stack, `${url}/api/external/messages`, {
+      method: 'POST',
+      body: filePart() + END,
+      headers: { 'content-type': CONTENT_TYPE },
+    });
+    expect([answer.status, answer.body.error.code]).toEqual([415, 'unsupported_media_type']);
+  });
+
+  test('a Content-Length that is shorter than the form leaves nothing', async () => {
+    await nothingIsLeft(async () => {
+      const form = Buffer.from(filePart() + END);
+      const status = await new Promise<number>((resolve, reject) => {
+        const outgoing = httpRequest(`${url}/api/external/media`, {
+          method: 'POST',
+          headers: {
+            authorization: stack.authorization,
+            'content-type': CONTENT_TYPE,
+            'content-length': form.length - 40,
+            connection: 'close',
+          },
+        });
+        outgoing.on('response', (response) => resolve(response.statusCode ?? 0));
+        outgoing.on('error', reject);
+        outgoing.end(form.subarray(0, form.length - 40));
+      });
+      expect(status).toBe(400);
+    });
+  });
+
+  test('a client that goes away in the middle leaves nothing', async () => {
+    const before = await stored();
+    const outgoing = httpRequest(`${url}/api/external/media`, {
+      method: 'POST',
+      headers: {
+        authorization: stack.authorization,
+        'content-type': CONTENT_TYPE,
+        'content-length': 90_000_000,
+      },
+    });
+    outgoing.on('error', () => undefined);
+    outgoing.write(filePart('x'.repeat(12_000_000), 'a.pdf', 'application/pdf').slice(0, -2));
+    await expect.poll(rows, { timeout: 10_000 }).toEqual([{ state: 'uploading' }]);
+    outgoing.destroy();
+    await expect.poll(rows, { timeout: 10_000 }).toEqual([]);
+    expect(await stored()).toEqual(before);
+  });
+});
+
+describe('the limits', () => {
+  const KIB = 1024;
+  const webp = (sizeBytes: number, isAnimated: boolean) => {
+    const bytes = new Uint8Array(sizeBytes);
+    bytes.set(Buffer.from('RIFF\0\0\0\0WEBPVP8X\0\0\0\0'));
+    bytes[20] = isAnimated ? 0x02 : 0x10;
+    return bytes;
+  };
+
+  test.each<[string, string, Uint8Array<ArrayBuffer>, number]>([
+    ['an image of 5 MiB', 'image/jpeg', new Uint8Array(5 * KIB * KIB), 201],
+    ['a larger image', 'image/jpeg', new Uint8Array(5 * KIB * KIB + 1), 413],
+    ['an audio file of 16 MiB', 'audio/mpeg', new Uint8Array(16 * KIB * KIB), 201],
+    ['a larger video', 'video/mp4', new Uint8Array(16 * KIB * KIB + 1), 413],
+    ['a still sticker of 100 KiB', 'image/webp', webp(100 * KIB, false), 201],
+    ['a larger still sticker', 'image/webp', webp(100 * KIB + 1, false), 413],
+    ['an animated sticker of 500 KiB', 'image/webp', webp(500 * KIB, true), 201],
+    ['a larger animated sticker', 'image/webp', webp(500 * KIB + 1, true), 413],
+  ])('%s', async (_name, type, bytes, expected) => {
+    const before = await stored();
+    const { status, body } = await upload(stack, url, { bytes, type });
+    expect(status).toBe(expected);
+    if (expected === 201) return;
+    expect(body.error).toMatchObject({ code: 'file_too_large', param: 'file' });
+    expect(await rows()).toEqual([]);
+    expect(await stored()).toEqual(before);
+  });
+
+  test('a document without end is refused at 100 MiB while it streams, and nothing is left', {
+    timeout: 60_000,
+  }, async () => {
+    await nothingIsLeft(async () => {
+      const chunk = Buffer.alloc(1024 * 1024, 'x');
+      const [head = ''] = filePart('', 'a.pdf', 'application/pdf').split(/(?<=\r\n\r\n)/);
+      let sentMib = 0;
+      const body = async function* () {
+        yield Buffer.from(head);
+        for (; sentMib < 120; sentMib += 1) yield chunk;
+      };
+      const answer = await ask(stack, `${url}/api/external/media`, {
+        method: 'POST',
+        body: Readable.toWeb(Readable.from(body())) as never,
+        duplex: 'half',
+        headers: { 'content-type': CONTENT_TYPE },
+      } as RequestInit);
+      expect([answer.status, answer.body.error.code]).toEqual([413, 'file_too_large']);
+    });
+  });
+
+  test('a body that says to be larger than every file is refused before it is read', async () => {
+    const status = await new Promise<number>((resolve, reject) => {
+      const outgoing = httpRequest(`${url}/api/external/media`, {
+        method: 'POST',
+        headers: {
+          authorization: stack.authorization,
+          'content-type': CONTENT_TYPE,
+          'content-length': 200_000_000,
+        },
+      });
+      outgoing.on('response', (response) => {
+        resolve(response.statusCode ?? 0);
+        outgoing.destroy();
+      });
+      outgoing.on('error', reject);
+      outgoing.flushHeaders();
+    });
+    expect(status).toBe(413);
+  });
+
+  test('a WABA uploads six files at a time, and no more', async () => {
+    const head = filePart('', 'a.pdf', 'application/pdf').slice(0, -2);
+    const open = Array.from({ length: 6 }, () => {
+      const outgoing = httpRequest(`${url}/api/external/media`, {
+        method: 'POST',
+        headers: { authorization: stack.authorization, 'content-type': CONTENT_TYPE },
+      });
+      outgoing.on('error', () => undefined);
+      outgoing.write(`${head}x`);
+      return outgoing;
+    });
+    await expect.poll(rows, { timeout: 10_000 }).toHaveLength(6);
+    const seventh = await sendRaw(filePart() + END);
+    expect([seventh.status, seventh.body.error.code]).toEqual([429, 'too_many_uploads']);
+    expect(seventh.headers.get('retry-after')).toBe('2');
+    for (const outgoing of open) outgoing.destroy();
+    await expect.poll(rows, { timeout: 10_000 }).toEqual([]);
+    expect((await sendRaw(filePart() + END)).status).toBe(201);
+  });
+
+  test('a document of 50 MB passes through without being held in memory', { timeout: 60_000 }, async () => {
+    const chunk = Buffer.alloc(256 * 1024, 'y');
+    const sizeBytes = 200 * chunk.length;
+    const head = Buffer.from(filePart('', 'a.pdf', 'application/pdf').slice(0, -2));
+    const tail = Buffer.from(`\r\n${END}`);
+    let peak = 0;
+    const body = async function* () {
+      yield head;
+      for (let sent = 0; sent < sizeBytes; sent += chunk.length) {
+        peak = Math.max(peak, process.memoryUsage().rss);
+        yield chunk;
+      }
+      yield tail;
+    };
+    const put = async () => {
+      const options = { method: 'POST', duplex: 'half', headers: { 'content-type': CONTENT_TYPE } };
+      const stream = Readable.toWeb(Readable.from(body())) as never;
+      return await ask(stack, `${url}/api/external/media`, { ...options, body: stream } as RequestInit);
+    };
+    // What the first one brings is code and buffers that stay.
+    await put();
+    const before = process.memoryUsage().rss;
+    peak = 0;
+    const answer = await put();
+    expect([answer.status, answer.body.sizeBytes]).toEqual([201, sizeBytes]);
+    expect(peak - before).toBeLessThan(sizeBytes / 2);
+  });
+});
+
+describe('housekeeping', () => {
+  test('removes files that have expired, were deleted, or were lost on their way, and no others', async () => {
+    const objectStore = openObjectStore(stack.config.objectStore);
+    const ids: string[] = [];
+    for (let count = 0; count < 4; count += 1) {
+      const { body } = await upload(stack, url, { bytes: new Uint8Array([count]), type: 'image/png' });
+      ids.push(mediaUuidOf(body.id) ?? '');
+    }
+    const [expired = '', deleted = '', lost = '', good = ''] = ids;
+    const set = async (id: string, change: string) =>
+      await query(stack.database, `update media_uploads set ${change} where id = ?`, [id]);
+    await set(expired, "expires_at = now() - interval '25 hours'");
+    await set(deleted, "state = 'deleted'");
+    await set(lost, "state = 'uploading', created_at = now() - interval '2 hours'");
+    const keysOf = async () =>
+      await query<{ id: string; key: string }>(
+        stack.database,
+        'select id, object_key as key from media_uploads',
+      );
+    const before = await keysOf();
+    const away = openObjectStore({ ...stack.config.objectStore, url: 'http://127.0.0.1:1' });
+    await removeSpentUploads({ database: stack.database, objectStore: away, logger: silentLogger });
+    expect(await keysOf()).toHaveLength(4);
+    await removeSpentUploads({ database: stack.database, objectStore, logger: silentLogger });
+    expect((await keysOf()).map(({ id }) => id)).toEqual([good]);
+    const { keys } = await stored();
+    for (const { id, key } of before) expect([id, keys.includes(key)]).toEqual([id, id === good]);
+    await forgetMediaUpload(stack.database, good);
+    objectStore.close();
+    away.close();
+  });
+});

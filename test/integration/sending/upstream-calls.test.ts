@@ -1,0 +1,408 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { listPaymentEvents } from '../../../src/database/payments.ts';
+import { query } from '../../../src/database/sql.ts';
+import type { ReadReceipt } from '../../../src/sandbox/sent-messages.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { addConversation, addKey, addMessage, OTHER_NUMBER, OTHER_WABA } from '../api/api-harness.ts';
+import { NUMBER, type SendingStack, startSendingStack, WABA } from './sending-stack.ts';
+
+let stack: SendingStack;
+let conversation: string;
+
+beforeAll(async () => {
+  stack = await startSendingStack();
+  conversation = await addConversation(stack.database);
+});
+afterAll(() => stack.stop());
+beforeEach(async () => {
+  await stack.clearUpstream();
+  await fetch(`${stack.sandboxUrl}/sandbox/receipts`, { method: 'DELETE' });
+  await stack.setAccessToken('EAAG-test-token');
+});
+
+async function ask(url: string, { method = 'GET', body = undefined as unknown, authorization = '' } = {}) {
+  const response = await stack.app.inject({
+    method: method as 'GET',
+    url,
+    headers: {
+      authorization: authorization || stack.authorization,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { payload: JSON.stringify(body) }),
+  });
+  return { status: response.statusCode, headers: response.headers, body: response.json() };
+}
+
+async function receipts(): Promise<ReadReceipt[]> {
+  const response = await fetch(`${stack.sandboxUrl}/sandbox/receipts`);
+  return ((await response.json()) as { data: ReadReceipt[] }).data;
+}
+
+describe('marking a message as read', () => {
+  const read = (id: string, body: unknown = {}, authorization = '') =>
+    ask(`/api/external/messages/${id}/read`, { method: 'POST', body, authorization });
+
+  test('tells upstream in its own form, and remembers when it was done first', async () => {
+    const id = await addMessage(stack.database, conversation);
+    const [row] = await query<{ upstreamId: string }>(
+      stack.database,
+      'select upstream_id as "upstreamId" from messages where id = ?',
+      [id],
+    );
+    const upstreamId = row?.upstreamId ?? '';
+    const first = await read(id);
+    expect(first.status).toBe(200);
+    expect(first.body).toEqual({
+      serviceMessageId: id,
+      metaMessageId: upstreamId,
+      readAt: expect.stringMatching(/Z$/),
+      typingIndicator: false,
+    });
+    const again = await read(id, { typingIndicator: true });
+    expect(again.body).toEqual({ ...first.body, typingIndicator: true });
+    const message = { messaging_product: 'whatsapp', status: 'read', message_id: upstreamId };
+    expect((await receipts()).map(({ phoneNumberId, body }) => [phoneNumberId, body])).toEqual([
+      [NUMBER, message],
+      [NUMBER, { ...message, typing_indicator: { type: 'text' } }],
+    ]);
+    const [stored] = await query<{ readAt: Date }>(
+      stack.database,
+      'select read_at as "readAt" from messages where id = ?',
+      [id],
+    );
+    expect(stored?.readAt.toISOString()).toBe(first.body.readAt);
+  });
+
+  test('needs no body, and refuses one that is wrong', async () => {
+    const id = await addMessage(stack.database, conversation);
+    const url = `/api/external/messages/${id}/read`;
+    expect((await ask(url, { method: 'POST' })).status).toBe(200);
+    for (const body of [{ typingIndicator: 'yes' }, { typing: true }, [], null]) {
+      const answer = await read(id, body);
+      expect([body, answer.status]).toEqual([body, 400]);
+    }
+  });
+
+  test('is for messages of customers, and of one’s own WABA', async () => {
+    const outbound = await addMessage(stack.database, conversation, { direction: 'outbound' });
+    const refused = await read(outbound);
+    expect([refused.status, refused.body.error.code]).toEqual([422, 'message_not_inbound']);
+    const theirs = { wabaId: OTHER_WABA, phoneNumberId: OTHER_NUMBER };
+    const foreign = await addMessage(stack.database, await addConversation(stack.database, theirs), theirs);
+    for (const id of [foreign, '123456789', 'x', '0', '9'.repeat(40)]) {
+      expect([id, (await read(id)).status]).toEqual([id, 404]);
+    }
+    expect(await receipts()).toEqual([]);
+  });
+
+  test('answers with upstream’s error when it refuses, and marks nothing', async () => {
+    const id = await addMessage(stack.database, conversation);
+    await stack.addFault({ match: 'send', kind: 'status', status: 400, code: 131009, times: 1 });
+    const { status, body } = await read(id);
+    expect([status, body.error.code, body.error.type]).toEqual([424, 'upstream_refused', 'upstream_error']);
+    expect(body.error.upstream).toMatchObject({ code: 131009 });
+    const [row] = await query<{ readAt: Date | null }>(
+      stack.database,
+      'select read_at as "readAt" from messages where id = ?',
+      [id],
+    );
+    expect(row?.readAt).toBeNull();
+  });
+
+  test('says so when upstream is busy, away or hangs, and when there is no token', async () => {
+    const id = await addMessage(stack.database, conversation);
+    await stack.addFault({ match: 'send', kind: 'status', status: 503, code: 2, times: 1 });
+    const busy = await read(id);
+    expect([busy.status, busy.body.error.code]).toEqual([503, 'upstream_unavailable']);
+    expect(busy.body.error.upstream).toMatchObject({ code: 2 });
+    expect(Number(busy.headers['retry-after'])).toBeGreaterThanOrEqual(2);
+    await stack.addFault({ match: 'send', kind: 'reset', times: 1 });
+    const away = await read(id);
+    expect([away.status, away.body.error.code, away.body.error.upstream]).toEqual([
+      503,
+      'upstream_unavailable',
+      undefined,
+    ]);
+    await stack.addFault({ match: 'send', kind: 'slow', delayMs: 12_000, times: 1 });
+    const startedAt = performance.now();
+    const slow = await read(id);
+    expect([slow.status, slow.body.error.code]).toEqual([503, 'upstream_unavailable']);
+    expect(performance.now() - startedAt).toBeLessThan(11_500);
+    await stack.setAccessToken(null);
+    const without = await read(id);
+    expect([without.status, without.body.error.code]).toEqual([424, 'access_token_missing']);
+  });
+});
+
+describe('templates', () => {
+  const list = (search = '', authorization = '') =>
+    ask(`/api/external/templates${search}`, { authorization });
+
+  test('are shown as upstream knows them, their own members in camelCase', async () => {
+    const { status, body } = await list();
+    expect(status).toBe(200);
+    expect([body.hasMore, body.nextCursor]).toEqual([false, null]);
+    expect(body.data.length).toBeGreaterThanOrEqual(5);
+    expect(body.data[0]).toEqual({
+      id: '990000000000001',
+      name: 'order_ready',
+      language: 'en_US',
+      status: 'APPROVED',
+      category: 'UTILITY',
+      components: expect.arrayContaining([
+        { type: 'BODY', text: expect.any(String), example: { body_text: [['Asha', 'ORD-7']] } },
+      ]),
+      parameterFormat: 'POSITIONAL',
+    });
+  });
+
+  test('can be filtered and paged through', async () => {
+    const names = async (search: string) =>
+      (await list(search)).body.data.map(
+        (one: { name: string; language: string }) => `${one.name} ${one.language}`,
+      );
+    expect(await names('?name=order_ready')).toEqual(['order_ready en_US', 'order_ready de']);
+    expect(await names('?status=REJECTED')).toEqual(['winter_offer en_US']);
+    expect(await names('?category=AUTHENTICATION&language=en_US')).toEqual(['login_code en_US']);
+    const all = await names('');
+    const paged: string[] = [];
+    let cursor = '';
+    for (let page = 0; page < 10; page += 1) {
+      const { body } = await list(`?limit=2${cursor && `&cursor=${cursor}`}`);
+      paged.push(
+        ...body.data.map((one: { name: string; language: string }) => `${one.name} ${one.language}`),
+      );
+      expect(body.hasMore).toBe(body.nextCursor !== null);
+      if (!body.hasMore) break;
+      cursor = body.nextCursor;
+    }
+    expect(paged).toEqual(all);
+    const foreign = await list(`?limit=2&status=APPROVED&cursor=${cursor}`);
+    expect([foreign.status, foreign.body.error.code]).toEqual([400, 'invalid_cursor']);
+    const other = await addKey(stack.database, OTHER_WABA);
+    expect((await list(`?limit=2&cursor=${cursor}`, other.authorization)).status).toBe(400);
+  });
+
+  test.each(['?limit=0', '?limit=101', '?status=approved', '?language=x', '?name=', '?fields=id'])(
+    'the query %s is refused',
+    async (search) => {
+      expect((await list(search)).status).toBe(400);
+    },
+  );
+
+  test('upstream’s errors are clear', async () => {
+    await stack.addFault({ match: 'templates', kind: 'status', status: 403, times: 1 });
+    const refused = await list();
+    expect([refused.status, refused.body.error.code]).toEqual([424, 'upstream_refused']);
+    expect(refused.body.error.upstream.code).toBe(200);
+    await stack.addFault({ match: 'templates', kind: 'status', status: 429, times: 1 });
+    expect((await list()).status).toBe(503);
+    await stack.addFault({ match: 'templates', kind: 'endless', times: 1 });
+    expect((await list()).status).toBe(503);
+  });
+});
+
+describe('a payment', () => {
+  const show = (reference: string, search = '', authorization = '') =>
+    ask(`/api/external/payments/${encodeURIComponent(reference)}${search}`, { authorization });
+
+  type Report = {
+    reference: string;
+    status: string;
+    seconds: number;
+    transaction?: unknown;
+    refunds?: unknown;
+  };
+
+  /** What upstream would send, by intake. */
+  async function report(
+    { reference, status, seconds, transaction, refunds }: Report,
+    phoneNumberId = NUMBER,
+  ) {
+    const payment = {
+      reference_id: reference,
+      amount: { value: 21_000, offset: 100 },
+      currency: 'INR',
+      ...(transaction !== undefined && { transaction }),
+      ...(refunds !== undefined && { refunds }),
+    };
+    const entry = {
+      id: 'gBGG',
+      recipient_id: '910000000143',
+      type: 'payment',
+      status,
+      payment,
+      timestamp: `${seconds}`,
+    };
+    const value = {
+      messaging_product: 'whatsapp',
+      metadata: { display_phone_number: '12025550100', phone_number_id: phoneNumberId },
+      statuses: [entry],
+    };
+    const changes = [{ field: 'messages', value }];
+    const waba = phoneNumberId === OTHER_NUMBER ? OTHER_WABA : WABA;
+    const body = { object: 'whatsapp_business_account', entry: [{ id: waba, changes }] };
+    await takeIn(stack.database, Buffer.from(JSON.stringify(body)));
+  }
+
+  const transaction = (id: string, status: string, updated: number) => ({
+    id,
+    type: 'razorpay',
+    status,
+    updated_timestamp: updated,
+  });
+
+  test('shows the latest state, each transaction and each refund, from the events of the WABA', async () => {
+    const reference = 'order-7.a_b';
+    const failed = transaction('order_1', 'failed', 100);
+    await report({
+      reference,
+      status: 'pending',
+      seconds: 1_790_000_000,
+      transaction: transaction('order_1', 'pending', 90),
+    });
+    await report({ reference, status: 'pending', seconds: 1_790_000_010, transaction: failed });
+    const paid = transaction('order_2', 'success', 120);
+    await report({ reference, status: 'captured', seconds: 1_790_000_020, transaction: paid });
+    const refunds = [{ id: 'rfnd_1', status: 'pending' }];
+    await report({ reference, status: 'captured', seconds: 1_790_000_030, transaction: paid, refunds });
+    // Late: it must not take the payment back.
+    await report({
+      reference,
+      status: 'pending',
+      seconds: 1_790_000_005,
+      transaction: transaction('order_2', 'pending', 95),
+    });
+    const { status, body } = await show(reference);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      referenceId: reference,
+      phoneNumberId: NUMBER,
+      status: 'captured',
+      amount: { value: 21_000, offset: 100 },
+      currency: 'INR',
+      updatedAt: new Date(1_790_000_030_000).toISOString(),
+      transactions: [paid, failed],
+      refunds,
+      serviceMessageId: null,
+      conversationId: null,
+    });
+    expect(body.events).toHaveLength(5);
+    expect(body.events[0]).toEqual({
+      id: expect.stringMatching(/^evt_/),
+      eventId: `payment:${reference}:order_1:pending`,
+      status: 'pending',
+      createdAt: expect.any(String),
+    });
+    const event = await ask(`/api/external/events/${body.events[0].id}`);
+    expect(event.body.eventType).toBe('payment');
+  });
+
+  test('is found whatever its reference id looks like, and only by its own', async () => {
+    const odd = ['pay/1 ü', 'x'.repeat(300), 'sha256:1', 'replay/1'];
+    for (const reference of odd) await report({ reference, status: 'captured', seconds: 1_790_000_000 });
+    for (const reference of odd) {
+      const { status, body } = await show(reference);
+      expect([reference, status, body.status]).toEqual([reference, 200, 'captured']);
+    }
+    for (const unknown of ['nothing', 'payment:pay::captured', '\0', 'x'.repeat(2_000), '%']) {
+      expect([unknown, (await show(unknown)).status]).toEqual([unknown, 404]);
+    }
+    const other = await addKey(stack.database, OTHER_WABA);
+    expect((await show('sha256:1', '', other.authorization)).status).toBe(404);
+    await report({ reference: 'sha256:1', status: 'pending', seconds: 1 }, OTHER_NUMBER);
+    expect((await show('sha256:1', '', other.authorization)).body.status).toBe('pending');
+    expect((await show('sha256:1')).body.status).toBe('captured');
+  });
+
+  test('of two numbers is told apart by phoneNumberId', async () => {
+    await report({ reference: 'twice', status: 'captured', seconds: 1_790_000_000 });
+    await report({ reference: 'twice', status: 'pending', seconds: 1_790_000_000 }, '800000000000112');
+    expect((await show('twice')).body).toMatchObject({ phoneNumberId: '800000000000112', status: 'pending' });
+    expect((await show('twice', `?phoneNumberId=${NUMBER}`)).body.status).toBe('captured');
+    expect((await show('twice', '?phoneNumberId=1')).status).toBe(404);
+  });
+
+  const amount = (value: number) => ({ value, offset: 100 });
+  const orderDetails = (reference: string) => ({
+    phoneNumberId: NUMBER,
+    to: '+910000000143',
+    type: 'interactive',
+    interactive: {
+      type: 'order_details',
+      body: { text: 'Your order' },
+      action: {
+        name: 'review_and_pay',
+        parameters: {
+          reference_id: reference,
+          type: 'digital-goods',
+          currency: 'INR',
+          total_amount: amount(100),
+          payment_settings: [
+            { type: 'payment_gateway', payment_gateway: { type: 'razorpay', configuration_name: 'main' } },
+          ],
+          order: { status: 'pending', subtotal: amount(100), tax: amount(0) },
+        },
+      },
+    },
+  });
+
+  test('that was asked for and not reported yet is known, and upstream says how it stands', async () => {
+    const sent = await stack.send(orderDetails('fresh-1'));
+    const { status, body } = await show('fresh-1');
+    expect([status, body]).toEqual([
+      200,
+      {
+        referenceId: 'fresh-1',
+        phoneNumberId: NUMBER,
+        status: null,
+        updatedAt: null,
+        transactions: [],
+        refunds: [],
+        serviceMessageId: sent.body.serviceMessageId,
+        conversationId: sent.body.conversationId,
+        events: [],
+      },
+    ]);
+    const fresh = await show('fresh-1', '?refresh=true');
+    expect(fresh.body.upstream).toMatchObject({
+      askedAt: expect.any(String),
+      payments: [{ reference_id: 'fresh-1', status: 'captured', transactions: [{ id: 'order_fresh-1' }] }],
+    });
+    expect(fresh.body.status).toBeNull();
+    expect((await show('fresh-1')).body).toEqual(body);
+  });
+
+  test('is looked up under the configuration that is named, when no message of ours names one', async () => {
+    await report({ reference: 'outside', status: 'pending', seconds: 1_790_000_000 });
+    const without = await show('outside', '?refresh=true');
+    expect([without.status, without.body.error.code, without.body.error.param]).toEqual([
+      422,
+      'payment_configuration_required',
+      'paymentConfiguration',
+    ]);
+    const named = await show('outside', '?refresh=true&paymentConfiguration=main');
+    expect(named.body.upstream.payments[0].status).toBe('captured');
+    const refused = await show('outside', '?refresh=true&paymentConfiguration=unknown');
+    expect([refused.status, refused.body.error.code]).toEqual([424, 'upstream_refused']);
+    await stack.addFault({ match: 'payments', kind: 'status', status: 500, times: 1 });
+    expect((await show('outside', '?refresh=true&paymentConfiguration=main')).status).toBe(503);
+    expect((await show('outside', '?refresh=yes')).status).toBe(400);
+  });
+
+  test('is found by an index, however many events there are', async () => {
+    let plan = '';
+    await stack.database.transaction(async (trx) => {
+      // The table of the test is small.
+      await trx.raw('set local enable_seqscan = off');
+      const raw = async (text: string, bindings: never) => {
+        const { rows } = await trx.raw(`explain (format json) ${text}`, bindings);
+        plan = JSON.stringify(rows);
+        return { rows: [] } as never;
+      };
+      await listPaymentEvents({ ...trx, raw }, WABA, 'order-7', 10);
+    });
+    expect(plan).toMatch(/waba_id_lane_id_idx/);
+    expect(plan).not.toContain('Seq Scan');
+  });
+});

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { hashPassword, isHashOutdated, verifyPassword } from '../../../src/domain/password-hash.ts';
+
+test('a hash is a PHC string of argon2id at no less than OWASP’s costs, with a salt of its own', async () => {
+  const [one, other] = await Promise.all([
+    hashPassword('a sentence of mine'),
+    hashPassword('a sentence of mine'),
+  ]);
+  expect(one).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
+  expect(one).not.toBe(other);
+  expect(isHashOutdated(one)).toBe(false);
+});
+
+test('only the password itself verifies, in whichever form of Unicode it was typed', async () => {
+  const hash = await hashPassword('Zoë Ångström');
+  expect(await verifyPassword('Zoe\u0308 A\u030angstro\u0308m', hash)).toBe(true);
+  for (const wrong of ['', 'Zoe Angstrom', 'zoë ångström', 'Zoë Ångström ']) {
+    expect(await verifyPassword(wrong, hash)).toBe(false);
+  }
+});
+
+test('a string of other costs verifies, and is outdated', async () => {
+  const made = await hashPassword('password', { memory: 256, passes: 1, parallelism: 1 });
+  expect(await verifyPassword('password', made)).toBe(true);
+  expect(isHashOutdated(made)).toBe(true);
+});
+
+test.each([
+  '',
+  'password',
+  '$2b$10$abcdefghijklmnopqrstuv',
+  '$argon2i$v=19$m=256,t=1,p=1$c29tZXNhbHQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+  '$argon2id$v=19$m=99999999999,t=1,p=1$c29tZXNhbHQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+])('a string of another form verifies nothing: %s', async (phc) => {
+  expect(await verifyPassword('password', phc)).toBe(false);
+});
