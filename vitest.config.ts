@@ -1,18 +1,50 @@
 import { defineConfig } from 'vitest/config';
 
-/** Three projects: rules without servers, parts on real servers, and the whole product over HTTP. */
+/** Files side by side: most of the time they wait for servers. */
+const SIDE_BY_SIDE = { maxWorkers: 2, sequence: { groupOrder: 0 } };
+
+/** Tests that compare times or fill the machine have it for themselves. */
+const TIMED = [
+  'test/integration/delivery/{isolation,dead-endpoint,kill-worker,session}.test.ts',
+  'test/integration/portal/deliveries/page-times.test.ts',
+  'test/integration/sending/kill-processes.test.ts',
+];
+
+const INTEGRATION = {
+  globalSetup: ['test/support/infrastructure-setup.ts'],
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+};
+
+/** Rules without servers, parts on real servers (some of them alone), and the whole product over HTTP. */
 export default defineConfig({
   test: {
     pool: 'forks',
     projects: [
-      { test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 20_000 } },
       {
         test: {
+          ...SIDE_BY_SIDE,
+          name: 'unit',
+          include: ['test/unit/**/*.test.ts'],
+          testTimeout: 20_000,
+        },
+      },
+      {
+        test: {
+          ...INTEGRATION,
+          ...SIDE_BY_SIDE,
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
-          globalSetup: ['test/support/infrastructure-setup.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          exclude: TIMED,
+        },
+      },
+      {
+        test: {
+          ...INTEGRATION,
+          name: 'timed',
+          include: TIMED,
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -21,6 +53,7 @@ export default defineConfig({
           include: ['test/acceptance/**/*.test.ts'],
           globalSetup: ['test/acceptance/support/stack-setup.ts'],
           fileParallelism: false,
+          sequence: { groupOrder: 2 },
           testTimeout: 120_000,
           hookTimeout: 240_000,
         },
