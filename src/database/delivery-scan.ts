@@ -207,7 +207,7 @@ function positionOn(start: DeliveryPosition, day: string | undefined): DeliveryP
   return { day, atMicros: microsOfMs(midnightMs + CLOCK_SPARE_MS), id: lowestUuidAt(midnightMs) };
 }
 
-/** The days on which there is anything, the newest first: one probe of an index each. */
+/** The days on which there is anything, the newest first: one probe each, whose order keeps it to the index. */
 async function daysWithDeliveries(
   database: Database,
   wabaId: string | null,
@@ -218,7 +218,8 @@ async function daysWithDeliveries(
     `select k.day from (
        select cast(day as date) from generate_series(
          greatest(cast(:from as date), (select min(day) from deliveries)), cast(:to as date), interval '1 day') as day) as k
-      where exists (select 1 from deliveries where day = k.day ${wabaId === null ? '' : 'and waba_id = :wabaId'} offset 0)
+      cross join lateral (select 1 from deliveries where day = k.day
+        ${wabaId === null ? '' : 'and waba_id = :wabaId order by endpoint_id'} limit 1) as any_delivery
       order by k.day desc`,
     { from, to, ...(wabaId === null ? {} : { wabaId }) },
   );

@@ -17,6 +17,10 @@ export function readyBanner(data: BannerData, colored: boolean): string {
   const { description } = data;
   const tenant = description.tenants[0];
   const rows: [string, string][] = [
+    [
+      'Sandbox console',
+      `${bold(cyan(`${description.portalUrl}/sandbox`))} ${dim('begin here: play a customer')}`,
+    ],
     ['API', cyan(description.apiUrl)],
     ['API over https', `${cyan(description.publicUrl)} ${dim(`(trust ${description.caPath})`)}`],
     ['Portal', cyan(description.portalUrl)],
@@ -46,7 +50,7 @@ export function readyBanner(data: BannerData, colored: boolean): string {
     '',
     ...rows.map(([label, value]) => `  ${label.padEnd(width)}  ${value}`),
     '',
-    '  Send a first message, in another terminal:',
+    '  Send a first message in the sandbox console, or in another terminal:',
     ...steps.map((step) => `    ${step}`),
     '',
     `  ${dim('Ctrl-C stops everything; the data stay. npm start -- --fresh starts empty.')}`,

@@ -14,6 +14,7 @@ import { operatorPages } from './operator/operator-pages.ts';
 import { overviewPages } from './overview/overview-page.ts';
 import type { PortalApp, PortalContext } from './portal-app.ts';
 import { replayPages } from './replays/replay-pages.ts';
+import { sandboxPages } from './sandbox/sandbox-pages.ts';
 
 /** The portal: pages for tenants and operators, each behind a declared right. */
 export async function portalRoutes(scope: PortalApp, context: PortalContext): Promise<void> {
@@ -38,5 +39,6 @@ export async function portalRoutes(scope: PortalApp, context: PortalContext): Pr
     approvalPages(pages, context);
     auditPages(pages, context);
     operatorPages(pages, context);
+    sandboxPages(pages, context);
   });
 }

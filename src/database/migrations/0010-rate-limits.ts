@@ -8,7 +8,7 @@ import type { Knex } from 'knex';
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     create unlogged table rate_limits (
-      key varchar(255) primary key,
+      key text primary key,
       points integer not null default 0,
       -- Milliseconds since 1970.
       expire bigint

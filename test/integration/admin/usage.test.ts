@@ -20,6 +20,14 @@ describe('the admin command line', () => {
     const all = leaves(buildAdminCommand());
     expect(all.map(({ path }) => path)).toEqual([
       ...['tenant create', 'tenant list', 'waba add', 'waba list', 'waba set-token'],
+      ...[
+        'user set-up-link',
+        'user list',
+        'user invite',
+        'user password-link',
+        'user disable',
+        'user enable',
+      ],
       ...['key create', 'key list', 'key revoke'],
       ...['key-request list', 'key-request show', 'key-request approve', 'key-request deny'],
       ...['endpoint add', 'endpoint list', 'endpoint show', 'endpoint update', 'endpoint pause'],

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { revokeApiKey } from '../../../src/database/api-keys.ts';
 import { execute } from '../../../src/database/sql.ts';
 import { newApiKey } from '../../../src/domain/api-key-format.ts';
@@ -33,6 +33,9 @@ const IMPOSSIBLE_IDS = [
   ...['abc', '\u0000', '1\u0000', ' ', '💩', "1'--", '١', 'null', '__proto__', '../me', 'evt_', 'evt_x'],
   ...[`evt_${'0'.repeat(32)}`, `evt_${'f'.repeat(32)}`, `dlv_${'0'.repeat(32)}`],
 ];
+
+/** Thousands of requests: seconds on a machine of one's own, minutes on one that is busy. */
+vi.setConfig({ testTimeout: 240_000 });
 
 let api: TestApi;
 let close: () => Promise<void>;

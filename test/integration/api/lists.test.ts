@@ -138,7 +138,7 @@ describe('paging', () => {
       ['constructor=1', 'constructor', 'invalid_parameter'],
       ['toString', 'toString', 'invalid_parameter'],
       ['cursor=', 'cursor', 'invalid_cursor'],
-      ['cursor=%00', 'cursor', 'invalid_cursor'],
+      ['cursor=%00', 'cursor', 'invalid_parameter'],
       ['cursor=AAAA', 'cursor', 'invalid_cursor'],
       [`cursor=${'A'.repeat(5000)}`, 'cursor', 'invalid_cursor'],
       ['cursor=a&cursor=b', 'cursor', 'invalid_parameter'],

@@ -4255,6 +4255,12 @@ export type SendMessageErrors = {
     /**
      * `unknown_phone_number`: The WABA has no such phone number.
      *
+     * `unknown_media`: There is no such uploaded file.
+     *
+     * `media_expired`: The uploaded file has expired.
+     *
+     * `wrong_media_type`: The uploaded file cannot be sent as this type.
+     *
      * `idempotency_key_reused`: The Idempotency-Key was used with another body.
      */
     422: Error;

@@ -106,6 +106,7 @@ function tenantPage(app: PortalApp, { database }: PortalContext): void {
       viewer,
       active: ACTIVE,
       trail: [{ label: 'Tenants', href: PATH }],
+      actions: html`<a class="button" href="/portal/operator/users?tenant=${id}">Its users</a>`,
       notice: noticeAfter(request.query.done, DONE),
       body: html`${
         rows.length === 0

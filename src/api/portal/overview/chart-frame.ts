@@ -2,7 +2,7 @@ import { type ScaleLinear, scaleLinear } from 'd3-scale';
 import { type Child, html, type Markup } from '../markup.ts';
 
 /** The room of a chart, in units of its view box. */
-export const CHART = { width: 720, height: 200, left: 52, right: 8, top: 8, bottom: 22 };
+const CHART = { width: 720, height: 200, left: 52, right: 8, top: 8, bottom: 22 };
 
 export const PLOT = {
   left: CHART.left,

@@ -54,10 +54,9 @@ function bubble(entry: ChatEntry, { choice, canPlay }: ThreadView, { quoted, emo
 /** What a tap on a message offers. */
 function tapMenu(entry: ChatEntry, choice: ConsoleChoice): Markup {
   const reply = consolePath(choice, `&reply=${entry.n}#message`);
-  return html`<div class="tap-menu">${EMOJIS.map(
-    (emoji) =>
-      html`<button form="tap" name="tap" value="react ${entry.n} ${emoji}" aria-label="React with ${emoji}">${emoji}</button>`,
-  )}<a class="button" href="${reply}" data-reply="${entry.n}" data-words="${shortText(entry).slice(0, 80)}">Reply</a></div>`;
+  return html`<div class="tap-menu" role="group" aria-label="React">${EMOJIS.map(
+    (emoji) => html`<button form="tap" name="tap" value="react ${entry.n} ${emoji}">${emoji}</button>`,
+  )}<a class="button" href="${reply}" data-reply="${entry.n}" data-words="${shortText(entry).slice(0, 40)}">Reply</a></div>`;
 }
 
 function choices(entry: ChatEntry): Markup {

@@ -1,4 +1,3 @@
-import type { Config } from '../../../config/config.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { emptyState } from '../components/empty-state.ts';
 import type { Notice } from '../components/notice.ts';
@@ -20,7 +19,6 @@ const FRAME = {
 type ConsoleView = {
   viewer: Viewer;
   state: ConsoleState;
-  config: Config;
   apiUrl: string;
   /** The message of the chat that is being answered. */
   replyNumber: number | null;
@@ -28,7 +26,7 @@ type ConsoleView = {
 };
 
 /** The console: the phone on the left, what the sample tenant received on the right. */
-export function consolePage({ viewer, state, config, apiUrl, replyNumber, notice }: ConsoleView): PageView {
+export function consolePage({ viewer, state, apiUrl, replyNumber, notice }: ConsoleView): PageView {
   const { choice } = state;
   const live = new URLSearchParams({ number: choice.number.phoneNumberId, customer: choice.customer.waId });
   return {
@@ -44,13 +42,12 @@ ${phoneView(viewer, state, replyNumber)}
 ${answerHelp(choice, apiUrl)}
 </section>
 <section class="tenant-side" aria-labelledby="received-title">
-<div class="tenant-head"><h2 id="received-title">What the sample tenant received</h2><span class="live-sign" id="live-sign" role="status" hidden></span>${burstButton(viewer, state)}</div>
+<div class="tenant-head"><h2 id="received-title">What the sample tenant received</h2><span class="live-sign" id="live-sign" role="status" hidden></span><noscript><a class="button" href="/portal/sandbox?${live.toString()}">Look again</a></noscript>${burstButton(viewer, state)}</div>
 <div id="summary" data-part="summary">${tenantSummary(state)}</div>
 ${tenantControls(viewer, state)}
 <p class="console-problem" id="console-problem" role="alert" hidden></p>
 <div class="received-box"><div class="received-head" aria-hidden="true"><span>Time</span><span>Event</span><span>What</span><span>Checked</span><span>Since tap</span></div>
-<ol class="received" id="received" data-part="received">${receivedList(state, config.temporal)}</ol></div>
-<noscript><p><a class="button" href="/portal/sandbox?${live.toString()}">Look again</a></p></noscript>
+<ol class="received" id="received" data-part="received">${receivedList(state)}</ol></div>
 </section>
 </div>`,
   };
@@ -63,12 +60,12 @@ export function emptyConsolePage(viewer: Viewer): PageView {
 }
 
 /** The parts that change while one looks on, by the id of their place in the page. */
-export function liveParts(viewer: Viewer, state: ConsoleState, config: Config): Record<string, Markup> {
+export function liveParts(viewer: Viewer, state: ConsoleState): Record<string, Markup> {
   return {
     thread: threadPart(viewer, state),
     summary: tenantSummary(state),
     answers: answerButtons(state),
-    received: receivedList(state, config.temporal),
+    received: receivedList(state),
   };
 }
 

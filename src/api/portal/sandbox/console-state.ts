@@ -9,7 +9,6 @@ import { sinceTapMs } from './tap-times.ts';
 
 /** A received webhook with what the gateway knows of its delivery. */
 export type ShownWebhook = ListedWebhook & {
-  deliveryId: string | null;
   attempt: number;
   sinceTapMs: number | null;
   outlook: DeliveryOutlook | null;
@@ -32,8 +31,9 @@ export type ConsoleState = {
   waiting: number;
 };
 
-const MAX_WEBHOOKS = 60;
-const MAX_BUBBLES = 60;
+/** More would make the page larger than it need be. */
+const MAX_WEBHOOKS = 50;
+const MAX_BUBBLES = 40;
 
 /** Asks both servers of the sandbox and the database. Throws ApiError 503 when the sandbox is away. */
 export async function readConsole(
@@ -83,7 +83,6 @@ async function withOutlooks(
     const uuid = uuids[at] ?? null;
     return {
       ...webhook,
-      deliveryId: uuid === null ? null : headerOf(webhook, 'x-service-delivery-id'),
       attempt: Number(headerOf(webhook, 'x-service-attempt')) || 1,
       sinceTapMs: sinceTapMs(webhook, chat),
       outlook: uuid === null ? null : (outlooks.get(uuid) ?? null),

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { listBusinessNumbers } from '../../../database/business-numbers.ts';
+import { findDeliveryOutlooks } from '../../../database/delivery-outlook.ts';
+import { deliveryUuidOf } from '../../../domain/public-ids.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
@@ -26,7 +28,7 @@ const line = Type.Optional(Type.String({ maxLength: 100 }));
 
 /** Answers with the console, and with a notice where a form did not work. */
 export async function sendConsole(
-  { database, config }: PortalContext,
+  { database }: PortalContext,
   client: SandboxClient,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -42,13 +44,13 @@ export async function sendConsole(
   const state = await readConsole(database, client, choice);
   const replyNumber = /^\d{1,9}$/.test(replyTo ?? '') ? Number(replyTo) : null;
   const apiUrl = `${request.protocol}://${request.host}`;
-  const view = consolePage({ viewer, state, config, apiUrl, replyNumber, notice });
+  const view = consolePage({ viewer, state, apiUrl, replyNumber, notice });
   return sendPage(reply, view, notice?.kind === 'error' ? 422 : 200);
 }
 
 /** The pages that show something. */
 export function consoleViews(app: PortalApp, context: PortalContext, client: SandboxClient): void {
-  const { database, config } = context;
+  const { database } = context;
   app.get(
     '/portal/sandbox',
     {
@@ -71,7 +73,7 @@ export function consoleViews(app: PortalApp, context: PortalContext, client: San
       const viewer = viewerOf(request);
       const choice = await readChoice(database, client, viewer, request.query);
       if (choice === null) throw pageNotFound();
-      const parts = liveParts(viewer, await readConsole(database, client, choice), config);
+      const parts = liveParts(viewer, await readConsole(database, client, choice));
       const seen = new Set(request.query.seen?.split('.'));
       const changed = Object.entries(parts)
         .map(([id, markup]) => ({ id, hash: hashOf(`${id}${markup}`), html: markup.toString() }))
@@ -89,7 +91,7 @@ function hashOf(text: string): string {
 /** Types that a browser shows or plays without running anything in them. */
 const SHOWN_TYPES = /^(?:image\/(?:jpeg|png|webp|gif)|audio\/[\w.+-]+|video\/[\w.+-]+)(?:;|$)/;
 
-function registerDetails(app: PortalApp, { database }: PortalContext, client: SandboxClient): void {
+function registerDetails(app: PortalApp, { database, config }: PortalContext, client: SandboxClient): void {
   app.get(
     '/portal/sandbox/webhooks/:n',
     {
@@ -104,7 +106,10 @@ function registerDetails(app: PortalApp, { database }: PortalContext, client: Sa
         viewer.role === 'operator' ? null : viewer.tenantId,
       );
       if (!numbers.some(({ wabaId }) => wabaId === webhook.name)) throw pageNotFound();
-      return sendPage(reply, webhookPage(viewer, webhook));
+      const uuid = deliveryUuidOf(webhook.headers['x-service-delivery-id'] ?? '');
+      const outlooks = await findDeliveryOutlooks(database, webhook.name, uuid === null ? [] : [uuid]);
+      const [outlook = null] = outlooks.values();
+      return sendPage(reply, webhookPage(viewer, webhook, outlook, config.temporal));
     },
   );
   app.get(

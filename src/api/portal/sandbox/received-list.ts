@@ -1,14 +1,11 @@
-import type { Config } from '../../../config/config.ts';
-import { workflowUrl } from '../../../domain/workflow-url.ts';
 import { badge } from '../components/badge.ts';
 import { emptyState } from '../components/empty-state.ts';
-import { detailList } from '../components/table.ts';
 import { durationText } from '../components/time.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import type { ConsoleState, ShownWebhook } from './console-state.ts';
 
 /** The webhooks of the sample tenant, the newest first; or what to do to get one. */
-export function receivedList({ webhooks, choice }: ConsoleState, temporal: Config['temporal']): Markup {
+export function receivedList({ webhooks, counts }: ConsoleState): Markup {
   if (webhooks.length === 0) {
     return html`<li class="none" data-key="none">${emptyState(
       'Nothing received yet',
@@ -16,13 +13,14 @@ export function receivedList({ webhooks, choice }: ConsoleState, temporal: Confi
       html`<a class="button primary" href="#message">Write the first message</a>`,
     )}</li>`;
   }
-  return html`${webhooks.map((webhook) => row(webhook, choice.number.wabaId, temporal))}`;
+  const older = counts.received - webhooks.length;
+  return html`${webhooks.map(row)}${older > 0 && html`<li class="older" data-key="older">${older} older ones are not shown.</li>`}`;
 }
 
-function row(webhook: ShownWebhook, wabaId: string, temporal: Config['temporal']): Markup {
+function row(webhook: ShownWebhook): Markup {
   return html`<li data-key="webhook-${webhook.n}"><details class="webhook ${outcomeOf(webhook)}" data-load="/portal/sandbox/webhooks/${webhook.n}">
 <summary><time datetime="${webhook.receivedAt}" data-clock="seconds">${webhook.receivedAt.slice(11, 19)}</time><span class="event-type ${cssName(webhook.eventType)}">${webhook.eventType}</span><span class="about"><span class="summary-text">${webhook.summary}</span>${nextAttempt(webhook)}</span><span class="marks">${marks(webhook)}</span><span class="took">${latency(webhook)}</span></summary>
-<div class="webhook-facts">${facts(webhook, wabaId, temporal)}<div class="load" aria-live="polite"><a class="button" href="/portal/sandbox/webhooks/${webhook.n}">Headers and body</a></div></div>
+<div class="webhook-facts load" aria-live="polite"><a class="button" href="/portal/sandbox/webhooks/${webhook.n}">Workflow, headers and body</a></div>
 </details></li>
 `;
 }
@@ -60,30 +58,4 @@ function nextAttempt({ outlook, isLatest, status }: ShownWebhook): Markup {
   if (outlook.nextAttemptAt === null) return html`<span class="next">waits for its next attempt</span>`;
   const at = outlook.nextAttemptAt.toISOString();
   return html`<span class="next">next attempt <time datetime="${at}" data-until>at ${at.slice(11, 19)}</time></span>`;
-}
-
-function facts(webhook: ShownWebhook, wabaId: string, temporal: Config['temporal']): Markup {
-  const { deliveryId, outlook, headers } = webhook;
-  const workflow = outlook?.workflowId ?? null;
-  const url = workflowUrl(temporal, workflow);
-  return detailList([
-    ['eventId', html`<code>${webhook.eventId}</code>`],
-    ['webhook-id', html`<code>${webhook.webhookId}</code>`],
-    [
-      'Sequence',
-      html`${headers['x-service-sequence'] ?? '–'} <span class="faint">of its ordering key</span>`,
-    ],
-    [
-      'Delivery',
-      deliveryId === null
-        ? '–'
-        : html`<a href="/portal/w/${wabaId}/deliveries/${deliveryId}"><code>${deliveryId}</code></a>`,
-    ],
-    [
-      'Workflow',
-      url === null
-        ? html`<span class="faint">noted when the attempt is recorded</span>`
-        : html`<a href="${url}" target="_blank" rel="noopener"><code>${workflow}</code></a>`,
-    ],
-  ]);
 }

@@ -1,15 +1,23 @@
+import type { Config } from '../../../config/config.ts';
+import type { DeliveryOutlook } from '../../../database/delivery-outlook.ts';
+import { workflowUrl } from '../../../domain/workflow-url.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { detailList } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';
-import { html } from '../markup.ts';
+import { type Child, html, type Markup } from '../markup.ts';
 import type { PageView } from '../page.ts';
 import type { WholeWebhook } from './sandbox-client.ts';
 
 const MAX_SHOWN_CHARACTERS = 40_000;
 
-/** One webhook as it came over the wire: answer, headers, body. */
-export function webhookPage(viewer: Viewer, webhook: WholeWebhook): PageView {
+/** One webhook as it came over the wire: who carried it, headers, body. */
+export function webhookPage(
+  viewer: Viewer,
+  webhook: WholeWebhook,
+  outlook: DeliveryOutlook | null,
+  temporal: Config['temporal'],
+): PageView {
   const { n, headers, body, receivedAt, status, verified } = webhook;
   const names = Object.keys(headers).sort(byInterest);
   return {
@@ -18,18 +26,41 @@ export function webhookPage(viewer: Viewer, webhook: WholeWebhook): PageView {
     active: 'sandbox',
     assets: ['sandbox.css'],
     trail: [{ label: 'Sandbox console', href: '/portal/sandbox' }],
-    body: html`${detailList([
-      ['Received', exactTime(new Date(receivedAt))],
-      ['Signature', verified ? '✓ right' : '✕ wrong'],
-      ['Answered', status === null ? 'nothing' : String(status)],
-    ])}
-<div id="whole-webhook">
+    body: html`<div id="whole-webhook">
+${detailList([...facts(webhook, outlook, temporal), ['Received', exactTime(new Date(receivedAt))], ['Signature', verified ? '✓ right' : '✕ wrong'], ['Answered', status === null ? 'nothing' : String(status)]])}
 <h3>Headers</h3>
 ${codeBlock(names.map((name) => `${name}: ${headers[name]}`).join('\n'), 'Headers')}
 <h3>Body</h3>
 ${codeBlock(readable(body).slice(0, MAX_SHOWN_CHARACTERS), 'Body')}
 </div>`,
   };
+}
+
+function facts(
+  { name, webhookId, headers }: WholeWebhook,
+  outlook: DeliveryOutlook | null,
+  temporal: Config['temporal'],
+): [string, Child][] {
+  const workflowId = outlook?.workflowId ?? null;
+  const url = workflowUrl(temporal, workflowId);
+  const delivery = headers['x-service-delivery-id'] ?? '';
+  const deliveryPath = `/portal/w/${encodeURIComponent(name)}/deliveries/${encodeURIComponent(delivery)}`;
+  return [
+    [
+      'Workflow',
+      url === null
+        ? faint('noted when the attempt is recorded')
+        : html`<a href="${url}" target="_blank" rel="noopener"><code>${workflowId}</code></a>`,
+    ],
+    ['Delivery', outlook === null ? '–' : html`<a href="${deliveryPath}"><code>${delivery}</code></a>`],
+    ['eventId', html`<code>${headers['x-service-event-id'] ?? ''}</code>`],
+    ['webhook-id', html`<code>${webhookId}</code>`],
+    ['Sequence', html`${headers['x-service-sequence'] ?? '–'} ${faint('of its ordering key')}`],
+  ];
+}
+
+function faint(words: string): Markup {
+  return html`<span class="faint">${words}</span>`;
 }
 
 /** Ours first: those of the connection are the same on every request. */

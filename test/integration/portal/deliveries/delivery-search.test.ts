@@ -13,7 +13,13 @@ const COUNT = Number(process.env.HELIOGRAPH_TEST_DELIVERIES ?? 60_000);
 type Given = Parameters<typeof searchDeliveries>[2];
 
 /** All pages one after the other, with the longest time that one took. */
-async function walk(database: Database, wabaId: string | null, given: Given, limit: number, maxPages: number) {
+async function walk(
+  database: Database,
+  wabaId: string | null,
+  given: Given,
+  limit: number,
+  maxPages: number,
+) {
   const ids: string[] = [];
   let before = null;
   let pages = 0;
@@ -60,7 +66,11 @@ test('every way through a long log is complete, in order and quick', { timeout: 
     [WABA, { endpointId: endpointIds[1] }, `${own} and d.endpoint_id = ${endpointIds[1]}`],
     [WABA, { state: 'failed' }, `${own} and d.state = 'failed'`],
     [null, { state: 'failed' }, `d.state = 'failed'`],
-    [WABA, { answer: '503' }, `${own} and exists (select 1 from attempts a where a.delivery_id = d.id and a.status_code = 503)`],
+    [
+      WABA,
+      { answer: '503' },
+      `${own} and exists (select 1 from attempts a where a.delivery_id = d.id and a.status_code = 503)`,
+    ],
     [WABA, { answer: '5xx', state: 'delivered' }, `${own} and d.attempts = 2`],
     [WABA, { answer: '200', state: 'failed' }, 'false'],
     [WABA, { eventType: 'order' }, `${own} and e.event_type = 'order'`],

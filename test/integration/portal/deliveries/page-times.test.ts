@@ -15,7 +15,11 @@ test('every page about deliveries stays small and quick over a long log', { time
   const endpoints = await Promise.all(
     [1, 2, 3].map((n) => addEndpoint(database, WABA, `https://receiver.example/${n}`)),
   );
-  await addManyDeliveries(database, { wabaId: WABA, endpointIds: endpoints.map(({ id }) => id), count: COUNT });
+  await addManyDeliveries(database, {
+    wabaId: WABA,
+    endpointIds: endpoints.map(({ id }) => id),
+    count: COUNT,
+  });
   const tenantId = await tenantOf(database, WABA);
   const browser = await addUser(api, { email: 'op@example.com', role: 'operator', tenantId: null });
   expect(tenantId).not.toBe('');

@@ -5,9 +5,8 @@ import { createKey, listKeys } from '../../../../src/accounts/api-keys.ts';
 import { OPERATOR_COMMAND, recordAudit } from '../../../../src/accounts/audit.ts';
 import { findApiKey } from '../../../../src/database/api-keys.ts';
 import { hashApiKey } from '../../../../src/domain/api-key-format.ts';
-import { OTHER_WABA, WABA } from '../../api/api-harness.ts';
+import { OTHER_WABA, startTestApi, WABA } from '../../api/api-harness.ts';
 import { addUser, tenantOf } from '../portal-browser.ts';
-import { startKeyPages } from './pages-app.ts';
 
 const KEYS = `/portal/w/${WABA}/keys`;
 const APPROVALS = '/portal/operator/approvals';
@@ -21,7 +20,7 @@ const validator = new HtmlValidate({
 });
 
 async function start() {
-  const { app, database } = await startKeyPages();
+  const { app, database } = await startTestApi();
   const tenantId = await tenantOf(database, WABA);
   const sign = (email: string, role: string) =>
     addUser({ app, database }, { email, role, tenantId: role === 'operator' ? null : tenantId });

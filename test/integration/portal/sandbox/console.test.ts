@@ -336,10 +336,14 @@ describe('the tenant', () => {
     expect(first.map(({ id }) => id)).toEqual(['thread', 'summary', 'answers', 'received']);
     const seen = first.map(({ hash }) => hash).join('.');
     expect(await parts(seen)).toEqual([]);
-    const body = JSON.stringify({ eventType: 'message', eventId: 'wamid.1', data: {} });
+    const body = JSON.stringify({
+      eventType: 'message',
+      eventId: 'wamid.1',
+      data: { message: { type: 'sun' } },
+    });
     await deliver(receiverUrl, WABA, body);
     const changed = await parts(seen);
     expect(changed.map(({ id }) => id)).toEqual(['summary', 'received']);
-    expect(changed[1]?.html).toContain('wamid.1');
+    expect(changed[1]?.html).toContain('sun');
   });
 });

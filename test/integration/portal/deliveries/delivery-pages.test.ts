@@ -1,0 +1,180 @@
+import { beforeEach, expect, test } from 'vitest';
+import { addEndpoint } from '../../../support/test-accounts.ts';
+import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
+import { markupProblems } from '../chrome.ts';
+import { addDelivery } from '../delivery-fixtures.ts';
+import { HOSTILE_TEXTS, liveMarkup } from '../hostile-texts.ts';
+import { addUser, type PortalBrowser, tenantOf } from '../portal-browser.ts';
+
+const PATH = `/portal/w/${WABA}/deliveries`;
+const FAILED = { status: 503, responseBody: 'down', responseHeaders: { 'retry-after': '9' } };
+
+let api: TestApi;
+let admin: PortalBrowser;
+let member: PortalBrowser;
+let operator: PortalBrowser;
+
+beforeEach(async () => {
+  api = await startTestApi();
+  await addEndpoint(api.database, WABA, 'https://receiver.example/hook');
+  await addEndpoint(api.database, OTHER_WABA, 'https://other.example/hook');
+  const tenantId = await tenantOf(api.database, WABA);
+  admin = await addUser(api, { email: 'admin@store.example', role: 'admin', tenantId });
+  member = await addUser(api, { email: 'member@store.example', role: 'member', tenantId });
+  operator = await addUser(api, { email: 'op@example.com', role: 'operator', tenantId: null });
+});
+
+const shownIds = (page: { body: string }) =>
+  [...page.body.matchAll(/title="(wamid[^"]*)"/g)].map(([, id]) => id);
+
+test('the list shows what is of the WABA, narrowed down by each filter, and the operator sees all', async () => {
+  await addDelivery(api.database, { eventId: 'wamid.one', minutesAgo: 3 });
+  const [failed = ''] = await addDelivery(api.database, {
+    eventId: 'wamid.two',
+    type: 'status',
+    state: 'failed',
+    error: 'the endpoint answered 503',
+    attempts: [{ errorClass: 'timeout' }, FAILED],
+    minutesAgo: 2,
+  });
+  await addDelivery(api.database, { eventId: 'wamid.other', wabaId: OTHER_WABA });
+  const cases: [string, string[]][] = [
+    ['', ['wamid.two', 'wamid.one']],
+    ['?state=failed', ['wamid.two']],
+    ['?state=dropped', []],
+    ['?eventType=message', ['wamid.one']],
+    ['?answer=timeout', ['wamid.two']],
+    ['?answer=5xx', ['wamid.two']],
+    ['?answer=200', ['wamid.one']],
+    ['?endpointId=1', ['wamid.two', 'wamid.one']],
+    ['?endpointId=2', []],
+    ['?id=wamid.one', ['wamid.one']],
+    [`?id=${failed}`, ['wamid.two']],
+    ['?id=wamid.other', []],
+    ['?range=1h', ['wamid.two', 'wamid.one']],
+    ['?until=2020-01-01T00:00&range=all', []],
+    ['?since=2020-01-01T00:00', ['wamid.two', 'wamid.one']],
+  ];
+  for (const [query, expected] of cases) {
+    for (const path of [PATH, `${PATH}/rows`]) {
+      const page = await member.get(`${path}${query}`);
+      expect([query, page.statusCode, shownIds(page)]).toEqual([query, 200, expected]);
+    }
+    expect(await markupProblems((await member.get(`${PATH}${query}`)).body)).toEqual([]);
+  }
+  const all = await operator.get('/portal/operator/deliveries');
+  expect(shownIds(all).sort()).toEqual(['wamid.one', 'wamid.other', 'wamid.two']);
+  const ofOther = await operator.get(`/portal/operator/deliveries?wabaId=${OTHER_WABA}`);
+  expect(shownIds(ofOther)).toEqual(['wamid.other']);
+  expect((await admin.get('/portal/operator/deliveries')).statusCode).toBe(403);
+});
+
+test.each([
+  'state=x',
+  'eventType=x',
+  'endpointId=x',
+  'answer=900',
+  'since=yesterday',
+  'id=%00',
+  'cursor=x',
+  'since=2026-01-02T00:00&until=2026-01-01T00:00',
+])('a filter that makes no sense (%s) is explained at the form', async (query) => {
+  const page = await member.get(`${PATH}?${query}`);
+  expect(page.statusCode).toBe(422);
+  expect(page.body).toMatch(/class="problem"|role="alert"/);
+  expect(await markupProblems(page.body)).toEqual([]);
+});
+
+test('a delivery shows each attempt; addresses and workflows are for operators, signatures for nobody', async () => {
+  const [id = ''] = await addDelivery(api.database, {
+    eventId: 'wamid.two',
+    state: 'failed',
+    error: 'the endpoint answered 503',
+    dataJson: '{"big":12345678901234567890.10}',
+    attempts: [{ errorClass: 'dns', errorMessage: 'no such name' }, FAILED],
+  });
+  const page = await member.get(`${PATH}/${id}`);
+  for (const text of [
+    '503',
+    'retry-after',
+    'down',
+    'webhook-id',
+    'First byte',
+    '12345678901234567890.10',
+    'curl -i',
+  ]) {
+    expect(page.body).toContain(text);
+  }
+  expect(page.body).not.toMatch(/203\.0\.113\.7|host-1|Replay this delivery|v1,/);
+  const first = await member.get(`${PATH}/${id}?attempt=1`);
+  expect(first.body).toContain('could not be resolved');
+  expect(first.body).toContain('There was no answer.');
+  expect((await operator.get(`${PATH}/${id}`)).body).toContain('203.0.113.7');
+  const body = await member.get(`${PATH}/${id}/body`);
+  expect(body.headers['content-disposition']).toMatch(/^attachment; filename="evt_/);
+  expect(body.body).toContain('12345678901234567890.10');
+  const [other = ''] = await addDelivery(api.database, { eventId: 'wamid.other', wabaId: OTHER_WABA });
+  for (const path of [`${PATH}/${other}`, `${PATH}/${other}/body`, `${PATH}/dlv_x`, `${PATH}/${id}x`]) {
+    expect((await admin.get(path)).statusCode).toBe(404);
+  }
+});
+
+test('a settled delivery can be replayed and a waiting one dropped, by those who may', async () => {
+  const [failed = ''] = await addDelivery(api.database, {
+    eventId: 'wamid.failed',
+    state: 'failed',
+    attempts: [FAILED],
+  });
+  const [waiting = ''] = await addDelivery(api.database, {
+    eventId: 'wamid.waiting',
+    state: 'pending',
+    attempts: [FAILED],
+  });
+  await member.get(PATH);
+  for (const path of [`${PATH}/${failed}/replay`, `${PATH}/${waiting}/drop`]) {
+    expect((await member.post(path)).statusCode).toBe(403);
+  }
+  await admin.get(`${PATH}/${failed}`);
+  expect((await admin.post(`${PATH}/${failed}/replay`)).headers.location).toBe(`/portal/w/${WABA}/replays/1`);
+  expect((await admin.post(`${PATH}/${waiting}/replay`)).statusCode).toBe(422);
+  expect((await admin.get(`${PATH}/${waiting}/drop`)).body).toContain('Drop it');
+  expect((await admin.post(`${PATH}/${waiting}/drop`)).headers.location).toBe(
+    `${PATH}/${waiting}?done=dropped`,
+  );
+  expect((await admin.get(`${PATH}/${waiting}`)).body).toContain('dropped by admin@store.example');
+  expect((await admin.post(`${PATH}/${waiting}/drop`)).statusCode).toBe(422);
+  expect((await api.database.raw('select 1 from delivery_queue')).rows).toEqual([]);
+  const { rows } = await api.database.raw(`select action from audit_log where action like 'delivery.%'`);
+  expect(rows).toEqual([{ action: 'delivery.dropped' }]);
+});
+
+test('what receivers and customers write is shown as text, and never makes a page large', async () => {
+  for (const text of HOSTILE_TEXTS) {
+    const [id = ''] = await addDelivery(api.database, {
+      eventId: `wamid${text}`,
+      state: 'failed',
+      error: text,
+      dataJson: JSON.stringify({ text }),
+      attempts: [
+        { status: 500, responseBody: text, responseHeaders: { [text]: text } },
+        { errorClass: text, errorMessage: text },
+      ],
+    });
+    for (const path of [PATH, `${PATH}/${id}`, `${PATH}/${id}?attempt=1`]) {
+      const page = await admin.get(path);
+      expect([path, page.statusCode, liveMarkup(page.body)]).toEqual([path, 200, []]);
+      expect(await markupProblems(page.body)).toEqual([]);
+    }
+  }
+  const [large = ''] = await addDelivery(api.database, {
+    eventId: 'wamid.large',
+    state: 'failed',
+    dataJson: JSON.stringify({ text: '"'.repeat(300_000) }),
+    attempts: [
+      { status: 500, responseBody: '"&<'.repeat(1_300), responseHeaders: { 'x-long': '"'.repeat(15_000) } },
+    ],
+  });
+  const page = await admin.get(`${PATH}/${large}`);
+  expect(Buffer.byteLength(page.body)).toBeLessThan(100 * 1024);
+  expect(page.body).toContain('bytes in all');
+});

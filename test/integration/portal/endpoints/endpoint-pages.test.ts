@@ -1,0 +1,280 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { addEndpoint } from '../../../support/test-accounts.ts';
+import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
+import { markupProblems } from '../chrome.ts';
+import { addDelivery } from '../delivery-fixtures.ts';
+import { HOSTILE_TEXTS, liveMarkup } from '../hostile-texts.ts';
+import { addUser, type PortalBrowser, tenantOf } from '../portal-browser.ts';
+
+const PATH = `/portal/w/${WABA}/endpoints`;
+
+let api: TestApi;
+let admin: PortalBrowser;
+
+beforeEach(async () => {
+  api = await startTestApi(async () => ({
+    startDelivery: async () => {
+      throw new Error('Temporal is away');
+    },
+  }));
+  const tenantId = await tenantOf(api.database, WABA);
+  admin = await addUser(api, { email: 'admin@store.example', role: 'admin', tenantId });
+});
+
+/** Adds an endpoint by the form; returns its id and its secret. */
+async function add(fields: Record<string, string> = {}): Promise<{ id: string; secret: string }> {
+  await admin.get(`${PATH}/new`);
+  const answer = await admin.post(PATH, { url: 'https://receiver.example/hook', ...fields });
+  expect([answer.statusCode, answer.headers['cache-control']]).toEqual([200, 'no-store']);
+  return {
+    id: /endpoints\/(\d+)"/.exec(answer.body)?.[1] ?? '',
+    secret: /whsec_[A-Za-z0-9+/=]+/.exec(answer.body)?.[0] ?? '',
+  };
+}
+
+async function stored(id: string): Promise<Record<string, unknown>> {
+  const { rows } = await api.database.raw('select * from webhook_endpoints where id = ?', [id]);
+  return rows[0];
+}
+
+async function actions(): Promise<string[]> {
+  const { rows } = await api.database.raw(
+    `select action from audit_log where actor = 'admin@store.example' and action not like 'user.%' order by id`,
+  );
+  return rows
+    .map(({ action }: { action: string }) => action)
+    .filter((action: string) => /^(endpoint|operations)/.test(action));
+}
+
+test('every option of an endpoint can be set, comes back in the form, and goes back to its default', async () => {
+  const { id } = await add({
+    description: 'orders',
+    eventTypes: 'order',
+    phoneNumberIds: '800000000000111',
+    orderScope: 'conversation',
+    signatureProfile: 'stripe',
+    retrySchedule: '5, 60 600',
+    timeoutSeconds: '2.5',
+    maxInFlight: '7',
+    rateLimitPerSecond: '9',
+    blockLimitSeconds: '3600',
+    newHeaders: 'Authorization: Bearer s3cret\nX-Shop: 1',
+  });
+  expect(await stored(id)).toMatchObject({
+    description: 'orders',
+    event_types: ['order'],
+    phone_number_ids: ['800000000000111'],
+    order_scope: 'conversation',
+    signature_profile: 'stripe',
+    retry_schedule_seconds: [5, 60, 600],
+    timeout_ms: 2_500,
+    max_in_flight: 7,
+    rate_limit_per_second: 9,
+    block_limit_seconds: 3_600,
+  });
+  const form = await admin.get(`${PATH}/${id}/edit`);
+  for (const text of ['value="5, 60, 600"', 'value="2.5"', 'value="7"', 'Authorization', 'X-Shop']) {
+    expect(form.body).toContain(text);
+  }
+  expect(form.body).not.toContain('s3cret');
+  const saved = await admin.post(`${PATH}/${id}/edit`, {
+    url: 'https://receiver.example/other',
+    orderScope: 'event',
+    signatureProfile: 'standard',
+    removedHeaders: 'X-Shop',
+  });
+  expect([saved.statusCode, saved.headers.location]).toEqual([303, `${PATH}/${id}?done=saved`]);
+  expect(await stored(id)).toMatchObject({
+    url: 'https://receiver.example/other',
+    description: '',
+    event_types: null,
+    retry_schedule_seconds: null,
+    timeout_ms: null,
+    max_in_flight: null,
+  });
+  const page = await admin.get(`${PATH}/${id}`);
+  expect(page.body).toContain('Authorization');
+  expect(page.body).not.toContain('X-Shop');
+  expect(await actions()).toEqual(['endpoint.created', 'endpoint.updated']);
+});
+
+test.each([
+  [{ url: 'ftp://receiver.example' }, 'https://'],
+  [{ url: 'https://127.0.0.1/' }, 'not sent to'],
+  [{ timeoutSeconds: 'soon' }, 'numbers only'],
+  [{ timeoutSeconds: '900' }, 'whole number from'],
+  [{ retrySchedule: '5, x' }, 'numbers only'],
+  [{ eventTypes: 'nonsense' }, 'must be one of'],
+  [{ phoneNumberIds: '800000000000221' }, 'has no phone number'],
+  [{ newHeaders: 'no colon' }, 'Name: value'],
+  [{ newHeaders: 'Webhook-Id: 1' }, 'reserved'],
+  [{ orderScope: 'whatever' }, 'must be one of'],
+  [{ description: 'x'.repeat(201) }, 'at most 200'],
+  [{ maxInFlight: '0' }, 'from 1 to 500'],
+])('a form with %o is refused at the field, and keeps what was written', async (fields, complaint) => {
+  await admin.get(`${PATH}/new`);
+  const answer = await admin.post(PATH, {
+    url: 'https://receiver.example/hook',
+    description: 'kept',
+    ...fields,
+  });
+  expect(answer.statusCode).toBe(422);
+  expect(answer.body.replaceAll('&quot;', '"')).toContain(complaint);
+  expect(answer.body).toContain('class="problem"');
+  if (!('description' in fields)) expect(answer.body).toContain('value="kept"');
+  expect(await markupProblems(answer.body)).toEqual([]);
+  expect((await api.database.raw('select 1 from webhook_endpoints')).rows).toEqual([]);
+});
+
+describe('the signing secret', () => {
+  test('is on the page that answers the form and on no other, in no URL and in no log', async () => {
+    const { id, secret } = await add();
+    expect(secret).not.toBe('');
+    for (const path of [PATH, `${PATH}/${id}`, `${PATH}/${id}/edit`, `/portal/w/${WABA}/audit`]) {
+      expect((await admin.get(path)).body).not.toContain(secret);
+    }
+    const rotated = await admin.post(`${PATH}/${id}/rotate-secret`, { overlapHours: '72' });
+    const other = /whsec_[A-Za-z0-9+/=]+/.exec(rotated.body)?.[0];
+    expect([rotated.statusCode, rotated.headers['cache-control'], other === secret]).toEqual([
+      200,
+      'no-store',
+      false,
+    ]);
+    expect((await admin.get(`${PATH}/${id}/rotate-secret`)).statusCode).toBe(404);
+    const { previous_secret_expires_at: until } = await stored(id);
+    expect(Number(until) - Date.now()).toBeGreaterThan(71 * 3_600_000);
+    const { rows } = await api.database.raw('select detail::text as detail from audit_log');
+    expect(JSON.stringify(rows)).not.toContain('whsec_');
+  });
+
+  test('is not rotated with an overlap that is no choice', async () => {
+    const { id } = await add();
+    const refused = await admin.post(`${PATH}/${id}/rotate-secret`, { overlapHours: '9999' });
+    expect([refused.statusCode, /whsec_\w{20}/.test(refused.body)]).toEqual([422, false]);
+  });
+});
+
+test('pausing keeps the reason, and enabling asks what becomes of what waits', async () => {
+  const { id } = await add();
+  await admin.get(`${PATH}/${id}`);
+  const paused = await admin.post(`${PATH}/${id}/pause`, { reason: 'moving house' });
+  expect(paused.headers.location).toBe(`${PATH}/${id}?done=paused`);
+  await addDelivery(api.database, { eventId: 'wamid.waits', state: 'pending', attempts: [] });
+  const page = await admin.get(`${PATH}/${id}`);
+  expect(page.body).toContain('moving house');
+  expect(page.body).toContain('1 event waits');
+  const undecided = await admin.post(`${PATH}/${id}/enable`);
+  expect([undecided.statusCode, (await stored(id)).mode]).toEqual([422, 'paused']);
+  expect(undecided.body).toContain('1 delivery waits');
+  const dropped = await admin.post(`${PATH}/${id}/enable`, { waiting: 'drop' });
+  expect(dropped.headers.location).toBe(`${PATH}/${id}?done=dropped`);
+  expect((await stored(id)).mode).toBe('open');
+  expect((await api.database.raw('select 1 from delivery_queue')).rows).toEqual([]);
+  expect(await actions()).toEqual(['endpoint.created', 'endpoint.paused', 'endpoint.enabled']);
+});
+
+test('a test event that nobody could send yet says so, and its outcome when there is one', async () => {
+  const { id } = await add();
+  await admin.get(`${PATH}/${id}`);
+  const sent = await admin.post(`${PATH}/${id}/test`);
+  const { location } = sent.headers;
+  expect(location).toMatch(/\/tests\/dlv_[0-9a-f]{32}$/);
+  const waiting = await admin.get(String(location));
+  expect(waiting.body).toContain('No attempt was recorded yet');
+  expect(waiting.body).toContain('data-live=');
+  const [delivery = ''] = await addDelivery(api.database, {
+    eventId: 'test_99',
+    type: 'test',
+    state: 'failed',
+    attempts: [
+      { status: null, errorClass: 'tls', errorMessage: 'The TLS handshake failed (CERT_HAS_EXPIRED).' },
+    ],
+  });
+  const failed = await admin.get(`${PATH}/${id}/tests/${delivery}`);
+  for (const text of ['Failed', 'CERT_HAS_EXPIRED', '83 ms', 'certificate may be expired']) {
+    expect(failed.body).toContain(text);
+  }
+  expect(await markupProblems(failed.body)).toEqual([]);
+});
+
+test('the address is checked as saving does, without saving and without telling where a name leads', async () => {
+  const check = async (url: string) =>
+    (await admin.get(`${PATH}/check-url?${new URLSearchParams({ url })}`)).body;
+  expect(await check('https://[::1]/')).toContain('not sent to');
+  expect(await check('https://8.8.8.8/hook')).toContain('can be used');
+  expect(await check('https://EXAMPLE.invalid/a')).toContain('https://example.invalid/a');
+  expect(await check('"><script>alert(1)</script>')).not.toContain('<script>');
+});
+
+test('the operations URL is set with a secret shown once, refused where it is an endpoint, and removed', async () => {
+  await add();
+  const alerts = `${PATH}/alerts`;
+  await admin.get(alerts);
+  const refused = await admin.post(alerts, { url: 'https://receiver.example/hook' });
+  expect([refused.statusCode, refused.body.includes('has this URL')]).toEqual([422, true]);
+  const saved = await admin.post(alerts, { url: 'https://ops.example/alerts' });
+  expect([saved.statusCode, /whsec_\w{20}/.test(saved.body)]).toEqual([200, true]);
+  const page = await admin.get(alerts);
+  expect(page.body).toContain('value="https://ops.example/alerts"');
+  expect(page.body).not.toMatch(/whsec_\w{20}/);
+  expect((await admin.post(`${alerts}/rotate-secret`)).body).toMatch(/whsec_\w{20}/);
+  expect((await admin.post(`${alerts}/remove`)).statusCode).toBe(303);
+  expect(await actions()).toEqual([
+    'endpoint.created',
+    'operations_url.set',
+    'operations_url.secret_rotated',
+    'operations_url.removed',
+  ]);
+});
+
+test('an endpoint is deleted from a page that says what is lost', async () => {
+  const { id } = await add();
+  await addDelivery(api.database, { eventId: 'wamid.waits', state: 'pending', attempts: [] });
+  expect((await admin.get(`${PATH}/${id}/delete`)).body).toContain('<strong>1</strong> waiting event is');
+  const gone = await admin.post(`${PATH}/${id}/delete`);
+  expect(gone.headers.location).toBe(`${PATH}?done=deleted`);
+  expect((await admin.get(`${PATH}/${id}`)).statusCode).toBe(404);
+  expect((await admin.get(PATH)).body).toContain('No endpoint yet');
+});
+
+test('members see everything and get no button, nor a way around it; other tenants see nothing', async () => {
+  const { id } = await add();
+  const other = await addEndpoint(api.database, OTHER_WABA, 'https://other.example/');
+  const tenantId = await tenantOf(api.database, WABA);
+  const member = await addUser(api, { email: 'member@store.example', role: 'member', tenantId });
+  for (const path of [PATH, `${PATH}/${id}`, `${PATH}/alerts`]) {
+    const page = await member.get(path);
+    const forms = page.body.match(/<form method="post" action="([^"]+)"/g);
+    expect([page.statusCode, forms]).toEqual([200, ['<form method="post" action="/portal/sign-out"']]);
+    expect(page.body).not.toMatch(/\/(?:new|edit|delete)"/);
+  }
+  for (const path of ['/new', `/${id}/edit`, `/${id}/delete`, '/check-url?url=x']) {
+    expect([path, (await member.get(`${PATH}${path}`)).statusCode]).toEqual([path, 403]);
+  }
+  await member.get(PATH);
+  for (const action of ['pause', 'enable', 'test', 'rotate-secret', 'delete', 'edit']) {
+    expect([action, (await member.post(`${PATH}/${id}/${action}`)).statusCode]).toEqual([action, 403]);
+  }
+  for (const path of ['', '/edit', '/delete', '/tests/dlv_019aa2b37c4d7e8f9a0b1c2d3e4f5061']) {
+    expect((await admin.get(`${PATH}/${other.id}${path}`)).statusCode).toBe(404);
+  }
+  expect((await admin.get(`/portal/w/${OTHER_WABA}/endpoints/${other.id}`)).statusCode).toBe(404);
+});
+
+test('hostile texts in descriptions and reasons are shown as text', async () => {
+  for (const text of HOSTILE_TEXTS) {
+    const { id } = await add({ description: text });
+    await admin.post(`${PATH}/${id}/pause`, { reason: text });
+    for (const path of [PATH, `${PATH}/${id}`, `${PATH}/${id}/edit`, `${PATH}/${id}/delete`]) {
+      const page = await admin.get(path);
+      expect([path, page.statusCode, liveMarkup(page.body)]).toEqual([path, 200, []]);
+      expect(await markupProblems(page.body)).toEqual([]);
+    }
+  }
+  await admin.get(`${PATH}/new`);
+  for (const text of HOSTILE_TEXTS) {
+    const fields = { url: text, newHeaders: text, retrySchedule: text, check: '1' };
+    const page = await admin.post(PATH, fields);
+    expect([page.statusCode, liveMarkup(page.body)]).toEqual([200, []]);
+  }
+});
