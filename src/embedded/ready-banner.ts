@@ -21,13 +21,13 @@ export function readyBanner(data: BannerData, colored: boolean): string {
       'Sandbox console',
       `${bold(cyan(`${description.portalUrl}/sandbox`))} ${dim('begin here: play a customer')}`,
     ],
-    ['API', cyan(description.apiUrl)],
-    ['API over https', `${cyan(description.publicUrl)} ${dim(`(trust ${description.caPath})`)}`],
     ['Portal', cyan(description.portalUrl)],
     ...description.portalUsers.map(({ role, email, password }): [string, string] => [
       `  as ${role}`,
       `${bold(email)} ${dim('password')} ${bold(password)}`,
     ]),
+    ['API', cyan(description.apiUrl)],
+    ['API over https', `${cyan(description.publicUrl)} ${dim(`(trust ${description.caPath})`)}`],
     ['Webhook ingress', cyan(`${description.ingressUrl}/upstream/webhook`)],
     ['Temporal UI', cyan(description.temporalUiUrl)],
     [

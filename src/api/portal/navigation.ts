@@ -27,6 +27,9 @@ const OPERATOR_PAGES = [
   ['operator/audit', 'Audit log', '/audit'],
 ] as const;
 
+/** In development only: where everything can be tried. */
+export const SANDBOX_ENTRY = { key: 'sandbox', label: 'Sandbox console', href: '/portal/sandbox' };
+
 /** The pages of one WABA that this viewer may open. */
 export function tenantNavigation(viewer: Viewer, { wabaId }: WabaInView): NavigationEntry[] {
   const base = `/portal/w/${encodeURIComponent(wabaId)}`;

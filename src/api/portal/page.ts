@@ -2,7 +2,13 @@ import type { Viewer } from './access/viewer.ts';
 import { assetUrl } from './asset-urls.ts';
 import { type Notice, noticeBox } from './components/notice.ts';
 import { type Child, html, type Markup, nothing } from './markup.ts';
-import { type NavigationEntry, operatorNavigation, tenantNavigation, type WabaInView } from './navigation.ts';
+import {
+  type NavigationEntry,
+  operatorNavigation,
+  SANDBOX_ENTRY,
+  tenantNavigation,
+  type WabaInView,
+} from './navigation.ts';
 
 /** What a page shows beside what is the same on all of them. */
 export type PageView = {
@@ -22,6 +28,8 @@ export type PageView = {
   trail?: readonly { label: string; href: string }[];
   notice?: Notice | null;
   body: Child;
+  /** There is a sandbox console to lead to. */
+  hasSandbox?: boolean;
   /** More style sheets and scripts of `assets`, by file name. */
   assets?: readonly string[];
 };
@@ -107,12 +115,14 @@ function wabaInView({ wabaId, businessName }: WabaInView): Markup {
 function sideNavigation(view: PageView, viewer: Viewer): Markup {
   const tenant = view.waba ? tenantNavigation(viewer, view.waba) : [];
   const operator = viewer.role === 'operator' ? operatorNavigation() : [];
-  if (tenant.length + operator.length === 0) return nothing;
+  const sandbox = view.hasSandbox ? [SANDBOX_ENTRY] : [];
+  if (tenant.length + operator.length + sandbox.length === 0) return nothing;
   return html`<nav class="side" aria-label="Pages">
 <input type="checkbox" id="menu" class="menu-switch" aria-label="Show the pages"><label for="menu" class="menu-label">Menu</label>
 <div class="menu">
 ${tenant.length > 0 && html`<ul>${tenant.map((entry) => navigationItem(entry, view.active))}</ul>`}
 ${operator.length > 0 && html`<h2>Operator</h2><ul>${operator.map((entry) => navigationItem(entry, view.active))}</ul>`}
+${sandbox.length > 0 && html`<h2>Development</h2><ul>${sandbox.map((entry) => navigationItem(entry, view.active))}</ul>`}
 </div>
 </nav>`;
 }

@@ -18,7 +18,7 @@ export function liveMarkup(page: string): string[] {
   const tags = page.replaceAll(/="[^"<>]*"/g, '=""');
   const handlers = tags.match(/<[^<>]*\son\w+\s*=[^<>]*>/gi) ?? [];
   const elements = page.match(
-    /<(?:script|img)(?![^>]*src="\/portal\/assets\/)[^>]*>|<iframe[^>]*>|<svg\/[^>]*>/gi,
+    /<(?:script|img)(?![^>]*src="\/(?:portal\/assets|received_media)\/)[^>]*>|<iframe[^>]*>|<svg\/[^>]*>/gi,
   );
   return [...handlers, ...(elements ?? [])];
 }

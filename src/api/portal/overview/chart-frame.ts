@@ -37,8 +37,8 @@ export function chartFigure(chart: {
         html`<text class="tick x" x="${x.toFixed(1)}" y="${CHART.height - 5}">${hourText(at)}</text>`,
     );
   return html`<figure class="chart"><div class="chart-room"><svg viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="${chart.label}">${lines}${chart.marks}${labels}</svg></div>
-<figcaption>${chart.legend}</figcaption>
-<details><summary>In numbers</summary>${chart.table}</details></figure>`;
+<figcaption><p class="legend">${chart.legend}</p>
+<details><summary>In numbers</summary>${chart.table}</details></figcaption></figure>`;
 }
 
 /** `14:00`, in UTC. */

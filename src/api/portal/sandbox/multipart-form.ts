@@ -4,7 +4,7 @@ import type { PortalApp } from '../portal-app.ts';
 export type FormFile = { filename: string; mimeType: string; bytes: Buffer };
 
 /** The largest form with a file that is read. */
-export const MAX_UPLOAD_BYTES = 16 * 1024 * 1024;
+const MAX_UPLOAD_BYTES = 16 * 1024 * 1024;
 
 /** Lets a scope take forms with files: each field is text or a FormFile. Files that were not chosen are left out. */
 export function takeMultipartForms(scope: PortalApp): void {

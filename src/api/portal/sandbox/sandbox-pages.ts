@@ -9,6 +9,8 @@ export function sandboxPages(app: PortalApp, context: PortalContext): void {
   const { mode, sandbox } = context.config;
   if (mode !== 'development' || sandbox.controlUrl === '' || sandbox.receiverUrl === '') return;
   const client = createSandboxClient(sandbox);
+  // Every page then leads to the console.
+  app.decorate('portalSandbox', true);
   app.register(async (scope: PortalApp) => {
     takeMultipartForms(scope);
     consoleViews(scope, context, client);

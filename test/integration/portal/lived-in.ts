@@ -1,0 +1,141 @@
+import { createKey } from '../../../src/accounts/api-keys.ts';
+import { SYSTEM } from '../../../src/accounts/audit.ts';
+import { inviteUser } from '../../../src/accounts/invitations.ts';
+import { decideKeyRequest, requestKey } from '../../../src/accounts/key-requests.ts';
+import { startReplay } from '../../../src/accounts/replays.ts';
+import type { Database } from '../../../src/database/database.ts';
+import { execute, query } from '../../../src/database/sql.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { fixtureBody, fixtureNames } from '../../support/upstream-fixtures.ts';
+import { OTHER_WABA, type TestApi, WABA } from '../api/api-harness.ts';
+import { addActivity, addDelivery } from './delivery-fixtures.ts';
+import { HOSTILE_TEXTS } from './hostile-texts.ts';
+import { addUser, type PortalBrowser, tenantOf } from './portal-browser.ts';
+
+let next = 0;
+
+/** A text that would like to be markup; another one each time. */
+function hostile(): string {
+  next += 1;
+  return HOSTILE_TEXTS[next % HOSTILE_TEXTS.length] ?? '';
+}
+
+/** What people outside choose freely in bodies of upstream. */
+const FREE = new Set([
+  ...[
+    'name',
+    'body',
+    'caption',
+    'filename',
+    'title',
+    'description',
+    'formatted_name',
+    'first_name',
+    'address',
+  ],
+  ...['username', 'payload', 'text', 'details', 'message', 'emoji', 'response_json', 'product_retailer_id'],
+]);
+
+function spoilt(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(spoilt);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([key, member]) => {
+    return [key, FREE.has(key) && typeof member === 'string' ? hostile() : spoilt(member)];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Every kind of body that upstream sends, from people who mean no good; one is of a field that nobody knows. */
+function spoiltBodies(): Buffer[] {
+  const bodies = fixtureNames().map((name) => JSON.parse(fixtureBody(name).toString()));
+  const unknown = { id: WABA, changes: [{ field: hostile(), value: { name: hostile() } }] };
+  const all = [...bodies.map(spoilt), { object: 'whatsapp_business_account', entry: [unknown] }];
+  return all.map((body) => Buffer.from(JSON.stringify(body)));
+}
+
+/** Gives the first tenant everything that a page can show, all of it from people who mean no good. */
+export async function liveIn(
+  api: TestApi,
+): Promise<{ operator: PortalBrowser; admin: PortalBrowser; member: PortalBrowser }> {
+  const { database } = api;
+  const tenantId = await tenantOf(database, WABA);
+  for (const path of ['a', 'b', 'c']) {
+    const { id } = await addEndpoint(database, WABA, `https://receiver.example/${path}?x='><svg/onload=1>`);
+    await execute(database, 'update webhook_endpoints set description = ? where id = ?', [hostile(), id]);
+    await addActivity(database, id, 24);
+  }
+  await execute(
+    database,
+    `update webhook_endpoints set mode = 'disabled', mode_reason = ?, mode_changed_at = now(), failing_since = now()
+      where id = (select max(id) from webhook_endpoints)`,
+    [hostile()],
+  );
+  await takeIn(database, ...spoiltBodies());
+  await execute(
+    database,
+    `update media set state = 'stored', object_key = 'm' || message_id, served_type = mime_type, size_bytes = 9,
+            sha256 = '00' where message_id % 2 = 0`,
+  );
+  await addAttempts(database);
+  const user = (email: string, role: string) =>
+    addUser(api, {
+      email,
+      role,
+      tenantId: role === 'operator' ? null : tenantId,
+      name: `Asha ${HOSTILE_TEXTS[1]}`,
+    });
+  const people = {
+    operator: await user('op@host.example', 'operator'),
+    admin: await user('admin@store.example', 'admin'),
+    member: await user('member@store.example', 'member'),
+  };
+  await execute(database, 'update tenants set business_name = ? where id = ?', [HOSTILE_TEXTS[0], tenantId]);
+  await addRequests(database, tenantId);
+  return people;
+}
+
+async function addAttempts(database: Database): Promise<void> {
+  for (const [index, text] of HOSTILE_TEXTS.entries()) {
+    const answer = {
+      responseBody: `${text} ${hostile()}`,
+      responseHeaders: { 'x-note': text, server: hostile() },
+    };
+    await addDelivery(database, {
+      eventId: `wamid.${text}`,
+      state: (['failed', 'delivered', 'pending', 'dropped'] as const)[index % 4] ?? 'failed',
+      error: text,
+      dataJson: JSON.stringify({ message: { text: { body: text } } }),
+      attempts: [
+        { errorClass: 'timeout', errorMessage: text, durationMs: 15_000 },
+        { status: index % 4 === 1 ? 200 : 503, errorMessage: text, ...answer },
+      ],
+      minutesAgo: index + 1,
+    });
+  }
+}
+
+async function addRequests(database: Database, tenantId: string): Promise<void> {
+  const tools = { database, actor: SYSTEM };
+  const authority = { actor: SYSTEM, tenantId, userId: null };
+  await inviteUser({ database }, authority, { email: 'new@store.example', role: 'member', tenantId });
+  await createKey(tools, WABA, { name: HOSTILE_TEXTS[1], expiresAt: null });
+  await createKey(tools, OTHER_WABA, { name: HOSTILE_TEXTS[2], expiresAt: null });
+  const users = await query<{ id: string; email: string }>(
+    database,
+    'select id, email from users order by id',
+  );
+  for (const [index, { id, email }] of users.entries()) {
+    const wanted = {
+      purpose: hostile(),
+      scopes: ['read'],
+      validDays: 90,
+      replacesKeyId: null,
+      overlapHours: null,
+    };
+    const request = await requestKey(tools, WABA, { id, name: email }, wanted as never);
+    const state = (['approved', 'denied'] as const)[index];
+    if (state !== undefined) await decideKeyRequest(tools, request.id, { state, note: hostile() });
+  }
+  await startReplay(tools, WABA, { states: ['failed'] }, HOSTILE_TEXTS[0]);
+}
