@@ -34,7 +34,7 @@ export async function sendPicture(phone: string, bytes: Buffer): Promise<void> {
 }
 
 /** Sends a message as a customer, now, and waits for its event. */
-async function writeAsCustomer(phone: string, members: Record<string, unknown>): Promise<void> {
+export async function writeAsCustomer(phone: string, members: Record<string, unknown>): Promise<void> {
   const body = JSON.parse(textBody(`wamid.quick-${randomBytes(8).toString('hex')}`, ''));
   const { value } = body.entry[0].changes[0];
   value.contacts[0].wa_id = phone;

@@ -253,6 +253,24 @@ describe('what belongs to another WABA', () => {
     );
   });
 
+  test('is not sent: a file of another WABA is an unknown file', async () => {
+    const route = routes.find(({ operationId }) => operationId === 'sendMessage');
+    const files = other.ids.filter((id) => id.startsWith('med_'));
+    expect([route?.name, files.length > 0]).toEqual(['POST /api/external/messages', true]);
+    if (route === undefined) return;
+    await unchanged(async () => {
+      for (const file of files) {
+        const sendOf = async (id: string) => {
+          const body = { phoneNumberId: NUMBER, to: '+12025550143', type: 'image', image: { id } };
+          return withoutId(await ask(api, route, route.url, { authorization: own.authorization, body }), id);
+        };
+        const answer = await sendOf(file);
+        expect([file, answer.status]).toEqual([file, 422]);
+        expect([file, answer]).toEqual([file, await sendOf(unknownIdLike(file))]);
+      }
+    });
+  });
+
   test('cannot be reached with a cursor of its own, nor with that of another list', async () => {
     const lists = routes.filter(({ method, query }) => method === 'GET' && query.cursor !== undefined);
     expect(lists.length).toBeGreaterThan(5);

@@ -39,13 +39,15 @@ async function follow(region) {
   const everyMs = Math.max(1_000, Number(region.dataset.liveMs) || 3_000);
   for (;;) {
     await new Promise((resolve) => setTimeout(resolve, everyMs));
-    if (document.hidden || region.dataset.livePaused === 'true' || isSelecting(region)) continue;
+    if (document.hidden || region.dataset.livePaused === 'true' || isInUse(region)) continue;
     if (!region.isConnected) return;
     await refresh(region).catch(() => undefined);
   }
 }
 
-function isSelecting(region) {
+/** Somebody chooses text in it, or stands in it with the keyboard. */
+function isInUse(region) {
+  if (region.contains(document.activeElement)) return true;
   const selection = document.getSelection();
   return selection !== null && !selection.isCollapsed && region.contains(selection.anchorNode);
 }

@@ -2,7 +2,7 @@ import { type ScaleLinear, scaleLinear } from 'd3-scale';
 import { type Child, html, type Markup } from '../markup.ts';
 
 /** The room of a chart, in units of its view box. */
-const CHART = { width: 720, height: 200, left: 52, right: 8, top: 8, bottom: 22 };
+const CHART = { width: 480, height: 190, left: 54, right: 6, top: 8, bottom: 22 };
 
 export const PLOT = {
   left: CHART.left,
@@ -36,7 +36,7 @@ export function chartFigure(chart: {
       ({ at, x }) =>
         html`<text class="tick x" x="${x.toFixed(1)}" y="${CHART.height - 5}">${hourText(at)}</text>`,
     );
-  return html`<figure class="chart"><div class="chart-room"><svg viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="${chart.label}">${lines}${chart.marks}${labels}</svg></div>
+  return html`<figure class="chart"><svg viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="${chart.label}">${lines}${chart.marks}${labels}</svg>
 <figcaption><p class="legend">${chart.legend}</p>
 <details><summary>In numbers</summary>${chart.table}</details></figcaption></figure>`;
 }

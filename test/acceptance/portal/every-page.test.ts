@@ -1,0 +1,111 @@
+import { AxeBuilder } from '@axe-core/playwright';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { launchChrome, markupProblems } from '../../integration/portal/chrome.ts';
+import { writeAsCustomer } from '../support/customer.ts';
+import { portalWindow } from '../support/portal-window.ts';
+import { description } from '../support/stack.ts';
+
+const WABA = '900000000000101';
+const TENANT = [
+  '',
+  '/endpoints',
+  '/endpoints/new',
+  '/deliveries',
+  '/replays',
+  '/replays/new',
+  '/conversations',
+].concat([
+  '/event-types',
+  '/event-types/order',
+  '/keys',
+  '/keys/new',
+  '/audit',
+  '/users',
+  '/endpoints/alerts',
+]);
+const OPERATOR = [
+  'health',
+  'tenants',
+  'approvals',
+  'deliveries',
+  'users',
+  'settings',
+  'audit',
+  `wabas/${WABA}`,
+];
+
+/** On these pages the first link that looks so is followed too. */
+const ONWARD = [
+  ['/endpoints', /\/endpoints\/\d+$/],
+  ['/deliveries', /\/deliveries\/dlv_/],
+  ['/conversations', /\/conversations\/\d+$/],
+] as const;
+
+let chrome: Browser;
+
+beforeAll(async () => {
+  chrome = await launchChrome();
+  await writeAsCustomer('12025550143', { type: 'text', text: { body: 'Do you have this in blue?' } });
+});
+afterAll(() => chrome.close());
+
+/** What is wrong with a page, light and dark, wide and narrow. */
+async function problemsIn(page: Page): Promise<string[]> {
+  const found = await markupProblems(await page.content());
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    const axe = new AxeBuilder({ page });
+    const { violations } = await (colorScheme === 'light'
+      ? axe
+      : axe.withRules(['color-contrast'])
+    ).analyze();
+    const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+    found.push(...serious.map(({ id, nodes }) => `${colorScheme}: ${id}: ${nodes[0]?.html}`));
+  }
+  await page.setViewportSize({ width: 390, height: 844 });
+  const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+  if (width > 390) found.push(`${width} pixels wide on a phone`);
+  await page.setViewportSize({ width: 1280, height: 900 });
+  return found;
+}
+
+async function walk(page: Page, paths: readonly string[]): Promise<Record<string, string[]>> {
+  const refused: string[] = [];
+  page.on('console', (line) => {
+    if (/Content Security Policy/i.test(line.text())) refused.push(line.text());
+  });
+  const problems: Record<string, string[]> = {};
+  const queue = [...paths];
+  for (const path of queue) {
+    await page.goto(`${description().apiUrl}${path}`);
+    const found = [...(await problemsIn(page)), ...refused.splice(0)];
+    if (found.length > 0) problems[path] = found;
+    const onward = ONWARD.find(([from]) => path === `/portal/w/${WABA}${from}`)?.[1];
+    const links = await page
+      .locator('main a')
+      .evaluateAll((all) => all.map((one) => one.getAttribute('href') ?? ''));
+    const next = onward && links.find((link) => onward.test(link));
+    if (next !== undefined) queue.push(next);
+    else if (onward !== undefined) problems[path] = ['there is nothing to follow'];
+  }
+  return problems;
+}
+
+test('every page of a tenant is sound, light and dark, wide and narrow', async () => {
+  const page = await portalWindow(chrome, 'admin');
+  const base = `/portal/w/${WABA}`;
+  expect(await walk(page, ['/portal/account', ...TENANT.map((path) => base + path)])).toEqual({});
+  await page.context().close();
+});
+
+test('every page of the operator is sound, light and dark, wide and narrow', async () => {
+  const page = await portalWindow(chrome, 'operator');
+  expect(
+    await walk(
+      page,
+      OPERATOR.map((path) => `/portal/operator/${path}`),
+    ),
+  ).toEqual({});
+  await page.context().close();
+});
