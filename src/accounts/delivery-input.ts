@@ -13,7 +13,7 @@ export const DELIVERY_STATES = [
 ] as const satisfies readonly DeliveryState[];
 
 /** Why an attempt had no answer, in the words of the log. */
-export const ERROR_CLASSES = [
+const ERROR_CLASSES = [
   'dns',
   'refused',
   'reset',

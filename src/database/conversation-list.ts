@@ -24,7 +24,7 @@ export type ConversationFilter = {
 };
 
 /** How a customer is named: the digits of a phone number (or wa_id), or a business-scoped user id. */
-export type CustomerId = { phone: string } | { userId: string };
+type CustomerId = { phone: string } | { userId: string };
 
 export type ConversationWalk = {
   order: 'asc' | 'desc';

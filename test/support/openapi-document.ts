@@ -2,15 +2,15 @@ import Schema from 'typebox/schema';
 
 export type Json = Record<string, unknown>;
 
-export type DocumentedMedia = { schema: Json; examples?: Record<string, { value: unknown }> };
+type DocumentedMedia = { schema: Json; examples?: Record<string, { value: unknown }> };
 
-export type DocumentedAnswer = {
+type DocumentedAnswer = {
   description: string;
   headers?: Json;
   content?: Record<string, DocumentedMedia>;
 };
 
-export type DocumentedParameter = { name: string; in: string; schema: Json } & Json;
+type DocumentedParameter = { name: string; in: string; schema: Json } & Json;
 
 export type DocumentedOperation = {
   method: string;

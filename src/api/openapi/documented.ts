@@ -2,7 +2,7 @@ import type { ErrorCode } from '../errors/error-codes.ts';
 import type { Tag } from './tags.ts';
 
 /** Headers that only some answers have; those of every answer are added by themselves. */
-export type AnswerHeader = 'Location' | 'Idempotent-Replayed' | 'ETag' | 'Retry-After';
+type AnswerHeader = 'Location' | 'Idempotent-Replayed' | 'ETag' | 'Retry-After';
 
 export type AnswerDocs = {
   description: string;

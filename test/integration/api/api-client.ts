@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { addKey, type TestApi } from './api-harness.ts';
 
 export type Row = Record<string, unknown> & { id: string; serviceMessageId: string };
-export type Page = { data: Row[]; hasMore: boolean; nextCursor: string | null };
+type Page = { data: Row[]; hasMore: boolean; nextCursor: string | null };
 
 export type ApiClient = {
   get(url: string): Promise<LightMyRequestResponse>;

@@ -36,7 +36,7 @@ export function attemptTable(path: string, attempts: readonly LoggedAttempt[], s
   return dataTable('Attempts', COLUMNS, rows);
 }
 
-export function outcomeBadge({ statusCode, errorClass }: LoggedAttempt): Markup {
+function outcomeBadge({ statusCode, errorClass }: LoggedAttempt): Markup {
   if (statusCode === null) return badge('bad', errorClass ?? 'error');
   return badge(statusCode >= 200 && statusCode <= 299 ? 'good' : 'bad', String(statusCode));
 }
