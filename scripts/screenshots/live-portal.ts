@@ -13,9 +13,7 @@ export type LivedPortal = {
   endpointId: string;
   failedDelivery: string;
   conversationId: string;
-  replayId: string;
   keyRequestId: string;
-  testDeliveryId: string;
 };
 
 const ASHA = { from: '12025550143', name: 'Asha Tester' };
@@ -41,7 +39,7 @@ async function wasLivedIn(database: Database): Promise<boolean> {
 
 async function live(stack: EmbeddedDescription, tenant: EmbeddedTenant, database: Database): Promise<void> {
   const number = tenant.phoneNumberIds[0] ?? '';
-  const post = (url: string, body: unknown, authorization = '') => send(url, body, authorization);
+  const post = (url: string, body: unknown, apiKey = '') => send(url, body, apiKey);
   const write = (who: object, message: object) =>
     post(`${stack.sandboxUrl}/sandbox/inbound`, { ...who, phoneNumberId: number, ...message });
   const answer = (to: string, message: object) =>
@@ -49,19 +47,22 @@ async function live(stack: EmbeddedDescription, tenant: EmbeddedTenant, database
   const api = (path: string, body: object) =>
     post(`${stack.apiUrl}/api/external${path}`, body, tenant.apiKey) as Promise<{ id: string }>;
 
-  const hook = `${stack.receiverUrl}/webhook/${tenant.wabaId}`;
-  await api('/webhook-endpoints', {
-    url: `${hook}?orders`,
-    description: 'ERP, orders only',
-    eventTypes: ['order'],
-  });
-  const old = await api('/webhook-endpoints', { url: `${hook}?old`, description: 'Old CRM' });
-  await api(`/webhook-endpoints/${old.id}/pause`, { reason: 'moving to the new CRM' });
-  for (const who of [KIM, FARAH, ASHA]) {
-    for (let n = 0; n < 16; n += 1) await write(who, { type: 'text', body: LINES[n % LINES.length] });
+  for (const [who, lines] of [
+    [KIM, 20],
+    [FARAH, 20],
+    [ASHA, 2],
+  ] as const) {
+    for (let n = 0; n < lines; n += 1) await write(who, { type: 'text', body: LINES[n % LINES.length] });
   }
+  await sleep(3_000);
+  await spreadOverDay(database, tenant);
+  const hook = `${stack.receiverUrl}/webhook`;
+  await api('/webhook-endpoints', { url: `${hook}/erp`, description: 'ERP', eventTypes: ['message'] });
+  const old = await api('/webhook-endpoints', { url: `${hook}/old-crm`, description: 'Old CRM' });
+  await api(`/webhook-endpoints/${old.id}/pause`, { reason: 'moving to the new CRM' });
   await write(ASHA, { type: 'text', body: 'Do you have this shoe in blue?' });
   await write(ASHA, { type: 'image', mediaId: await picture(stack), caption: 'This one, size 41' });
+  await sleep(2_000);
   await answer(ASHA.from, { type: 'text', text: { body: 'Yes! Both sizes are here.' } });
   const buttons = ['Size 41', 'Size 42'].map((title) => ({ type: 'reply', reply: { id: title, title } }));
   const interactive = {
@@ -70,17 +71,11 @@ async function live(stack: EmbeddedDescription, tenant: EmbeddedTenant, database
     action: { buttons },
   };
   await answer(ASHA.from, { type: 'interactive', interactive });
-  await write(ASHA, {
-    type: 'location',
-    latitude: 52.52,
-    longitude: 13.405,
-    title: 'Sample Square',
-    address: '1 Example Ave',
-  });
+  await sleep(3_000);
+  const place = { latitude: 52.52, longitude: 13.405, title: 'Sample Square', address: '1 Example Ave' };
+  await write(ASHA, { type: 'location', ...place });
   await write(ASHA, { type: 'text', body: 'Size 41, please. I come by at five.' });
-  await sleep(6_000);
-  await spreadOverDay(database, tenant);
-  await fail(stack, () => write(FARAH, { type: 'text', body: 'Is my order on its way?' }));
+  await sleep(8_000);
   await people(database, tenant);
 }
 
@@ -133,13 +128,6 @@ async function spreadOverDay(database: Database, { endpointId }: EmbeddedTenant)
   );
 }
 
-/** The tenant's server answers 500 for a while. */
-async function fail({ receiverUrl }: EmbeddedDescription, meanwhile: () => Promise<unknown>): Promise<void> {
-  await send(`${receiverUrl}/control/behaviour`, { mode: 'error', status: 503 }, '');
-  await meanwhile();
-  await sleep(4_000);
-}
-
 /** Users, and keys that were asked for. */
 async function people(database: Database, tenant: EmbeddedTenant): Promise<void> {
   const tenantId = String(tenant.userId);
@@ -181,20 +169,14 @@ async function found(database: Database, { wabaId, endpointId }: EmbeddedTenant)
     wabaId,
     endpointId,
     failedDelivery: await one(
-      `select ${hex('id')} from deliveries where waba_id = :wabaId and attempts > 1 order by created_at desc limit 1`,
+      `select ${hex('id')} from deliveries where waba_id = :wabaId and attempts > 1 and state <> 'delivered' order by created_at desc limit 1`,
     ),
     conversationId: await one(
       `select c.id from conversations c join contacts p on p.id = c.contact_id
         where c.waba_id = :wabaId and p.wa_id = '${ASHA.from}' limit 1`,
     ),
-    replayId: await one('select id from replays where waba_id = :wabaId order by id desc limit 1'),
     keyRequestId: await one(
       `select id from api_key_requests where waba_id = :wabaId and state = 'requested' order by id desc limit 1`,
-    ),
-    testDeliveryId: await one(
-      `select ${hex('d.id')} from deliveries d join events e on e.day = d.event_day and e.id = d.event_uuid
-        where d.waba_id = :wabaId and e.event_type = 'test' and d.endpoint_id = :endpointId
-        order by d.created_at desc limit 1`,
     ),
   };
 }

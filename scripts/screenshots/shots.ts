@@ -50,19 +50,18 @@ export function shotsOf(lived: LivedPortal): Shot[] {
     tenant('replay-new', '/replays/new'),
     tenant('replay-counted', '/replays/new', {
       prepare: async (page) => {
-        await page.getByRole('checkbox', { name: 'failed' }).uncheck();
-        await page.getByRole('checkbox', { name: 'dropped' }).uncheck();
+        await page.getByRole('checkbox', { name: 'delivered' }).check();
         await page.getByRole('button', { name: 'Count, without sending' }).click();
         await page.getByRole('button', { name: /^Send .* again/ }).waitFor();
       },
     }),
     tenant('replay', '/replays/new', {
       prepare: async (page) => {
-        await page.getByRole('checkbox', { name: 'failed' }).uncheck();
-        await page.getByRole('checkbox', { name: 'dropped' }).uncheck();
+        await page.getByRole('checkbox', { name: 'delivered' }).check();
         await page.getByRole('button', { name: 'Count, without sending' }).click();
         await page.getByRole('button', { name: /^Send .* again/ }).click();
         await page.getByRole('heading', { name: /^Replay \d+/ }).waitFor();
+        await page.waitForTimeout(4_000);
       },
     }),
     tenant('replays', '/replays'),

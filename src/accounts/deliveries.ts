@@ -43,18 +43,24 @@ export async function cancelDelivery(
   const uuid = knownUuid(deliveryId);
   const delivery = await findDeliveryDetail(database, wabaId, uuid);
   if (delivery === null) throw unknownDelivery(deliveryId);
-  const outcome = await dropDelivery(database, wabaId, uuid, `dropped by ${actor.name}`);
-  if (outcome === 'claimed') {
-    throw new AccountError('attempt_under_way', 'An attempt is under way; look again in a moment.');
-  }
-  if (outcome === 'settled') {
-    throw new AccountError('delivery_settled', 'This delivery does not wait any more; nothing was changed.');
-  }
-  await recordChange(database, actor, {
-    wabaId,
-    action: 'delivery.dropped',
-    target: `delivery ${publicDeliveryId(uuid)}`,
-    detail: { eventId: delivery.eventId, endpointId: delivery.endpointId },
+  const { eventId, endpointId } = delivery;
+  await database.transaction(async (trx) => {
+    const outcome = await dropDelivery(trx, wabaId, uuid, `dropped by ${actor.name}`);
+    if (outcome === 'claimed') {
+      throw new AccountError('attempt_under_way', 'An attempt is under way; look again in a moment.');
+    }
+    if (outcome === 'settled') {
+      throw new AccountError(
+        'delivery_settled',
+        'This delivery does not wait any more; nothing was changed.',
+      );
+    }
+    await recordChange(trx, actor, {
+      wabaId,
+      action: 'delivery.dropped',
+      target: `delivery ${publicDeliveryId(uuid)}`,
+      detail: { eventId, endpointId },
+    });
   });
 }
 

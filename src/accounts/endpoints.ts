@@ -110,7 +110,7 @@ export async function updateEndpoint(
 export async function endpointsOf(
   { database, secretBox }: AccountTools,
   wabaId: string,
-  { afterId = '0', limit = Number.POSITIVE_INFINITY } = {},
+  { afterId = '0', limit = Number.POSITIVE_INFINITY, maxWaiting = undefined as number | undefined } = {},
 ): Promise<EndpointStatus[]> {
   await knownWaba(database, wabaId);
   const all = await listEndpoints(database, wabaId);
@@ -118,6 +118,7 @@ export async function endpointsOf(
   return await withWaiting(
     database,
     endpoints.map((endpoint) => endpointView(secretBox, endpoint)),
+    maxWaiting,
   );
 }
 
@@ -136,11 +137,10 @@ export async function endpointStatus(
 async function withWaiting(
   database: Database,
   endpoints: readonly EndpointView[],
+  maxCounted?: number,
 ): Promise<EndpointStatus[]> {
-  const waiting = await countWaiting(
-    database,
-    endpoints.map((endpoint) => endpoint.id),
-  );
+  const ids = endpoints.map((endpoint) => endpoint.id);
+  const waiting = await countWaiting(database, ids, maxCounted);
   return endpoints.flatMap((endpoint) => {
     const counted = waiting.get(endpoint.id);
     return counted === undefined ? [] : [{ ...endpoint, waiting: counted }];

@@ -127,17 +127,19 @@ export async function acceptInvitation(
   visitor: Visitor,
 ): Promise<string> {
   const invitation = await invitationBehind(tools, token);
-  const { email, tenantId } = invitation;
-  const name = invitation.userId === null ? await checkPersonName(given.name) : '';
+  const { email, tenantId, userId } = invitation;
+  const name = userId === null ? await checkPersonName(given.name) : '';
   const passwordHash = await hashNewPassword(given.password, email);
   const id = await tools.database.transaction(async (trx) => {
+    // The user before the link, in the order of those who change a user: two at once must not stop each other.
+    const user = userId === null ? null : await lockUser(trx, userId);
     if (!(await takeInvitation(trx, invitation.id))) throw unknownInvitation();
-    if (invitation.userId === null)
-      return await makeInvitedUser(trx, invitation, { name, passwordHash }, visitor);
-    await setNewPassword(trx, invitation.userId, passwordHash);
+    if (userId === null) return await makeInvitedUser(trx, invitation, { name, passwordHash }, visitor);
+    if (user === null || user.disabledAt !== null) throw unknownInvitation();
+    await setNewPassword(trx, userId, passwordHash);
     const actor = actorAt(email, visitor);
     await recordUserChange(trx, actor, { tenantId, action: 'user.password_changed', email });
-    return invitation.userId;
+    return userId;
   });
   return await beginSession(tools, { id, email, tenantId }, visitor, 'invitation');
 }
@@ -158,8 +160,6 @@ export async function makeInvitedUser(
 }
 
 async function setNewPassword(trx: Transaction, userId: string, next: string): Promise<void> {
-  const user = await lockUser(trx, userId);
-  if (user === null || user.disabledAt !== null) throw unknownInvitation();
   await replacePasswordHash(trx, userId, { previous: await findPasswordHash(trx, userId), next });
   await deleteSessions(trx, userId);
 }

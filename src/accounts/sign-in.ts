@@ -1,4 +1,5 @@
 import type { Database } from '../database/database.ts';
+import { endLinks } from '../database/invitations.ts';
 import type { SessionClient } from '../database/user-sessions.ts';
 import {
   findPasswordHash,
@@ -94,12 +95,14 @@ export async function signOut(
   actor: Actor,
 ): Promise<void> {
   const { userId, email, tenantId } = session.viewer;
-  await endSession({ database }, userId, session.id);
-  await recordUserChange(database, actor, { tenantId, action: 'user.signed_out', email });
+  await database.transaction(async (trx) => {
+    await endSession({ database: trx }, userId, session.id);
+    await recordUserChange(trx, actor, { tenantId, action: 'user.signed_out', email });
+  });
 }
 
 /**
- * Changes one's own password, ends all sessions, and returns the token of a new one.
+ * Changes one's own password, ends all sessions and open links to set one, and returns the token of a new one.
  * Throws AccountError: `wrong_password`, `invalid_value`, `busy`.
  */
 export async function changePassword(
@@ -119,6 +122,7 @@ export async function changePassword(
   const { email, tenantId } = user;
   return await database.transaction(async (trx) => {
     if (!(await replacePasswordHash(trx, userId, { previous, next }))) throw wrongPassword();
+    await endLinks(trx, { userId, madeBy: null });
     await recordUserChange(trx, actorAt(email, visitor), {
       tenantId,
       action: 'user.password_changed',

@@ -44,11 +44,18 @@ export async function startSession(
   return token;
 }
 
-/** The session that a token opens; null: it has ended, or never was. Notes that it is in use. */
-export async function openSession({ database }: Tools, token: string): Promise<OpenSession | null> {
+/**
+ * The session that a token opens; null: it has ended, or never was. Notes that it is in use, unless nobody has to be
+ * there for what it is opened for (`isUse` false).
+ */
+export async function openSession(
+  { database }: Tools,
+  token: string,
+  isUse = true,
+): Promise<OpenSession | null> {
   const tokenHash = secretTokenHash(token);
   const session = tokenHash === null ? null : await findOpenSession(database, tokenHash);
-  if (session?.isUseStale) await noteSessionUse(database, session.id, IDLE_MS);
+  if (isUse && session?.isUseStale) await noteSessionUse(database, session.id, IDLE_MS);
   return session;
 }
 

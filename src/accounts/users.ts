@@ -1,4 +1,5 @@
-import type { Database } from '../database/database.ts';
+import type { Database, Transaction } from '../database/database.ts';
+import { endLinks } from '../database/invitations.ts';
 import { deleteSessions } from '../database/user-sessions.ts';
 import {
   countActiveOperators,
@@ -36,7 +37,7 @@ export async function userByEmail({ database }: Tools, text: string): Promise<Us
 }
 
 /**
- * Makes a user of a tenant administrator or member of it; who was signed in signs in again.
+ * Makes a user of a tenant administrator or member of it; who was signed in signs in again, and open links end.
  * Throws AccountError: `invalid_value`, `unknown_user`, `own_account`.
  */
 export async function changeRole(
@@ -51,7 +52,7 @@ export async function changeRole(
     const role = checkRole(given, tenantId);
     if (role === previous) return;
     await setUserRole(trx, userId, role);
-    await deleteSessions(trx, userId);
+    await endAccess(trx, userId, email);
     const detail = { from: previous, to: role };
     await recordUserChange(trx, authority.actor, { tenantId, action: 'user.role_changed', email, detail });
   });
@@ -74,9 +75,15 @@ export async function disableUser({ database }: Tools, authority: Authority, use
       );
     }
     await setUserDisabled(trx, userId, true);
-    await deleteSessions(trx, userId);
+    await endAccess(trx, userId, email);
     await recordUserChange(trx, authority.actor, { tenantId, action: 'user.disabled', email });
   });
+}
+
+/** What was given under the rights before: sessions, and the open links that are for a user or were made by him. */
+async function endAccess(trx: Transaction, userId: string, email: string): Promise<void> {
+  await deleteSessions(trx, userId);
+  await endLinks(trx, { userId, madeBy: email });
 }
 
 /** Lets somebody sign in again. Throws AccountError `unknown_user`. */

@@ -1,8 +1,8 @@
 import { type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 
 /**
- * One line per request at debug, and nothing of it that is secret: no headers, and no query string, in which the
- * upstream handshake carries its token. Errors are logged where they are answered.
+ * One line per request at debug, and nothing of it that is secret: no headers, no query string, in which the upstream
+ * handshake carries its token, and no path that is a secret itself. Errors are logged where they are answered.
  */
 export class RequestLog extends LogController {
   constructor() {
@@ -18,7 +18,7 @@ export class RequestLog extends LogController {
   ): void {
     const line = {
       method: request.method,
-      path: request.url.split('?', 1)[0],
+      path: shownPath(request),
       statusCode: reply.statusCode,
       durationMs: Math.round(reply.elapsedTime),
       wabaId: request.account?.wabaId,
@@ -30,4 +30,10 @@ export class RequestLog extends LogController {
   override defaultErrorLog(): void {}
 
   override routeNotFound(): void {}
+}
+
+/** One-time links and media addresses are for whoever has them: of those the log has the route only. */
+function shownPath({ url, routeOptions }: FastifyRequest): string {
+  const route = routeOptions.url ?? '';
+  return route.includes(':token') ? route : (url.split('?', 1)[0] ?? '');
 }

@@ -15,6 +15,7 @@ export type TemporalConnection = {
 export function openTemporalConnection({ temporal }: Pick<Config, 'temporal'>): TemporalConnection {
   const { address, namespace } = temporal;
   let opened: Promise<{ client: Client; connection: Connection }> | null = null;
+  const running = new Set<Promise<unknown>>();
   const open = async () => {
     const module = await import('@temporalio/client');
     const connection = module.Connection.lazy({ address });
@@ -24,10 +25,17 @@ export function openTemporalConnection({ temporal }: Pick<Config, 'temporal'>): 
     use: async (withinMs, work) => {
       opened ??= open();
       const { client, connection } = await opened;
-      return await connection.withDeadline(Date.now() + withinMs, () => work(client));
+      const result = connection.withDeadline(Date.now() + withinMs, () => work(client));
+      const ended: Promise<unknown> = result.then(ignore, ignore).then(() => running.delete(ended));
+      running.add(ended);
+      return await result;
     },
+    // A call that is tried again on a closed connection would throw where nobody can catch it.
     close: async () => {
+      await Promise.all(running);
       await (await opened?.catch(() => null))?.connection.close();
     },
   };
 }
+
+function ignore(): void {}

@@ -40,8 +40,16 @@ export async function removeHeads(trx: Transaction, deliveryIds: readonly string
 /** Takes claimed deliveries out of the queue whose event or endpoint no longer exists: nothing could ever be sent. */
 export async function dropOrphans(database: Database, claims: readonly Claim[]): Promise<void> {
   await database.transaction(async (trx) => {
-    const ours = await lockClaims(trx, claims);
-    await removeHeads(trx, [...ours]);
+    const ours = [...(await lockClaims(trx, claims))];
+    await execute(
+      trx,
+      `update deliveries d set state = 'dropped', finished_at = clock_timestamp(), next_attempt_at = null,
+                               last_error = 'its event no longer exists'
+         from delivery_queue q
+        where q.delivery_id = any (?::uuid[]) and d.day = q.delivery_day and d.id = q.delivery_id`,
+      [ours],
+    );
+    await removeHeads(trx, ours);
   });
 }
 
@@ -164,7 +172,7 @@ export type Settled = {
 
 /**
  * Writes what came of attempts whose claims are still in force, in one statement (see the function
- * settle_deliveries). Only a caller that commits at once may claim followers.
+ * settle_and_follow). Only a caller that commits at once may claim followers.
  */
 export async function settleDeliveries(
   database: Database,
@@ -173,7 +181,7 @@ export async function settleDeliveries(
 ): Promise<Settled> {
   const rows = await query<SettledRow | ClaimedDelivery | Orphan>(
     database,
-    `select settled, promoted, ${CLAIM_COLUMNS} from settle_deliveries(
+    `select settled, promoted, ${CLAIM_COLUMNS} from settle_and_follow(
        :ids, :tokens, :nextStates, :attempts, :probes, :delaysMs, :awaits, :days, :logStates, :errors, :workflowIds,
        :wabaIds, :endpointIds, :started, :durationsMs, :timings, :statusCodes, :errorClasses, :errorMessages, :urls,
        :addresses, :requestHeaders, :responseHeaders, :responseBodies, :worker, :follows, :followToken, :leaseMs)`,

@@ -142,6 +142,7 @@ export async function recordAlert(
 export type ListedAlert = {
   uuid: string;
   endpointId: string;
+  isEndpointDeleted: boolean;
   alert: AlertKind;
   attempts: number;
   lastError: string | null;
@@ -161,12 +162,13 @@ export async function listEndpointAlerts(
 ): Promise<ListedAlert[]> {
   return await query<ListedAlert>(
     database,
-    `select id as uuid, endpoint_id as "endpointId", alert, attempts, last_error as "lastError",
-            created_at as "createdAt", delivered_at as "deliveredAt", given_up_at as "givenUpAt"
-       from endpoint_alerts
-      where waba_id = :wabaId
-            ${before === null ? '' : 'and (created_at, id) < (cast(:createdAt as timestamptz), cast(:uuid as uuid))'}
-      order by created_at desc, id desc limit :limit`,
+    `select a.id as uuid, a.endpoint_id as "endpointId", e.id is null as "isEndpointDeleted", a.alert, a.attempts,
+            a.last_error as "lastError", a.created_at as "createdAt", a.delivered_at as "deliveredAt",
+            a.given_up_at as "givenUpAt"
+       from endpoint_alerts a left join webhook_endpoints e on e.id = a.endpoint_id and e.waba_id = a.waba_id
+      where a.waba_id = :wabaId
+            ${before === null ? '' : 'and (a.created_at, a.id) < (cast(:createdAt as timestamptz), cast(:uuid as uuid))'}
+      order by a.created_at desc, a.id desc limit :limit`,
     { wabaId, limit, ...(before ?? {}) },
   );
 }

@@ -1,12 +1,12 @@
 import type { Database } from './database.ts';
 import { query } from './sql.ts';
 
-/** Counting stops here, so that a million waiting deliveries cost no more than this many. */
+/** Counting stops here unless the caller wants less, so that a million waiting deliveries cost no more than this many. */
 const MAX_COUNTED = 100_000;
 
 /** Deliveries of one endpoint that are not settled, by where they stand in the queue. */
 export type WaitingDeliveries = {
-  /** At most MAX_COUNTED. */
+  /** At most as much as was to be counted. */
   count: number;
   /** There are more than were counted; the numbers below are then lower bounds. */
   more: boolean;
@@ -32,20 +32,20 @@ export type WaitingDeliveries = {
 export async function countWaiting(
   database: Database,
   endpointIds: readonly string[],
+  maxCounted = MAX_COUNTED,
 ): Promise<Map<string, WaitingDeliveries>> {
+  const limit = maxCounted + 1;
   const rows = await database.transaction(async (trx) => {
     await query(
       trx,
       `select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`,
     );
-    return await query<Counted & { id: string }>(trx, COUNT, [endpointIds, LIMIT, LIMIT, LIMIT]);
+    return await query<Counted & { id: string }>(trx, COUNT, [endpointIds, limit, limit, limit]);
   });
-  return new Map(rows.map(({ id, ...counted }) => [id, { ...totalOf(counted), ...counted }]));
+  return new Map(rows.map(({ id, ...counted }) => [id, { ...totalOf(counted, maxCounted), ...counted }]));
 }
 
 type Counted = Omit<WaitingDeliveries, 'count' | 'more'>;
-
-const LIMIT = MAX_COUNTED + 1;
 
 /** The range and the order are those of the index: with `endpoint_id =` the planner may go by position alone. */
 const firstDue = (replay: boolean) => `select created_at as oldest from delivery_queue
@@ -72,7 +72,7 @@ const COUNT = `
     left join lateral (${firstDue(false)}) as first_due on true
     left join lateral (${firstDue(true)}) as first_replay on true`;
 
-function totalOf(counted: Counted): { count: number; more: boolean } {
+function totalOf(counted: Counted, maxCounted: number): { count: number; more: boolean } {
   const total = counted.due + counted.queued + counted.held + counted.retrying + counted.claimed;
-  return { count: Math.min(total, MAX_COUNTED), more: total > MAX_COUNTED };
+  return { count: Math.min(total, maxCounted), more: total > maxCounted };
 }

@@ -108,6 +108,19 @@ export async function deleteInvitation(
   return row ?? null;
 }
 
+/** Ends the open links that are for a user, and those that somebody made; null: only the former. */
+export async function endLinks(
+  trx: Transaction,
+  { userId, madeBy }: { userId: string; madeBy: string | null },
+): Promise<void> {
+  await execute(
+    trx,
+    `delete from invitations
+      where accepted_at is null and (user_id = cast(:userId as bigint) or invited_by = cast(:madeBy as text))`,
+    { userId, madeBy },
+  );
+}
+
 /** Deletes invitations whose time is over; for housekeeping. */
 export async function forgetOldInvitations(database: Database): Promise<void> {
   await execute(database, 'delete from invitations where expires_at < now()');

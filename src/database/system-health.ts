@@ -1,8 +1,9 @@
 import type { Database } from './database.ts';
+import type { EndpointMode } from './endpoint-settings.ts';
 import { query } from './sql.ts';
 
 /** Counting stops here, so that a million waiting deliveries cost no more than this many. */
-const MAX_COUNTED = 100_000;
+const MAX_COUNTED = 20_000;
 
 /** Open deliveries of all tenants. */
 export type Backlog = {
@@ -41,7 +42,7 @@ export type TroubledEndpoint = {
   wabaId: string;
   businessName: string;
   url: string;
-  mode: string;
+  mode: EndpointMode;
   modeReason: string | null;
   modeChangedAt: Date | null;
   failingSince: Date | null;

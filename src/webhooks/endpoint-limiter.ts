@@ -92,7 +92,9 @@ export function makeEndpointLimiter(now: () => number = () => performance.now())
     end(endpointId, result) {
       const state = stateOf(endpointId);
       state.inFlight -= 1;
-      if (result !== null) adapt(state, limitsOf(endpointId), result);
+      // What was not sent does not count against the rate.
+      if (result === null) state.tokens += 1;
+      else adapt(state, limitsOf(endpointId), result);
     },
     spend(endpointId, attempts) {
       stateOf(endpointId).tokens -= attempts;

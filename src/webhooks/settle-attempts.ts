@@ -30,6 +30,7 @@ export type MadeAttempt = {
   attempts: number;
   probes: number;
   eventType: string;
+  replay: boolean;
   endpoint: SendableEndpoint;
   isProbe: boolean;
   sent: SentRequest;
@@ -104,7 +105,8 @@ async function settleMixed(tools: SettlementTools, attempts: readonly MadeAttemp
   });
 }
 
-function isFailure({ sent: { result } }: MadeAttempt): boolean {
+/** Whether an attempt did not deliver. */
+export function isFailure({ sent: { result } }: MadeAttempt): boolean {
   return result.outcome === 'error' || result.statusCode < 200 || result.statusCode > 299;
 }
 

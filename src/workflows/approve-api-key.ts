@@ -70,7 +70,9 @@ async function followUntilOver(input: ApproveApiKeyInput, inbox: Inbox): Promise
     known = seen.state;
     setCurrentDetails([seen.details, ...inbox.remarks].join('\n\n'));
     if (seen.isOver) return seen.summary;
-    if (workflowInfo().continueAsNewSuggested) return await continueAsNew<typeof approveApiKey>(input);
+    // A decision that came meanwhile would be lost with this run.
+    const isHistoryLong = workflowInfo().continueAsNewSuggested && inbox.decisions.length === 0;
+    if (isHistoryLong) return await continueAsNew<typeof approveApiKey>(input);
     await condition(() => inbox.isStale || inbox.decisions.length > 0, seen.waitMs);
     for (const decision of inbox.decisions.splice(0)) {
       const { refusal } = await activities().decideBySignal({ ...input, ...decision });

@@ -141,7 +141,7 @@ export const PUBLISH = `
  * of its lane, in a statement of its own: its snapshot must be taken after the head is locked, otherwise it misses
  * rows that were queued behind the head meanwhile. Returns the ids that were ours and how many were promoted.
  */
-export const SETTLE = `
+const SETTLE = `
   create function settle_deliveries(
     ids uuid[], tokens uuid[], next_states text[], attempt_numbers integer[], probe_counts integer[],
     delays_ms double precision[], awaits boolean[],

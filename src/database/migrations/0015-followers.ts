@@ -1,22 +1,20 @@
 import type { Knex } from 'knex';
-import { PUBLISH as FORMER_PUBLISH, SETTLE as FORMER_SETTLE } from './0006-delivery-functions.ts';
+import { PUBLISH as FORMER_PUBLISH } from './0006-delivery-functions.ts';
 
 /**
  * What a session delivers need not go over the queue again for the next of its lane: settling claims it at once
- * (docs/decisions/0031). Publishing wakes the dispatchers only for heads that nobody claimed. The log of deliveries is
- * written once and changed once, which costs no index entries where the page has room for the second version.
+ * (docs/decisions/0031), by a function beside `settle_deliveries`, which workers of the release before still call.
+ * Publishing wakes the dispatchers only for heads that nobody claimed. The log of deliveries is written once and changed
+ * once, which costs no index entries where the page has room for the second version.
  */
 export async function up(knex: Knex): Promise<void> {
-  await knex.raw(
-    `${PUBLISH} drop function settle_deliveries; ${SETTLE} ${partitions(DELIVERIES_FILLFACTOR)} ${ROOM}`,
-  );
+  await knex.raw(`${PUBLISH} ${SETTLE} ${partitions(DELIVERIES_FILLFACTOR)} ${ROOM}`);
 }
 
 export async function down(knex: Knex): Promise<void> {
   await knex.raw(`
-    drop function settle_deliveries, publish_events, ensure_partitions(date, date);
+    drop function settle_and_follow, publish_events, ensure_partitions(date, date);
     ${FORMER_PUBLISH}
-    ${FORMER_SETTLE}
     ${partitions(null)}
   `);
 }
@@ -91,7 +89,7 @@ const PUBLISH = `
  * row per follower, with what is needed to attempt it.
  */
 const SETTLE = `
-  create function settle_deliveries(
+  create function settle_and_follow(
     ids uuid[], tokens uuid[], next_states text[], attempt_numbers integer[], probe_counts integer[],
     delays_ms double precision[], awaits boolean[],
     days date[], log_states text[], errors text[], workflow_ids text[],

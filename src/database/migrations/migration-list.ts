@@ -14,6 +14,7 @@ import * as portalUsers from './0012-portal-users.ts';
 import * as auditAndKeyRequests from './0013-audit-and-key-requests.ts';
 import * as portalReading from './0014-portal-reading.ts';
 import * as followers from './0015-followers.ts';
+import * as auditReading from './0016-audit-reading.ts';
 
 /** All migrations in order. Append only: what has been released is never edited (docs/decisions/0003). */
 const MIGRATIONS: Record<string, Knex.Migration> = {
@@ -32,6 +33,7 @@ const MIGRATIONS: Record<string, Knex.Migration> = {
   '0013-audit-and-key-requests': { up: auditAndKeyRequests.up, down: auditAndKeyRequests.down },
   '0014-portal-reading': { up: portalReading.up, down: portalReading.down },
   '0015-followers': { up: followers.up, down: followers.down },
+  '0016-audit-reading': { up: auditReading.up, down: auditReading.down },
 };
 
 /** Explicit list instead of a directory scan: a bundled or type-stripped file name never changes a migration's name. */

@@ -5,6 +5,7 @@ import { type ClaimedDelivery, claimDue, type Orphan, releaseClaims } from '../.
 import { type AttemptTools, isInTime, leaseMsFor } from '../delivery-attempt.ts';
 import type { EndpointLimiter } from '../endpoint-limiter.ts';
 import { sendDelivery } from '../send-delivery.ts';
+import type { SendableEndpoint } from '../sendable-endpoint.ts';
 import { type DirectClaims, makeDirectClaims } from './direct-claims.ts';
 import { type EndpointBook, makeEndpointBook } from './endpoint-book.ts';
 import { makeResultRecorder, type Recorded, type ResultRecorder } from './result-recorder.ts';
@@ -61,7 +62,7 @@ export class DeliverySession {
       followerClaims: () => this.#followerClaims(),
       onUnrecordable: tools.onTrouble,
       onRecorded: (recorded) => this.#onRecorded(recorded),
-      onOrphans: (orphans, token) => void this.#drop(orphans, token).catch(tools.onTrouble),
+      onOrphans: (orphans, token) => void this.#drop(orphans, token),
     });
   }
 
@@ -139,7 +140,8 @@ export class DeliverySession {
   /** Claims once, as many as there are free slots. */
   async #claim({ workflowId }: SessionSeat): Promise<void> {
     const limit = SLOTS - this.#inFlight;
-    if (limit <= 0) return;
+    this.#full = limit <= 0;
+    if (this.#full) return;
     const startMs = performance.now();
     const token = randomUUID();
     const slots = this.#tools.limiter.slots(SLOTS);
@@ -148,17 +150,15 @@ export class DeliverySession {
     this.#full = claims.length === limit;
     this.#crowded = crowdedOf(slots, claims);
     this.#lastEndpointId = this.#full ? (claims.at(-1)?.endpointId ?? '0') : '0';
-    await this.#drop(orphans, token);
     for (const claim of claims) this.#begin(claim.endpointId);
     await this.#attemptAll(claims, { token, startMs, workflowId });
+    await this.#drop(orphans, token);
   }
 
   async #drop(orphans: readonly Orphan[], token: string): Promise<void> {
     if (orphans.length === 0) return;
-    await dropOrphans(
-      this.#tools.database,
-      orphans.map(({ deliveryId }) => ({ deliveryId, token })),
-    );
+    const claims = orphans.map(({ deliveryId }) => ({ deliveryId, token }));
+    await dropOrphans(this.#tools.database, claims).catch(this.#tools.onTrouble);
   }
 
   /** Only endpoints that are known here; the others are found due. */
@@ -176,6 +176,7 @@ export class DeliverySession {
   /** The end of a claim that was not attempted. */
   #end(endpointId: string): void {
     this.#inFlight -= 1;
+    this.#counts.claimed -= 1;
     this.#tools.limiter.end(endpointId, null);
   }
 
@@ -190,7 +191,7 @@ export class DeliverySession {
   }
 
   async #attempt(claim: ClaimedDelivery, { token, startMs, workflowId }: ClaimRun): Promise<void> {
-    const { sender, limiter } = this.#tools;
+    const { limiter } = this.#tools;
     const { endpointId } = claim;
     const endpoint = this.#book.get(endpointId, claim.endpointVersion);
     const deadlineMs = startMs + (endpoint?.timeoutMs ?? 0);
@@ -200,9 +201,20 @@ export class DeliverySession {
       this.#end(endpointId);
       return;
     }
-    const sent = await sendDelivery(sender, endpoint, claim, deadlineMs - performance.now());
+    const sent = await this.#send(endpoint, claim, deadlineMs - performance.now());
+    if (sent === null) return this.#end(endpointId);
     limiter.end(endpointId, sent.result);
     this.#recorder.add({ ...claim, token, endpoint, isProbe: false, sent, workflowId });
+  }
+
+  /** Null for what cannot be sent at all, a defect: its claim comes back with its lease, and its slot at once. */
+  async #send(endpoint: SendableEndpoint, claim: ClaimedDelivery, timeLeftMs: number) {
+    try {
+      return await sendDelivery(this.#tools.sender, endpoint, claim, timeLeftMs);
+    } catch (error) {
+      this.#tools.onTrouble(error);
+      return null;
+    }
   }
 
   async #release(claim: ClaimedDelivery, token: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { isTransientError } from '../../database/error-class.ts';
 import type { Orphan } from '../../database/session-claims.ts';
 import type { SettledOutcome } from '../attempt-outcome.ts';
-import { type MadeAttempt, type SettlementTools, settleAttempts } from '../settle-attempts.ts';
+import { isFailure, type MadeAttempt, type SettlementTools, settleAttempts } from '../settle-attempts.ts';
 import type { DirectClaims } from './direct-claims.ts';
 
 export type Recorded = {
@@ -58,10 +58,11 @@ export function makeResultRecorder(
   };
 
   const settleGroup = async (group: readonly MadeAttempt[]): Promise<Recorded> => {
-    const claims = options.followerClaims();
+    const claims = group.some(isFailure) ? null : options.followerClaims();
     if (claims === null) return await settleOrHalve(tools, group);
     const { token, leaseMs } = claims;
-    const followed = group.filter(({ endpoint }) => claims.take(endpoint.id));
+    // Replays stand back behind first attempts, so what follows them goes over the queue.
+    const followed = group.filter(({ endpoint, replay }) => !replay && claims.take(endpoint.id));
     const behind = new Set(followed.map(({ deliveryId }) => deliveryId));
     try {
       const { outcomes, promoted, followers, orphans } = await settleAttempts(tools, group, {

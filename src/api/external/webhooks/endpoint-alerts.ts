@@ -49,7 +49,7 @@ function positionIn({ createdAt, alertId }: AlertView): [string, string] {
   return [createdAt.toISOString(), alertId.slice('alr_'.length)];
 }
 
-function alertJson({ alertId, wabaId, ...alert }: AlertView) {
+function alertJson({ alertId, wabaId, isEndpointDeleted, ...alert }: AlertView) {
   return {
     id: alertId,
     ...alert,

@@ -13,7 +13,8 @@ export function personFields(given: {
 }): Markup {
   const { email, name, error, label = 'Password' } = given;
   const about = (field: string) => (error?.param === field ? error.message : null);
-  const isAboutAll = error !== null && !['email', 'name', 'password'].includes(error.param ?? '');
+  const shown = [email !== undefined && 'email', name !== undefined && 'name', 'password'];
+  const isAboutAll = error !== null && !shown.includes(error.param ?? '');
   return html`${isAboutAll && noticeBox({ kind: 'error', text: error.message })}
 ${email !== undefined && textField({ label: 'E-mail address', name: 'email', type: 'email', value: email, autocomplete: 'username', required: true, error: about('email') })}
 ${name !== undefined && textField({ label: 'Your name', name: 'name', value: name, autocomplete: 'name', required: true, maxLength: 200, error: about('name') })}

@@ -6,6 +6,8 @@ type PageAccess = 'open' | 'signedIn' | 'member' | 'admin' | 'operator';
 declare module 'fastify' {
   interface FastifyContextConfig {
     pageAccess?: PageAccess;
+    /** Scripts ask for it again and again: that is no use of the session. */
+    polled?: boolean;
   }
 }
 

@@ -49,7 +49,8 @@ export async function requirePortalAccess(
 
 async function readSession(request: FastifyRequest, database: Database): Promise<void> {
   const token = sessionCookie.read(request);
-  const session = token === null ? null : await openSession({ database }, token);
+  const session =
+    token === null ? null : await openSession({ database }, token, !request.routeOptions.config.polled);
   if (session === null) return;
   const { id, userId, email, name, role, tenantId, csrfToken } = session;
   request.portalSession = { id, viewer: { userId, email, name, role, tenantId, csrfToken } };

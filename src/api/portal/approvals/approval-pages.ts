@@ -132,7 +132,8 @@ function decisionForm(
   return postForm(
     viewer,
     `${PATH}/${id}`,
-    html`${field}<div class="buttons">${state === 'requested' && approve}<button class="danger" name="decision" value="deny">${denyLabel}</button></div>`,
+    // Enter in the note presses the first button of the form: it must not decide anything.
+    html`<button disabled hidden>Choose one below</button>${field}<div class="buttons">${state === 'requested' && approve}<button class="danger" name="decision" value="deny">${denyLabel}</button></div>`,
   );
 }
 

@@ -37,13 +37,31 @@ document.addEventListener('submit', (event) => {
  */
 async function follow(region) {
   const everyMs = Math.max(1_000, Number(region.dataset.liveMs) || 3_000);
+  const status = connectionStatus(region);
   for (;;) {
     await new Promise((resolve) => setTimeout(resolve, everyMs));
     if (document.hidden || region.dataset.livePaused === 'true' || isInUse(region)) continue;
     if (!region.isConnected) return;
-    await refresh(region).catch(() => undefined);
+    const isConnected = await refresh(region).catch(() => false);
+    region.classList.toggle('stale', !isConnected);
+    // Only what changes is spoken.
+    const text = isConnected ? '' : NOT_CONNECTED;
+    if (status.textContent !== text) status.textContent = text;
   }
 }
+
+const NOT_CONNECTED = 'Not connected: what is shown may be out of date. If this stays, load the page again.';
+
+/** The line over a region that says so when it does not follow at the moment. */
+function connectionStatus(region) {
+  const status = document.createElement('p');
+  status.className = 'live-status problem';
+  status.setAttribute('role', 'status');
+  region.before(status);
+  return status;
+}
+
+const ANSWER_WITHIN_MS = 10_000;
 
 /** Somebody chooses text in it, or stands in it with the keyboard. */
 function isInUse(region) {
@@ -52,11 +70,16 @@ function isInUse(region) {
   return selection !== null && !selection.isCollapsed && region.contains(selection.anchorNode);
 }
 
+/** Whether the region shows how it is now. */
 async function refresh(region) {
-  const response = await fetch(region.dataset.live, { headers: { accept: 'text/html' }, redirect: 'error' });
-  if (!response.ok) return;
+  const response = await fetch(region.dataset.live, {
+    headers: { accept: 'text/html' },
+    redirect: 'error',
+    signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+  });
+  if (!response.ok) return false;
   const text = await response.text();
-  if (text === region.dataset.liveText) return;
+  if (text === region.dataset.liveText) return true;
   region.dataset.liveText = text;
   const known = new Set([...region.querySelectorAll('[data-key]')].map((row) => row.dataset.key));
   region.innerHTML = text;
@@ -64,6 +87,7 @@ async function refresh(region) {
     if (known.size > 0 && !known.has(row.dataset.key)) row.classList.add('live-new');
   }
   showCopyButtons(region);
+  return true;
 }
 
 /** A button or checkbox with `data-live-switch="<id>"` holds and resumes a region. */

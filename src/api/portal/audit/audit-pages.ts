@@ -92,7 +92,7 @@ function auditTable(
   isOperators: boolean,
   hrefOf: (more: Record<string, string>) => string,
 ): Markup {
-  const owner = isOperators ? ['Tenant', 'WABA'] : ['WABA'];
+  const owner = isOperators ? ['Tenant', 'WABA'] : [];
   const labels = ['Time', 'Actor', 'Action', 'Target', 'Detail', ...owner, 'From'];
   return dataTable(
     'Audit log',
@@ -103,8 +103,7 @@ function auditTable(
       html`<a href="${hrefOf({ action })}">${action}</a>`,
       html`<span class="break">${target}</span>`,
       html`<span class="break">${detailText(detail)}</span>`,
-      ...(isOperators ? [tenantId ?? '–'] : []),
-      wabaId === null ? '–' : html`<code>${wabaId}</code>`,
+      ...(isOperators ? [tenantId ?? '–', wabaId === null ? '–' : html`<code>${wabaId}</code>`] : []),
       ip ?? '–',
     ]),
   );

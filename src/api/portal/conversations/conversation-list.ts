@@ -56,6 +56,7 @@ export function conversationListPage(app: PortalApp, { database, cursors, now }:
       timeAgo(row.lastMessageAt, at),
     ]);
     const query = (cursor: string) => `${path}?${new URLSearchParams({ customer: wanted, cursor })}`;
+    const first = wanted === '' ? path : `${path}?${new URLSearchParams({ customer: wanted })}`;
     return sendPage(reply, {
       title: 'Conversations',
       viewer: viewerOf(request),
@@ -63,7 +64,7 @@ export function conversationListPage(app: PortalApp, { database, cursors, now }:
       active: 'conversations',
       lead: 'What customers wrote and what they were sent, one thread per customer and number.',
       assets: ['conversations.css'],
-      body: html`${search(path, wanted)}${list.length === 0 ? nobody(path, wanted) : dataTable('Conversations', COLUMNS, list)}${pager({ firstHref: after === null ? null : path, nextHref: nextCursor === null ? null : query(nextCursor) })}`,
+      body: html`${search(path, wanted)}${list.length === 0 ? nobody(path, wanted) : dataTable('Conversations', COLUMNS, list)}${pager({ firstHref: after === null ? null : first, nextHref: nextCursor === null ? null : query(nextCursor) })}`,
     });
   });
 }

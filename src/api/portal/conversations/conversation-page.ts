@@ -1,5 +1,9 @@
 import { Type } from 'typebox';
-import { type ConversationDetail, findConversation } from '../../../database/conversation-detail.ts';
+import {
+  type ConversationDetail,
+  findConversation,
+  MAX_COUNTED_MESSAGES,
+} from '../../../database/conversation-detail.ts';
 import { listConversationMessages } from '../../../database/conversation-messages.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
@@ -15,7 +19,7 @@ import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { messageViews } from './message-view.ts';
 
-const PAGE_SIZE = 30;
+const PAGE_SIZE = 20;
 
 const ROW_ID = /^\d{1,18}$/;
 
@@ -58,11 +62,13 @@ function about(conversation: ConversationDetail): Markup {
   const window = conversation.isWindowOpen
     ? html`${badge('good', 'Open')} free-form messages can be sent until 24 hours after the customer's last one`
     : html`${badge('off', 'Closed')} only templates can be sent until the customer writes again`;
+  const isCountedInPart = inboundCount + outboundCount >= MAX_COUNTED_MESSAGES;
+  const counted = isCountedInPart ? ` of the newest ${MAX_COUNTED_MESSAGES.toLocaleString('en-US')}` : '';
   return detailList([
     ['Customer', copyable(waId ?? userId ?? 'unknown')],
     ['Your number', html`${verifiedName} <span class="faint">${displayPhoneNumber}</span>`],
     ['Service window', window],
     ['Last message of the customer', exactTime(conversation.lastInboundAt, 'none lately')],
-    ['Messages', `${inboundCount} in, ${outboundCount} out`],
+    ['Messages', `${inboundCount} in, ${outboundCount} out${counted}`],
   ]);
 }

@@ -7,6 +7,7 @@ import { badge, type Tone } from '../components/badge.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { exactTime } from '../components/time.ts';
 import { prettyJson } from '../deliveries/pretty-json.ts';
+import { shownText } from '../deliveries/shown-bytes.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import { messageWords, readMessage } from './message-words.ts';
 
@@ -18,31 +19,48 @@ export async function messageViews(
 ): Promise<Markup[]> {
   const annotations = await listAnnotations(database, wabaId, messages);
   const byTarget = Map.groupBy(annotations, ({ phoneNumberId, targetId }) => `${phoneNumberId} ${targetId}`);
-  return messages.map((message) =>
-    messageView(message, byTarget.get(`${message.phoneNumberId} ${message.upstreamId}`) ?? []),
-  );
+  const shown = new Set(messages.map(({ id }) => id));
+  return messages.map((message) => {
+    const about = byTarget.get(`${message.phoneNumberId} ${message.upstreamId}`) ?? [];
+    return messageView(message, about, shown);
+  });
 }
 
-function messageView(message: ConversationMessage, annotations: readonly MessageAnnotation[]): Markup {
+function messageView(
+  message: ConversationMessage,
+  annotations: readonly MessageAnnotation[],
+  shown: ReadonlySet<string>,
+): Markup {
   const { reactions, editedAt, revokedAt } = annotationMembers(annotations);
   const edited = editedContent(annotations);
   const object = readMessage(message.content);
   const side = message.direction === 'inbound' ? 'customer' : 'business';
   return html`<li class="message ${side}" id="m${message.id}"><article>
 <header><strong>${side === 'customer' ? 'Customer' : 'Business'}</strong> <span class="faint">${message.type.replaceAll('_', ' ')}</span> ${exactTime(message.sentAt ?? message.createdAt)}</header>
-${quote(message)}${revokedAt !== undefined && html`<p>${badge('off', 'Deleted by the customer')}</p>`}
+${quote(message, shown)}${revokedAt !== undefined && html`<p>${badge('off', 'Deleted by the customer')}</p>`}
 ${mediaOf(message)}${messageWords(message.type, edited === null ? object : readMessage(edited))}
 ${editedAt !== undefined && html`<p class="faint">Edited ${exactTime(new Date(editedAt))}</p>`}
 ${reactions.length > 0 && html`<p class="reactions">${reactions.map(({ emoji, from }) => html`<span title="${from}">${emoji}</span> `)}</p>`}
-<footer>${stateBadge(message)}<details><summary>Details</summary><p class="faint">Message <code>${message.id}</code>, upstream <code>${message.upstreamId ?? 'no id yet'}</code></p>${codeBlock(prettyJson(message.content), 'The message as upstream has it')}</details></footer>
+<footer>${stateBadge(message)}<details><summary>Details</summary><p class="faint">Message <code>${message.id}</code>, upstream <code>${message.upstreamId ?? 'no id yet'}</code></p>${codeBlock(shownJson(message.content), 'The message as upstream has it')}</details></footer>
 </article></li>
 `;
 }
 
-function quote({ contextId, repliedId }: ConversationMessage): Markup {
+/** Of each message, so that a page of them stays small. */
+const MAX_JSON_BYTES = 1_600;
+
+function shownJson(json: string): string {
+  return shownText(prettyJson(json.slice(0, MAX_JSON_BYTES)), {
+    maxHtmlBytes: MAX_JSON_BYTES,
+    isCutAlready: json.length > MAX_JSON_BYTES,
+    sizeBytes: Buffer.byteLength(json),
+  });
+}
+
+function quote({ contextId, repliedId }: ConversationMessage, shown: ReadonlySet<string>): Markup {
   if (contextId === null) return nothing;
-  return repliedId === null
-    ? html`<p class="quote faint">Answers a message that is not here</p>`
+  return repliedId === null || !shown.has(repliedId)
+    ? html`<p class="quote faint">Answers a message that is not on this page</p>`
     : html`<p class="quote"><a href="#m${repliedId}">Answers an earlier message</a></p>`;
 }
 

@@ -1,3 +1,4 @@
+import { shownText } from '../deliveries/shown-bytes.ts';
 import { html, type Markup } from '../markup.ts';
 import { listOf, membersOf, textOf } from '../sandbox/chat-text.ts';
 
@@ -12,11 +13,16 @@ export function readMessage(json: string): Members {
   }
 }
 
+/** Of each message, so that a page of them stays small. */
+const MAX_WORDS_BYTES = 1_800;
+
 /** What a message says in words, without its file; null where only its JSON tells. */
 export function messageWords(type: string, message: Members): Markup | null {
   const content = membersOf(message[type]);
   const words = wordsOf(type, content);
-  return words === '' ? null : html`<p class="words">${words}</p>`;
+  return words === ''
+    ? null
+    : html`<p class="words">${shownText(words, { maxHtmlBytes: MAX_WORDS_BYTES })}</p>`;
 }
 
 function wordsOf(type: string, content: Members): string {
@@ -45,11 +51,13 @@ function wordsOf(type: string, content: Members): string {
   }
 }
 
-/** Of the business the words, of the customer what was chosen. */
+/** Of the business the words and what there is to choose from, of the customer what was chosen. */
 function interactiveWords(content: Members): string {
   const reply = membersOf(content[textOf(content.type)]);
   const parts = [membersOf(content.header).text, membersOf(content.body).text, reply.title, reply.body];
-  return parts.map(textOf).filter(Boolean).join('\n');
+  const buttons = listOf(membersOf(content.action).buttons).map((button) => membersOf(button.reply).title);
+  const choices = buttons.map((title) => `[${textOf(title)}]`).join(' ');
+  return [...parts.map(textOf), choices].filter(Boolean).join('\n');
 }
 
 function coordinates({ latitude, longitude }: Members): string {

@@ -28,7 +28,7 @@ export function deliveryFilters({ action, query, endpoints, error }: FiltersView
 ${textField({ label: 'eventId, message id, webhook-id or delivery id', name: 'id', type: 'search', value: query.id, maxLength: 512, error: about('id') })}
 ${selectField({ label: 'Status', name: 'state', value: query.state, options: choices(DELIVERY_STATES, STATE_LABELS), error: about('state') })}
 ${selectField({ label: 'Event type', name: 'eventType', value: query.eventType, options: choices(EVENT_TYPES), error: about('eventType') })}
-${endpoints === null ? wabaField(query, about('wabaId')) : endpointField(query, endpoints, about('endpointId'))}
+${endpoints === null ? wabaField(query, about) : endpointField(query, endpoints, about('endpointId'))}
 ${selectField({ label: 'Time', name: 'range', value: query.range, options: RANGES })}
 <div class="buttons"><button class="primary">Search</button><a class="button" href="${action}">Clear</a></div></div>
 <details ${isMore && html`open`}><summary>More filters</summary><div class="filters">
@@ -43,9 +43,9 @@ function choices(names: readonly string[], labels: Readonly<Record<string, strin
   return [{ value: '', label: 'All' }, ...named];
 }
 
-function wabaField(query: DeliveryQuery, error: string | null): Markup {
-  return html`${textField({ label: 'WABA', name: 'wabaId', value: query.wabaId, maxLength: 64, placeholder: 'all', error })}
-${textField({ label: 'Endpoint', name: 'endpointId', value: query.endpointId, maxLength: 18, placeholder: 'all' })}`;
+function wabaField(query: DeliveryQuery, about: (param: string) => string | null): Markup {
+  return html`${textField({ label: 'WABA', name: 'wabaId', value: query.wabaId, maxLength: 64, placeholder: 'all', error: about('wabaId') })}
+${textField({ label: 'Endpoint', name: 'endpointId', value: query.endpointId, maxLength: 18, placeholder: 'all', error: about('endpointId') })}`;
 }
 
 function endpointField(

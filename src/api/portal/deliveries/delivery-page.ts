@@ -170,10 +170,14 @@ function workflowLink(url: string | null, workflowId: string | null): Child {
   return html`<a class="mono break" href="${url}" rel="noreferrer">${workflowId}</a>`;
 }
 
+const MAX_SHOWN_BYTES = 24_000;
+
 function bodyView(path: string, body: Buffer | null): Markup {
   if (body === null) return html`<p class="faint">The event is not released yet.</p>`;
-  const pretty = shownText(prettyJson(body.toString('utf8')), {
-    maxHtmlBytes: 24_000,
+  // It only gets longer, so nothing is lost that would be shown.
+  const pretty = shownText(prettyJson(body.toString('utf8', 0, MAX_SHOWN_BYTES)), {
+    maxHtmlBytes: MAX_SHOWN_BYTES,
+    isCutAlready: body.length > MAX_SHOWN_BYTES,
     sizeBytes: body.length,
   });
   return html`${codeBlock(pretty, 'Body, with line breaks')}

@@ -14,7 +14,8 @@ export function deliveryPages(app: PortalApp, context: PortalContext): void {
   app.get('/portal/w/:wabaId/deliveries', { config: PAGES.member }, async (request, reply) =>
     sendDeliveryList(request, reply, context, scopeOf(wabaOf(request))),
   );
-  app.get('/portal/w/:wabaId/deliveries/rows', { config: PAGES.member }, async (request, reply) =>
+  const rows = { config: { ...PAGES.member, polled: true } };
+  app.get('/portal/w/:wabaId/deliveries/rows', rows, async (request, reply) =>
     sendDeliveryRows(request, reply, context, scopeOf(wabaOf(request))),
   );
   deliveryPage(app, context);
@@ -31,7 +32,8 @@ export function operatorDeliveryPages(app: PortalApp, context: PortalContext): v
   app.get('/portal/operator/deliveries', { config: PAGES.operator }, async (request, reply) =>
     sendDeliveryList(request, reply, context, scope),
   );
-  app.get('/portal/operator/deliveries/rows', { config: PAGES.operator }, async (request, reply) =>
+  const rows = { config: { ...PAGES.operator, polled: true } };
+  app.get('/portal/operator/deliveries/rows', rows, async (request, reply) =>
     sendDeliveryRows(request, reply, context, scope),
   );
 }

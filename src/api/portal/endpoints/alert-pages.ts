@@ -147,7 +147,9 @@ function alertTable(wabaId: string, alerts: readonly AlertView[]): Markup {
   const rows = alerts.map((alert): Child[] => [
     exactTime(alert.createdAt),
     html`<code>${alert.alert}</code>`,
-    html`<a href="${endpointPath(wabaId, alert.endpointId)}">${alert.endpointId}</a>`,
+    alert.isEndpointDeleted
+      ? `${alert.endpointId}, deleted`
+      : html`<a href="${endpointPath(wabaId, alert.endpointId)}">${alert.endpointId}</a>`,
     STATES[alert.state],
     alert.attempts,
     alert.lastError ?? '–',

@@ -50,7 +50,9 @@ export function endpointForm(view: EndpointFormView): Markup {
   return postForm(
     view.viewer,
     view.action,
-    html`<div class="card">${whereFields(view)}</div>
+    // Enter presses the first button of a form: without this one it would check the address.
+    html`<button class="unseen" tabindex="-1" aria-hidden="true">${view.label}</button>
+<div class="card">${whereFields(view)}</div>
 <div class="card"><h2>What it receives</h2>${whatFields(view)}</div>
 <details class="card" ${isAdvanced(view) && html`open`}><summary>Order, signature, retries, limits and headers</summary>
 <div class="advanced">${howFields(view)}${headerFields(view)}</div></details>

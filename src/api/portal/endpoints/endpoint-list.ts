@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { type EndpointStatus, endpointsOf } from '../../../accounts/endpoints.ts';
+import { MAX_SHOWN_WAITING } from '../../../accounts/shown-count.ts';
 import { type EndpointActivity, readEndpointActivity } from '../../../database/endpoint-activity.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
@@ -36,7 +37,7 @@ export function endpointListPage(app: PortalApp, { accounts, now }: PortalContex
     const waba = wabaOf(request);
     const viewer = viewerOf(request);
     const [endpoints, activity] = await Promise.all([
-      endpointsOf(accounts, waba.wabaId),
+      endpointsOf(accounts, waba.wabaId, { maxWaiting: MAX_SHOWN_WAITING }),
       readEndpointActivity(accounts.database, waba.wabaId),
     ]);
     const path = endpointsPath(waba.wabaId);

@@ -63,7 +63,8 @@ export function testEventPages(app: PortalApp, context: PortalContext): void {
         : outcome(report),
     });
   });
-  app.get(`${PATH}/tests/:deliveryId/outcome`, options, async (request, reply) => {
+  const polled = { ...options, config: { ...PAGES.member, polled: true } };
+  app.get(`${PATH}/tests/:deliveryId/outcome`, polled, async (request, reply) => {
     const report = await deliveryOf(context, wabaOf(request).wabaId, request.params.deliveryId);
     return reply.type('text/html; charset=utf-8').send(outcome(report).toString());
   });

@@ -4,8 +4,10 @@ import { AccountError } from '../../../accounts/account-error.ts';
 import { keyRequestOf, withdrawKeyRequest } from '../../../accounts/key-requests.ts';
 import { type RevealedKey, revealKey } from '../../../accounts/reveal-key.ts';
 import type { KeyRequest } from '../../../database/key-requests.ts';
+import { accountObjectId } from '../../external/object-id.ts';
 import { EMPTY_FORM } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
+import { roleRefused } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf } from '../access/viewer.ts';
 import { wabaOf } from '../access/waba-of.ts';
@@ -26,13 +28,19 @@ export function keyRequestPages(app: PortalApp, context: PortalContext): void {
   const { database } = context;
   const params = Type.Object({ wabaId: Type.String(), id: Type.String() });
   app.get(PATH, { config: PAGES.member, schema: { params } }, async (request, reply) =>
-    showRequest(request, reply, context, { id: request.params.id, notice: null, status: 200 }),
+    showRequest(request, reply, context, {
+      id: accountObjectId(request.params.id),
+      notice: null,
+      status: 200,
+    }),
   );
 
   const schema = { params, body: EMPTY_FORM };
   app.post(`${PATH}/reveal`, { config: PAGES.admin, schema }, async (request, reply) => {
-    const { id } = request.params;
+    const id = accountObjectId(request.params.id);
     const tools = { database, actor: actorOf(request) };
+    const found = await keyRequestOf({ database }, wabaOf(request).wabaId, id);
+    if (!mayReveal(viewerOf(request), found)) throw roleRefused();
     try {
       // Answered right here: a page that could be fetched again would have to keep the key.
       const key = await revealKey(tools, wabaOf(request).wabaId, id);
@@ -43,7 +51,7 @@ export function keyRequestPages(app: PortalApp, context: PortalContext): void {
   });
 
   app.post(`${PATH}/withdraw`, { config: PAGES.admin, schema }, async (request, reply) => {
-    const { id } = request.params;
+    const id = accountObjectId(request.params.id);
     const tools = { database, actor: actorOf(request) };
     try {
       await withdrawKeyRequest(tools, wabaOf(request).wabaId, id, viewerOf(request).userId);
@@ -76,12 +84,18 @@ ${nextSteps(viewer, `${path}/requests/${found.id}`, found)}`,
   return sendPage(reply, view, status);
 }
 
-function nextSteps(viewer: Viewer, path: string, { state, requesterId }: KeyRequest): Markup {
+/** Operators approve, so the keys of tenants are not for them to see: only what they asked for themselves. */
+function mayReveal({ role, userId }: Viewer, { requesterId }: KeyRequest): boolean {
+  return role === 'admin' || (role === 'operator' && requesterId === userId);
+}
+
+function nextSteps(viewer: Viewer, path: string, request: KeyRequest): Markup {
+  const { state, requesterId } = request;
   const isOpen = state === 'requested' || state === 'approved';
-  const mayReveal = viewer.role !== 'member' && state === 'approved';
+  const canReveal = state === 'approved' && mayReveal(viewer, request);
   const mayWithdraw = isOpen && viewer.role !== 'member' && requesterId === viewer.userId;
-  return html`${mayReveal && html`<p>The key is made when you open it, and shown this once. Have the place ready where it will be kept.</p>`}
-<div class="buttons">${mayReveal && actionButton(viewer, `${path}/reveal`, 'Show the key once', 'primary')}${mayWithdraw && actionButton(viewer, `${path}/withdraw`, 'Withdraw the request')}</div>`;
+  return html`${canReveal && html`<p>The key is made when you open it, and shown this once. Have the place ready where it will be kept.</p>`}
+<div class="buttons">${canReveal && actionButton(viewer, `${path}/reveal`, 'Show the key once', 'primary')}${mayWithdraw && actionButton(viewer, `${path}/withdraw`, 'Withdraw the request')}</div>`;
 }
 
 /** A request that is refused shows how it stands instead. Rethrows what is no refusal, and what is not there. */

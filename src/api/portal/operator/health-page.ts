@@ -22,6 +22,7 @@ import { type Stat, statRow } from '../components/stat.ts';
 import { dataTable } from '../components/table.ts';
 import { durationText, timeAgo } from '../components/time.ts';
 import { endpointPath } from '../endpoints/endpoint-context.ts';
+import { modeBadge } from '../endpoints/endpoint-status.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { checkParts, type Part } from './parts.ts';
@@ -144,7 +145,7 @@ function endpointTable(endpoints: readonly TroubledEndpoint[], now: Date): Marku
     endpoints.map((endpoint) => [
       endpoint.businessName,
       html`<a class="break" href="${endpointPath(endpoint.wabaId, endpoint.id)}">${endpoint.url}</a>`,
-      endpoint.mode === 'open' ? badge('waiting', 'failing') : badge('bad', endpoint.mode),
+      modeBadge(endpoint),
       timeAgo(endpoint.failingSince ?? endpoint.modeChangedAt, now),
       endpoint.modeReason ?? '',
     ]),

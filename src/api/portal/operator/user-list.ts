@@ -96,7 +96,7 @@ function tenantOptions(tenants: readonly TenantSummary[], chosen: string) {
 }
 
 function filters(find: string, tenant: string, tenants: readonly TenantSummary[]): Markup {
-  const label = 'Name, e-mail address or business';
+  const label = 'Name, e-mail, business';
   const options = [{ value: '', label: 'All' }, ...tenantOptions(tenants, tenant)];
   const select = options.map(
     ({ value, label: text }) =>

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { AccountError } from '../../../accounts/account-error.ts';
+import { checkAccessToken, checkUpstreamId } from '../../../accounts/account-input.ts';
 import { addWaba } from '../../../accounts/wabas.ts';
 import { findTenant } from '../../../database/account-list.ts';
 import { listPhoneNumbers } from '../../../database/accounts.ts';
@@ -22,6 +23,9 @@ import { addWabaForm, tokenForm } from './waba-forms.ts';
 
 const ACTIVE = 'operator/tenants';
 const TENANTS = { label: 'Tenants', href: '/portal/operator/tenants' };
+/** With room for what is pasted along with it; the check of the token says what is wrong. */
+const MAX_TOKEN_CHARS = 8_192;
+
 const ROW_ID = /^\d{1,18}$/;
 
 const DONE = { saved: 'Upstream accepted the token; the WABA and its numbers are saved.' };
@@ -81,7 +85,7 @@ async function showWaba(
             ]),
           )
     }
-<section class="card"><h2>Access token</h2>${tokenForm(viewer, wabaId, error)}</section>`,
+<section class="card"><h2>Give it another token</h2>${tokenForm(viewer, wabaId, error)}</section>`,
   };
   return sendPage(reply, view, error === null ? 200 : 422);
 }
@@ -95,10 +99,10 @@ const SIGNS = {
 function findingTable(findings: readonly Finding[]): Markup {
   return dataTable(
     'Self-check',
-    [{ label: 'Question' }, { label: '', kind: 'narrow' }, { label: 'Answer' }],
+    [{ label: 'State', kind: 'narrow' }, { label: 'Question' }, { label: 'Answer' }],
     findings.map(({ question, state, answer, advice }) => [
-      question,
       SIGNS[state],
+      question,
       html`${answer}${state !== 'good' && advice !== undefined && html`<br><span class="faint">${advice}</span>`}`,
     ]),
   );
@@ -107,7 +111,7 @@ function findingTable(findings: readonly Finding[]): Markup {
 /** POST /portal/operator/tenants/:id/wabas: nothing is saved unless upstream accepts the token for this WABA. */
 function addWabaAction(app: PortalApp, context: PortalContext): void {
   const params = Type.Object({ id: Type.String() });
-  const body = Type.Object({ wabaId: formLine(), accessToken: formLine() });
+  const body = Type.Object({ wabaId: formLine(), accessToken: formLine(MAX_TOKEN_CHARS) });
   const options = { config: PAGES.operator, schema: { params, body } };
   app.post('/portal/operator/tenants/:id/wabas', options, async (request, reply) => {
     const { id } = request.params;
@@ -130,7 +134,7 @@ function addWabaAction(app: PortalApp, context: PortalContext): void {
 
 /** POST /portal/operator/wabas/:wabaId/access-token */
 function tokenAction(app: PortalApp, context: PortalContext): void {
-  const body = Type.Object({ accessToken: formLine() });
+  const body = Type.Object({ accessToken: formLine(MAX_TOKEN_CHARS) });
   const options = { config: PAGES.operator, schema: { body } };
   app.post('/portal/operator/wabas/:wabaId/access-token', options, async (request, reply) => {
     const { wabaId, tenantId } = wabaOf(request);
@@ -146,10 +150,11 @@ async function saveChecked(
   context: PortalContext,
   { tenantId, wabaId, accessToken }: { tenantId: string; wabaId: string; accessToken: string },
 ): Promise<string | null> {
-  const token = accessToken.trim();
-  const numbers = await callGraph(context, token, (client, key) => client.listPhoneNumbers(wabaId, key));
-  if (!numbers.ok) return numbers.reason;
   try {
+    const token = checkAccessToken(accessToken);
+    checkUpstreamId('The WABA id', wabaId);
+    const numbers = await callGraph(context, token, (client, key) => client.listPhoneNumbers(wabaId, key));
+    if (!numbers.ok) return numbers.reason;
     const tools = { ...context.accounts, actor: actorOf(request) };
     await addWaba(tools, tenantId, { wabaId, phoneNumbers: numbers.value, accessToken: token });
     return null;

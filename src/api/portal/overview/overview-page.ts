@@ -1,5 +1,5 @@
 import { type EndpointStatus, endpointsOf } from '../../../accounts/endpoints.ts';
-import { shownCount } from '../../../accounts/shown-count.ts';
+import { MAX_SHOWN_WAITING, shownCount } from '../../../accounts/shown-count.ts';
 import {
   type HourOfLatency,
   type HourOfOutcomes,
@@ -28,7 +28,7 @@ export function overviewPages(app: PortalApp, { accounts, database, now }: Porta
     const viewer = viewerOf(request);
     const until = new Date(now());
     const [endpoints, outcomes, latency] = await Promise.all([
-      endpointsOf(accounts, waba.wabaId),
+      endpointsOf(accounts, waba.wabaId, { maxWaiting: MAX_SHOWN_WAITING }),
       readHourlyOutcomes(database, waba.wabaId, until),
       readHourlyLatency(database, waba.wabaId, until),
     ]);

@@ -50,7 +50,8 @@ export function replayPage(app: PortalApp, context: PortalContext): void {
 <div class="card">${detailList(facts(context, viewer, replay))}</div>`,
     });
   });
-  app.get(`${PATH}/progress`, options, async (request, reply) => {
+  const polled = { ...options, config: { ...PAGES.member, polled: true } };
+  app.get(`${PATH}/progress`, polled, async (request, reply) => {
     const replay = await replayOf(context, wabaOf(request).wabaId, accountObjectId(request.params.id));
     return reply.type('text/html; charset=utf-8').send(progressView(replay).toString());
   });

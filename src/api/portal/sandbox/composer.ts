@@ -40,13 +40,14 @@ function attachments(viewer: Viewer, choice: ConsoleChoice): Markup {
   const isIndian = number.displayPhoneNumber.replace(/\D/g, '').startsWith(NUMBERS_WITH_PAYMENTS);
   return html`<form class="attachments" method="post" enctype="multipart/form-data" action="/portal/sandbox/messages" data-console>
 ${choiceFields(viewer, choice)}
+<p class="attach-title">A file of your own</p>
+<div class="own-file"><label class="unseen" for="file">A file of your own</label><input type="file" id="file" name="file"><button name="kind" value="file">Send</button></div>
+<label class="unseen" for="caption">Caption</label><input id="caption" name="text" maxlength="1024" placeholder="Caption (optional)" autocomplete="off">
 <p class="attach-title">Photo</p>
 <div class="pictures">${SAMPLE_PICTURES.map(
     ({ asset, label }) =>
       html`<button name="kind" value="sample ${asset}" title="${label}"><img src="${assetUrl(asset)}" alt="Send the photo ${label}" width="72" height="54"></button>`,
   )}</div>
-<div class="own-file"><label class="unseen" for="file">A file of your own</label><input type="file" id="file" name="file"><button name="kind" value="file">Send</button></div>
-<label class="unseen" for="caption">Caption</label><input id="caption" name="text" maxlength="1024" placeholder="Caption (optional)" autocomplete="off">
 <p class="attach-title">Something else</p>
 <div class="attach-buttons">${SAMPLE_FILES.map(
     ({ asset, label, sign }) =>

@@ -66,7 +66,7 @@ export function consoleViews(app: PortalApp, context: PortalContext, client: San
   app.get(
     '/portal/sandbox/live',
     {
-      config: PAGES.signedIn,
+      config: { ...PAGES.signedIn, polled: true },
       schema: { querystring: Type.Object({ number: line, customer: line, seen: line }) },
     },
     async (request, reply) => {
