@@ -95,18 +95,23 @@ const GRACE_DAYS = 1;
 /** Far longer than any upload may take. */
 const LOST_AFTER_HOURS = 1;
 
-/** Files whose bytes are to be removed: expired, deleted, or lost on their way. For housekeeping, of all WABAs. */
+/**
+ * Files whose bytes are to be removed: expired, deleted, or lost on their way. For housekeeping, of all WABAs, a page by
+ * their uuid; `after`: the last of the page before.
+ */
 export async function listSpentMediaUploads(
   database: Database,
+  after: string | null,
   limit: number,
 ): Promise<{ uuid: string; objectKey: string }[]> {
   return await query(
     database,
     `select id as uuid, object_key as "objectKey" from media_uploads
-      where state = 'deleted'
-         or (state = 'uploading' and created_at < now() - :lostHours * interval '1 hour')
-         or expires_at < now() - :graceDays * interval '1 day'
+      where (state = 'deleted'
+             or (state = 'uploading' and created_at < now() - :lostHours * interval '1 hour')
+             or expires_at < now() - :graceDays * interval '1 day')
+        and (cast(:after as uuid) is null or id > cast(:after as uuid))
       order by id limit :limit`,
-    { limit, lostHours: LOST_AFTER_HOURS, graceDays: GRACE_DAYS },
+    { after, limit, lostHours: LOST_AFTER_HOURS, graceDays: GRACE_DAYS },
   );
 }

@@ -28,7 +28,7 @@ export async function findMessage(
   return row ?? null;
 }
 
-/** The statuses of a message in the order in which they came. */
+/** The statuses of a message in the order in which they came, and within a batch in that of a message's life. */
 export async function listMessageStatuses(
   database: Database,
   { phoneNumberId, upstreamId }: { phoneNumberId: string; upstreamId: string },
@@ -37,7 +37,9 @@ export async function listMessageStatuses(
   return await query<MessageStatus>(
     database,
     `select status, at, received_at as "receivedAt", content from message_statuses
-      where phone_number_id = ? and upstream_id = ? order by received_at, at limit ?`,
+      where phone_number_id = ? and upstream_id = ?
+      order by received_at, at, array_position(array['sent', 'delivered', 'read', 'played', 'failed'], status)
+      limit ?`,
     [phoneNumberId, upstreamId, limit],
   );
 }

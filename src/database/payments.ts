@@ -34,7 +34,7 @@ export type OrderMessage = {
   configuration: string | null;
 };
 
-/** The newest messages that asked for a payment with this reference id, one of each number. */
+/** The newest messages that asked for a payment with this reference id, one of each number, the newest last. */
 export async function listOrderMessages(
   database: Database,
   wabaId: string,
@@ -42,11 +42,13 @@ export async function listOrderMessages(
 ): Promise<OrderMessage[]> {
   return await query<OrderMessage>(
     database,
-    `select distinct on (o.phone_number_id) o.message_id as "messageId", m.conversation_id as "conversationId",
-            o.phone_number_id as "phoneNumberId", o.payment_configuration as configuration
-       from outbound_messages o join messages m on m.id = o.message_id
-      where o.waba_id = ? and o.payment_reference = ?
-      order by o.phone_number_id, o.message_id desc`,
+    `select * from (
+       select distinct on (o.phone_number_id) o.message_id as "messageId", m.conversation_id as "conversationId",
+              o.phone_number_id as "phoneNumberId", o.payment_configuration as configuration
+         from outbound_messages o join messages m on m.id = o.message_id
+        where o.waba_id = ? and o.payment_reference = ?
+        order by o.phone_number_id, o.message_id desc) newest
+      order by "messageId"`,
     [wabaId, referenceId],
   );
 }

@@ -14,7 +14,7 @@ import { noAnswer } from './graph-error.ts';
 export type MediaUploadCall = {
   phoneNumberId: string;
   token: string;
-  /** Its `body` yields exactly `sizeBytes`; what it throws is thrown unchanged. */
+  /** Its `body` yields exactly `sizeBytes`; what it throws is thrown unchanged. The caller closes it. */
   file: { mimeType: string; fileName: string; sizeBytes: number; body: AsyncIterable<Uint8Array> };
   timeoutMs: number;
   signal: AbortSignal;
@@ -30,13 +30,17 @@ export async function uploadMedia(connection: GraphConnection, call: MediaUpload
   const { phoneNumberId, token, file, timeoutMs } = call;
   const form = formAround(file);
   let failure: { error: unknown } | null = null;
+  // Not `yield*`: that would hand the file what undici throws into the body when the connection breaks.
   async function* body(): AsyncGenerator<Uint8Array> {
     yield form.head;
-    try {
-      yield* file.body;
-    } catch (error) {
-      failure = { error };
-      throw error;
+    const chunks = file.body[Symbol.asyncIterator]();
+    for (;;) {
+      const { value, done } = await chunks.next().catch((error: unknown) => {
+        failure = { error };
+        throw error;
+      });
+      if (done) break;
+      yield value;
     }
     yield form.tail;
   }

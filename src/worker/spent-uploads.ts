@@ -6,9 +6,12 @@ import type { Logger } from './logger.ts';
 
 const BATCH = 200;
 
+/** After so many the store is taken to be away: asking it for every file would take hours. */
+const FAILURES_IN_A_ROW = 5;
+
 /**
- * Removes the bytes of files that nobody can send any more, and then what is known of them. Without the object store
- * they stay until the next time.
+ * Removes the bytes of files that nobody can send any more, and then what is known of them. A file whose bytes cannot be
+ * removed stays until the next time and holds up no other.
  */
 export async function removeSpentUploads(tools: {
   database: Database;
@@ -16,17 +19,43 @@ export async function removeSpentUploads(tools: {
   logger: Logger;
 }): Promise<void> {
   const { database, objectStore, logger } = tools;
-  try {
-    for (;;) {
-      const spent = await listSpentMediaUploads(database, BATCH);
-      for (const { uuid, objectKey } of spent) {
-        await objectStore.remove(objectKey);
-        await forgetMediaUpload(database, uuid);
-      }
-      if (spent.length < BATCH) return;
+  let failures = 0;
+  let inARow = 0;
+  let lastError: ObjectStoreUnavailable | null = null;
+  for await (const { uuid, objectKey } of spentUploads(database)) {
+    const error = await removeBytes(objectStore, objectKey);
+    if (error === null) {
+      await forgetMediaUpload(database, uuid);
+      inARow = 0;
+      continue;
     }
+    lastError = error;
+    failures += 1;
+    inARow += 1;
+    if (inARow === FAILURES_IN_A_ROW) break;
+  }
+  if (lastError === null) return;
+  logger.warn({ err: lastError, failures }, 'uploaded files that have expired are removed later');
+}
+
+async function* spentUploads(database: Database): AsyncGenerator<{ uuid: string; objectKey: string }> {
+  for (let after: string | null = null; ; ) {
+    const page = await listSpentMediaUploads(database, after, BATCH);
+    yield* page;
+    if (page.length < BATCH) return;
+    after = page.at(-1)?.uuid ?? null;
+  }
+}
+
+async function removeBytes(
+  objectStore: Pick<ObjectStore, 'remove'>,
+  objectKey: string,
+): Promise<ObjectStoreUnavailable | null> {
+  try {
+    await objectStore.remove(objectKey);
+    return null;
   } catch (error) {
-    if (!(error instanceof ObjectStoreUnavailable)) throw error;
-    logger.warn({ err: error }, 'uploaded files that have expired are removed later');
+    if (error instanceof ObjectStoreUnavailable) return error;
+    throw error;
   }
 }

@@ -161,22 +161,27 @@ async function goBack(
 }
 
 async function failForToken(
-  { database, logger }: SendMessageTools,
+  tools: SendMessageTools,
   input: SendMessageInput,
   problem: AccessTokenProblem,
 ): Promise<SendResult> {
-  logger.warn({ ...input, err: problem }, 'a message cannot be sent without an access token');
+  tools.logger.warn({ ...input, err: problem }, 'a message cannot be sent without an access token');
   const message = 'The WABA has no usable upstream access token.';
-  await recordFailed(database, input, { code: 'access_token_missing', message, upstream: null }, ['queued']);
+  const error: SendError = { code: 'access_token_missing', message, upstream: null };
+  if (!(await recordFailed(tools.database, input, error, ['queued']))) {
+    return await endLostAttempt(tools, input, error);
+  }
   return { outcome: 'failed', summary: problem.message };
 }
 
 async function failForMedia(
-  { database, logger }: SendMessageTools,
+  tools: SendMessageTools,
   input: SendMessageInput,
   error: SendError,
 ): Promise<SendResult> {
-  await patiently(() => recordFailed(database, input, error, ['queued']));
+  const { database, logger } = tools;
+  const ended = await patiently(() => recordFailed(database, input, error, ['queued']));
+  if (!ended) return await endLostAttempt(tools, input, error);
   logger.warn({ ...input, error }, 'a message cannot be sent without its file');
   return { outcome: 'failed', summary: error.message };
 }
@@ -188,6 +193,7 @@ async function endLost({ database, logger }: SendMessageTools, input: SendMessag
   return { outcome: 'unknown', summary: error.message };
 }
 
+/** Ends a message that is not queued: once the attempt that it is in has ended, or must have been lost. */
 async function endLostAttempt(
   tools: SendMessageTools,
   input: SendMessageInput,

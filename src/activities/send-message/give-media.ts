@@ -11,7 +11,7 @@ import type { SendTurn } from '../../database/outbound-messages.ts';
 import { publicMediaId } from '../../domain/public-ids.ts';
 import type { SendError } from '../../domain/send-error.ts';
 import { sendRetryDelayMs } from '../../domain/send-pace.ts';
-import { ObjectMissing, ObjectStoreUnavailable } from '../../storage/object-store-error.ts';
+import { ObjectMissing, ObjectStoreUnavailable, objectStoreError } from '../../storage/object-store-error.ts';
 import { GraphError } from '../../upstream/graph-error.ts';
 import type { SendOutcome } from '../../upstream/send-message.ts';
 import type { SendMessageInput } from '../../workflows/send-message.ts';
@@ -94,11 +94,20 @@ async function upload(
 ): Promise<string> {
   const body = await objectStore.getRange(objectKey);
   try {
-    const file = { mimeType, fileName: fileName ?? 'file', sizeBytes, body };
+    const file = { mimeType, fileName: fileName ?? 'file', sizeBytes, body: storedBytes(body, objectKey) };
     const signal = Context.current().cancellationSignal;
     return await sender.uploadMedia({ phoneNumberId, token, file, signal });
   } finally {
     body.destroy();
+  }
+}
+
+/** The store can also fail after it has begun to answer: throws as `getRange` does. */
+async function* storedBytes(body: AsyncIterable<Uint8Array>, objectKey: string): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    throw objectStoreError(error, objectKey);
   }
 }
 
@@ -117,10 +126,14 @@ async function judgeUpload(
     );
     return mediaMissing(uuid);
   }
-  if (error instanceof ObjectStoreUnavailable) throw later(error.message, SHORT_WAIT_MS);
+  const retryMs = sending.retryHours * HOUR_MS;
+  if (error instanceof ObjectStoreUnavailable) {
+    if (ageMs > retryMs) return mediaMissing(uuid, 'cannot be read');
+    throw later(error.message, SHORT_WAIT_MS);
+  }
   if (!(error instanceof GraphError)) throw error;
   const { attempt } = Context.current().info;
-  const verdict = judgeSend(outcomeOf(error), { attempt, ageMs, retryMs: sending.retryHours * HOUR_MS });
+  const verdict = judgeSend(outcomeOf(error), { attempt, ageMs, retryMs });
   if (verdict.kind === 'again') {
     throw later(`The file: ${verdict.error.message}`, sendRetryDelayMs(attempt, verdict.retryAfterMs));
   }
@@ -147,8 +160,8 @@ function outcomeOf({
   };
 }
 
-function mediaMissing(uuid: string): SendError {
-  const message = `The file ${publicMediaId(uuid)} was deleted or has expired.`;
+function mediaMissing(uuid: string, why = 'was deleted or has expired'): SendError {
+  const message = `The file ${publicMediaId(uuid)} ${why}.`;
   return { code: 'media_missing', message, upstream: null };
 }
 

@@ -58,7 +58,10 @@ export async function recordUnknown(
   });
 }
 
-/** One transaction: it will not be sent; the tenant hears of it as of a message that upstream could not deliver. */
+/**
+ * One transaction: it will not be sent; the tenant hears of it as of a message that upstream could not deliver. False:
+ * it is not in one of `from`. Then the task goes on when `from` has `queued`: an attempt may be under way or lost.
+ */
 export async function recordFailed(
   database: Database,
   input: SendMessageInput,
@@ -68,7 +71,7 @@ export async function recordFailed(
   return await database.transaction(async (trx) => {
     const ended = await endMessage(trx, input, { state: 'failed', from, error: JSON.stringify(error) });
     if (ended) await publishFailure(trx, input, error);
-    await finish(trx, input);
+    if (ended || !from.includes('queued')) await finish(trx, input);
     return ended;
   });
 }

@@ -33,7 +33,7 @@ export const Message = Type.Object(
     type: Type.String(),
     timestamp: nullable(DATE_TIME),
     createdAt: DATE_TIME,
-    /** Of inbound messages: when the business marked it as read. */
+    /** Of inbound messages: when the business marked it as read by its own id; marking a later one does not count. */
     readAt: Type.Optional(nullable(DATE_TIME)),
     state: Type.Enum(MESSAGE_STATES),
     status: nullable(Type.String()),

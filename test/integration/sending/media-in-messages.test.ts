@@ -1,9 +1,19 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { giveMedia, makeMediaSlots } from '../../../src/activities/send-message/give-media.ts';
 import { query } from '../../../src/database/sql.ts';
+import { mediaUuidOf } from '../../../src/domain/public-ids.ts';
 import type { LoggedRequest } from '../../../src/sandbox/request-log.ts';
+import { type ObjectStore, openObjectStore } from '../../../src/storage/object-store.ts';
+import { openSendClient } from '../../../src/upstream/graph-client.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { testSecretBox } from '../../support/test-accounts.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { addKey, OTHER_WABA } from '../api/api-harness.ts';
-import { NUMBER, type SendingStack, startSendingStack } from './sending-stack.ts';
+import { NUMBER, type SendingStack, startSendingStack, WABA } from './sending-stack.ts';
 import { ask, listen, sha256, upload } from './uploaded-files.ts';
 
 const SECOND_NUMBER = '800000000000112';
@@ -159,6 +169,66 @@ describe('a message with a file of ours', () => {
     expect([status, body.error.code]).toEqual([424, 'message_not_sent']);
     expect(body.error.message).toBe(`The file ${id} was deleted or has expired.`);
     expect(await stack.sent()).toEqual([]);
+  });
+});
+
+describe('a file on its way to upstream', () => {
+  /** One try to give it, for a message of this age. */
+  async function give(
+    id: string,
+    { ageMs, objectStore, graphUrl }: { ageMs: number; objectStore: Store; graphUrl: string },
+  ) {
+    const { config, database } = stack;
+    const sender = openSendClient({ ...config, upstream: { ...config.upstream, graphUrl } });
+    const { sending } = config;
+    const tools = { database, secretBox: testSecretBox, sender, objectStore, sending, logger: silentLogger };
+    const turn = { kind: 'media' as const, missing: [mediaUuidOf(id) ?? ''], phoneNumberId: NUMBER, ageMs };
+    const input = { wabaId: WABA, messageId: '1' };
+    const run = { token: 'EAAG-test-token', slots: makeMediaSlots() };
+    return await new MockActivityEnvironment()
+      .run(async () => await giveMedia(tools, input, turn, run))
+      .finally(() => sender.close());
+  }
+  type Store = Pick<ObjectStore, 'getRange'>;
+
+  test('waits while the store breaks off, and ends the message when that lasts', async () => {
+    const { id } = await newFile();
+    const objectStore: Store = {
+      getRange: async () =>
+        Readable.from(
+          (async function* () {
+            yield Buffer.alloc(10);
+            throw new Error('the answer stalled for 30000 ms');
+          })(),
+        ),
+    };
+    const graphUrl = stack.sandboxUrl;
+    await expect(give(id, { ageMs: 1_000, objectStore, graphUrl })).rejects.toMatchObject({
+      type: 'NotYetSent',
+      message: expect.stringContaining('The object store is not available: the answer stalled'),
+    });
+    const ageMs = (stack.config.sending.retryHours + 1) * 3_600_000;
+    expect(await give(id, { ageMs, objectStore, graphUrl })).toMatchObject({
+      code: 'media_missing',
+      message: `The file ${id} cannot be read.`,
+    });
+  });
+
+  test('waits when the connection to upstream breaks in its middle', async () => {
+    const { id } = await newFile('application/pdf', 6_000_000);
+    const server = createServer((incoming) => {
+      incoming.on('error', () => undefined);
+      incoming.once('data', () => incoming.socket.resetAndDestroy());
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const graphUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const objectStore = openObjectStore(stack.config.objectStore);
+    await expect(give(id, { ageMs: 1_000, objectStore, graphUrl })).rejects.toMatchObject({
+      type: 'NotYetSent',
+      message: expect.stringContaining('The upstream platform could not be reached'),
+    });
+    objectStore.close();
+    server.close();
   });
 });
 

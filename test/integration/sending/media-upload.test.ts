@@ -1,4 +1,4 @@
-import { request as httpRequest } from 'node:http';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { Client } from 'minio';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -6,10 +6,11 @@ import { forgetMediaUpload } from '../../../src/database/media-uploads.ts';
 import { query } from '../../../src/database/sql.ts';
 import { mediaUuidOf } from '../../../src/domain/public-ids.ts';
 import { openObjectStore } from '../../../src/storage/object-store.ts';
+import { ObjectStoreUnavailable } from '../../../src/storage/object-store-error.ts';
 import { removeSpentUploads } from '../../../src/worker/spent-uploads.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { addKey, OTHER_WABA } from '../api/api-harness.ts';
-import { type SendingStack, startSendingStack } from './sending-stack.ts';
+import { type SendingStack, startSendingStack, WABA } from './sending-stack.ts';
 import { ask, listen, sha256, upload } from './uploaded-files.ts';
 
 let stack: SendingStack;
@@ -376,6 +377,30 @@ describe('the limits', () => {
     expect((await sendRaw(filePart() + END)).status).toBe(201);
   });
 
+  test('clients that are gone before their request is looked at leave no upload open', async () => {
+    const { server } = stack.app;
+    let gone = 0;
+    const countGone = (incoming: IncomingMessage) => incoming.once('close', () => (gone += 1));
+    server.on('request', countGone);
+    await stack.database.transaction(async (trx) => {
+      // Nobody's key is known until they have left.
+      await query(trx, 'lock table api_keys in access exclusive mode');
+      for (let count = 0; count < 6; count += 1) {
+        const outgoing = httpRequest(`${url}/api/external/media`, {
+          method: 'POST',
+          headers: { authorization: stack.authorization, 'content-type': CONTENT_TYPE },
+        });
+        outgoing.on('error', () => undefined);
+        outgoing.write(filePart(), () => setTimeout(() => outgoing.destroy(), 100));
+      }
+      await expect.poll(() => gone, { timeout: 10_000 }).toBe(6);
+    });
+    server.off('request', countGone);
+    // Its key is looked up after theirs.
+    expect((await sendRaw(filePart() + END)).status).toBe(201);
+    expect((await sendRaw(filePart() + END)).status).toBe(201);
+  });
+
   test('a document of 50 MB passes through without being held in memory', { timeout: 60_000 }, async () => {
     const chunk = Buffer.alloc(256 * 1024, 'y');
     const sizeBytes = 200 * chunk.length;
@@ -435,5 +460,48 @@ describe('housekeeping', () => {
     await forgetMediaUpload(stack.database, good);
     objectStore.close();
     away.close();
+  });
+
+  test('goes on after files that cannot be removed, up to five in a row, and warns once', async () => {
+    const remaining = async () =>
+      (
+        await query<{ key: string }>(
+          stack.database,
+          'select object_key as key from media_uploads order by id',
+        )
+      ).map(({ key }) => key);
+    const addSpent = async (key: string, index: number) =>
+      await query(
+        stack.database,
+        `insert into media_uploads (id, waba_id, object_key, state, expires_at)
+         values (cast(? as uuid), ?, ?, 'deleted', now())`,
+        [`00000000-0000-4000-8000-${String(index).padStart(12, '0')}`, WABA, key],
+      );
+    const run = async () => {
+      const asked: string[] = [];
+      const warnings: unknown[] = [];
+      const remove = async (key: string) => {
+        asked.push(key);
+        if (key.startsWith('stuck')) throw new ObjectStoreUnavailable('access denied');
+      };
+      const logger = { ...silentLogger, warn: (fields: unknown) => warnings.push(fields) } as never;
+      await removeSpentUploads({ database: stack.database, objectStore: { remove }, logger });
+      return { asked, warnings };
+    };
+    const keys = [
+      'stuck-1',
+      'stuck-2',
+      'good-1',
+      'stuck-3',
+      ...Array.from({ length: 250 }, (_, n) => `good-x${n}`),
+    ];
+    for (const [index, key] of keys.entries()) await addSpent(key, index);
+    const first = await run();
+    expect(first.asked).toEqual(keys);
+    expect(first.warnings).toEqual([{ err: expect.any(ObjectStoreUnavailable), failures: 3 }]);
+    expect(await remaining()).toEqual(['stuck-1', 'stuck-2', 'stuck-3']);
+    for (let index = 4; index < 10; index += 1) await addSpent(`stuck-${index}`, 1_000 + index);
+    expect((await run()).asked).toHaveLength(5);
+    expect(await remaining()).toHaveLength(9);
   });
 });

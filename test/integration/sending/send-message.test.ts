@@ -128,6 +128,15 @@ describe('a message', () => {
     });
   });
 
+  test('shows statuses of one batch and one second in the order of its life', async () => {
+    const { body } = await stack.send(textTo());
+    const id = body.metaMessageId as string;
+    const order = ['sent', 'delivered', 'read', 'played', 'failed', 'unheard-of'];
+    await takeIn(stack.database, ...[...order].reverse().map((status) => statusBody(id, status)));
+    const { body: shown } = await stack.get(body.serviceMessageId);
+    expect(shown.statuses.map(({ status }: { status: string }) => status)).toEqual(order);
+  });
+
   test('from a number of another WABA is refused exactly as from one that does not exist', async () => {
     const foreign = await stack.send({ ...textTo(), phoneNumberId: '800000000000221' });
     const unknown = await stack.send({ ...textTo(), phoneNumberId: '1' });
@@ -244,6 +253,26 @@ describe('an attempt without an answer', () => {
     expect(await stack.sendRequests()).toHaveLength(1);
     const { body: shown } = await stack.get(body.serviceMessageId);
     expect(shown).toMatchObject({ state: 'unknown', error: { code: 'outcome_unknown' }, statuses: [] });
+  });
+
+  test('that is lost while no access token is usable is unknown, and the message does not hang', async () => {
+    // The first attempt is refused for now; then it is as if a second one had died with its worker.
+    await stack.addFault({ match: 'send', kind: 'status', status: 503, code: 2, times: 1 });
+    const answer = stack.send(textTo('+12025550177'));
+    await eventually('an attempt was lost', async () => {
+      const lost = await query(
+        stack.database,
+        `update outbound_messages set state = 'sending', sending_until = now() + interval '3 seconds'
+          where recipient = '12025550177' and state = 'queued' and attempts = 1 returning 1`,
+      );
+      return lost.length === 1;
+    });
+    await stack.setAccessToken(null);
+    const { status, body } = await answer;
+    await stack.setAccessToken('EAAG-test-token');
+    expect([status, body.state]).toEqual([202, 'unknown']);
+    expect(await stack.sendRequests()).toHaveLength(1);
+    expect(await query(stack.database, 'select 1 from workflow_tasks')).toEqual([]);
   });
 
   test('is cleared up by the first status that carries the message’s mark', async () => {

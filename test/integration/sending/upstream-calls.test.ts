@@ -324,8 +324,8 @@ describe('a payment', () => {
   });
 
   const amount = (value: number) => ({ value, offset: 100 });
-  const orderDetails = (reference: string) => ({
-    phoneNumberId: NUMBER,
+  const orderDetails = (reference: string, phoneNumberId = NUMBER) => ({
+    phoneNumberId,
     to: '+910000000143',
     type: 'interactive',
     interactive: {
@@ -371,6 +371,14 @@ describe('a payment', () => {
     });
     expect(fresh.body.status).toBeNull();
     expect((await show('fresh-1')).body).toEqual(body);
+  });
+
+  test('that was asked for by two numbers is the later one’s', async () => {
+    await stack.send(orderDetails('both', '800000000000112'));
+    expect((await show('both')).body.phoneNumberId).toBe('800000000000112');
+    const later = await stack.send(orderDetails('both'));
+    const { body } = await show('both');
+    expect([body.phoneNumberId, body.serviceMessageId]).toEqual([NUMBER, later.body.serviceMessageId]);
   });
 
   test('is looked up under the configuration that is named, when no message of ours names one', async () => {

@@ -629,7 +629,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Mark a message as read
      *
-     * Shows the customer that an inbound message was read; upstream marks the ones before it too. With `typingIndicator` the customer sees for up to 25 seconds, or until the next message, that an answer is being written. Calling it again is harmless. Upstream takes messages of the last 30 days.
+     * Shows the customer that an inbound message was read. Upstream marks the ones before it too, but `readAt` is of the named message only. With `typingIndicator` the customer sees for up to 25 seconds, or until the next message, that an answer is being written. Calling it again is harmless. Upstream takes messages of the last 30 days.
      *
      * Scope: `send`.
      */
@@ -648,7 +648,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Delete an uploaded file
      *
-     * Messages cannot name it any more. One that still waits and needs it fails, unless upstream has the file already.
+     * Messages cannot name it any more. One that still waits may fail for want of it, also when upstream has the file already: delete a file when the messages that name it have gone out.
      *
      * Scope: `send`.
      */
@@ -708,7 +708,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Upload a file to send
      *
-     * A form with one file. Its `id` stands for the file in messages, where an upstream media id would: `"image": {"id": "med_…"}`. It is given to upstream when the first message of a phone number needs it. Limits: images (JPEG, PNG) 5 MiB, video (MP4, 3GPP) and audio (AAC, AMR, MP3, MP4, OGG with Opus) 16 MiB, documents (text, PDF, Office) 100 MiB, stickers (WebP) 100 KiB or 500 KiB when animated. Files are kept for 30 days.
+     * A form with one file. Its `id` stands for the file in messages, where an upstream media id would: `"image": {"id": "med_…"}`. It is given to upstream when the first message of a phone number needs it. Limits: images (JPEG, PNG) 5 MiB, video (MP4, 3GPP) and audio (AAC, AMR, MP3, MP4, OGG with Opus) 16 MiB, documents (text, PDF, Office) 100 MiB, stickers (WebP) 100 KiB or 500 KiB when animated. A form has a minute to arrive. Files are kept for 30 days.
      *
      * Scope: `send`.
      */

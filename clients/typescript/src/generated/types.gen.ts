@@ -4742,6 +4742,10 @@ export type UploadMediaErrors = {
      */
     403: Error;
     /**
+     * `request_timeout`: The request did not arrive in time.
+     */
+    408: Error;
+    /**
      * `body_too_large`: The request body is too large.
      *
      * `file_too_large`: The file is too large.

@@ -20,11 +20,18 @@ export const mediaDocs = {
       'A form with one file. Its `id` stands for the file in messages, where an upstream media id would: ' +
       '`"image": {"id": "med_…"}`. It is given to upstream when the first message of a phone number needs it. Limits: ' +
       'images (JPEG, PNG) 5 MiB, video (MP4, 3GPP) and audio (AAC, AMR, MP3, MP4, OGG with Opus) 16 MiB, documents ' +
-      '(text, PDF, Office) 100 MiB, stickers (WebP) 100 KiB or 500 KiB when animated. Files are kept for 30 days.',
+      '(text, PDF, Office) 100 MiB, stickers (WebP) 100 KiB or 500 KiB when animated. A form has a minute to arrive. ' +
+      'Files are kept for 30 days.',
     tag: 'Media',
     requestType: 'multipart/form-data',
     requests: { image: { file: '(the bytes of mug.jpg)', type: 'image/jpeg' } },
-    errors: ['file_too_large', 'unsupported_file_type', 'invalid_multipart', 'too_many_uploads'],
+    errors: [
+      'file_too_large',
+      'unsupported_file_type',
+      'invalid_multipart',
+      'request_timeout',
+      'too_many_uploads',
+    ],
     answers: { 201: { description: 'The file can be sent.', example: MEDIA, headers: ['Location'] } },
   }),
   get: documented({
@@ -39,8 +46,8 @@ export const mediaDocs = {
     operationId: 'deleteMedia',
     summary: 'Delete an uploaded file',
     description:
-      'Messages cannot name it any more. One that still waits and needs it fails, unless upstream has the file ' +
-      'already.',
+      'Messages cannot name it any more. One that still waits may fail for want of it, also when upstream has the ' +
+      'file already: delete a file when the messages that name it have gone out.',
     tag: 'Media',
     parameters: { id: { description: 'The id of the file.', example: MEDIA.id } },
     answers: { 200: { description: 'It is gone.', example: { id: MEDIA.id, deleted: true } } },

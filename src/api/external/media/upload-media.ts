@@ -43,6 +43,8 @@ export function uploadMedia(app: ExternalApp, context: ExternalContext): void {
     const { wabaId } = accountOf(request);
     try {
       checkHead(request);
+      // Parts of a request whose client is gone would be waited for without end, and the slot be kept.
+      if (request.raw.destroyed) throw new ApiError('invalid_multipart');
       const release = slots.take(wabaId);
       const uuid = await store(context, request, wabaId).finally(release);
       reply.code(201).header('location', `/api/external/media/${publicMediaId(uuid)}`);
