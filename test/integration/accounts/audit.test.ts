@@ -3,6 +3,7 @@ import { listAudit, recordAudit, recordChange, SYSTEM } from '../../../src/accou
 import { insertTenant, saveWaba } from '../../../src/database/accounts.ts';
 import type { AuditEntry } from '../../../src/database/audit-log.ts';
 import { execute } from '../../../src/database/sql.ts';
+import { insertUser } from '../../../src/database/users.ts';
 import { testDatabase } from '../../support/test-database.ts';
 
 const ENTRY: AuditEntry = {
@@ -56,6 +57,45 @@ test('a tenant reads the entries of its own WABAs, a WABA its own, an operator a
   expect(await targets({ tenantId: second, wabaId: '201' })).toEqual(['tenant 1', 'of 201']);
   expect(await targets({ tenantId: second, wabaId: '101' })).toEqual(['tenant 1']);
   expect(await targets({})).toEqual(['tenant 1', 'of 201', 'of 102', 'of 101']);
+});
+
+test('a tenant does not read where operators work from, an operator does', async () => {
+  const { database } = await testDatabase();
+  const tenantId = await insertTenant(database, 'First');
+  await saveWaba(database, tenantId, { wabaId: '101', accessTokenSealed: null });
+  const user = { name: 'A', passwordHash: null };
+  await insertUser(database, { ...user, email: 'ops@example.com', role: 'operator', tenantId: null });
+  await insertUser(database, { ...user, email: 'ann@example.com', role: 'admin', tenantId });
+  for (const actor of ['ops@example.com', 'ann@example.com', 'API key 1']) {
+    await recordAudit(database, { ...ENTRY, actor, wabaId: '101' });
+    await recordAudit(database, { ...ENTRY, actor, tenantId });
+  }
+  const ips = async (owner: Parameters<typeof listAudit>[1]) =>
+    (await listAudit({ database }, owner)).map(({ ip }) => ip);
+  const ip = ENTRY.ip;
+  expect(await ips({ tenantId, wabaId: '101' })).toEqual([ip, ip, ip, ip, null, null]);
+  expect(await ips({ tenantId })).toEqual([ip, ip, ip, ip, null, null]);
+  expect(await ips({ wabaId: '101' })).toEqual([ip, ip, null]);
+  expect(await ips({})).toEqual([ip, ip, ip, ip, ip, ip]);
+});
+
+test('entries of a WABA and of its tenant are one list, paged and narrowed down together', async () => {
+  const { database } = await testDatabase();
+  const tenantId = await insertTenant(database, 'First');
+  await saveWaba(database, tenantId, { wabaId: '101', accessTokenSealed: null });
+  for (let n = 1; n <= 6; n += 1) {
+    const wabaId = n % 2 === 0 ? '101' : null;
+    const action = n <= 4 ? 'key.created' : 'key.revoked';
+    await recordAudit(database, { ...ENTRY, tenantId, wabaId, action, target: `key ${n}` });
+  }
+  const page = async (filter: Parameters<typeof listAudit>[2]) =>
+    await listAudit({ database }, { tenantId, wabaId: '101' }, filter);
+  const first = await page({ limit: 3 });
+  const second = await page({ limit: 3, beforeId: first.at(-1)?.id ?? null });
+  const targets = [...first, ...second].map(({ target }) => target);
+  expect(targets).toEqual(['key 6', 'key 5', 'key 4', 'key 3', 'key 2', 'key 1']);
+  const created = await page({ action: 'key.created', limit: 2 });
+  expect(created.map(({ target }) => target)).toEqual(['key 4', 'key 3']);
 });
 
 test('the list is paged by id and narrowed down by action and actor', async () => {

@@ -128,6 +128,7 @@ test.each([
       await look('alerts');
       await page.goto(`${base}/deliveries`);
       await look('deliveries');
+      if (hasScripts) await losesAndFindsItsConnection(page);
       await page.getByLabel('Status').selectOption('failed');
       await page.getByRole('button', { name: 'Search' }).click();
       expect(await page.locator('tbody tr').count()).toBe(1);
@@ -159,6 +160,17 @@ test.each([
     }
   },
 );
+
+/** A list that cannot follow says so, and no longer when it can. */
+async function losesAndFindsItsConnection(page: Page): Promise<void> {
+  const status = page.locator('.live-status', { hasText: 'Not connected' });
+  await page.route('**/deliveries/rows*', (route) => route.fulfill({ status: 503 }));
+  await status.waitFor();
+  expect(await page.locator('#delivery-rows.stale tbody tr').count()).toBeGreaterThan(0);
+  await page.unroute('**/deliveries/rows*');
+  await status.waitFor({ state: 'detached' });
+  expect(await page.locator('.stale').count()).toBe(0);
+}
 
 /** Wide and light, narrow and dark. */
 async function pictures(page: Page, name: string): Promise<void> {

@@ -50,6 +50,21 @@ describe('recorded histories', () => {
     expect(results[name]).toMatch(/nondeterminism|DeterminismViolation/i);
   });
 
+  test('lose no decision to a new run: one that came while the row was read is dealt with first', {
+    timeout: 60_000,
+  }, async () => {
+    const [name = '', first] =
+      [...recorded].find(([file]) => file.startsWith('approve-api-key-signals')) ?? [];
+    const long: Recorded = JSON.parse(JSON.stringify(first));
+    const { events } = long.history;
+    const decided = events.findIndex((event) => JSON.stringify(event).includes('"decideBySignal"'));
+    const attributes = 'workflowTaskStartedEventAttributes';
+    const started = events.slice(0, decided).findLast((event) => attributes in event)?.[attributes];
+    expect(started).toBeDefined();
+    Object.assign(started ?? {}, { suggestContinueAsNew: true });
+    expect(await replay(new Map([[name, long]]))).toEqual({ [name]: null });
+  });
+
   test('there are of every workflow', () => {
     const types = new Set([...recorded.values()].map(({ history }) => typeOf(history.events[0])));
     expect([...types].sort()).toEqual(Object.keys(workflows).sort());

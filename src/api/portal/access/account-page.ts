@@ -5,6 +5,7 @@ import { changePassword } from '../../../accounts/sign-in.ts';
 import { endSession, sessionsOf } from '../../../accounts/user-sessions.ts';
 import type { SessionSummary } from '../../../database/user-sessions.ts';
 import { findUser } from '../../../database/users.ts';
+import { accountObjectId } from '../../external/object-id.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton, postForm, textField } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';
@@ -69,7 +70,7 @@ export function accountPages(
   const params = Type.Object({ id: Type.String() });
   const schema = { params, body: EMPTY_FORM };
   app.post('/portal/account/sessions/:id/end', { config: PAGES.signedIn, schema }, async (request, reply) => {
-    await endSession({ database }, viewerOf(request).userId, request.params.id);
+    await endSession({ database }, viewerOf(request).userId, accountObjectId(request.params.id));
     return reply.redirect('/portal/account?done=session', 303);
   });
 }

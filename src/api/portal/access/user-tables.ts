@@ -11,19 +11,24 @@ import type { Viewer } from './viewer.ts';
 
 type ListedUser = User & { businessName?: string | null };
 
-/** Users with what can be done about them, by forms under `path`. With `hasTenants` it tells whose they are. */
+/**
+ * Users with what can be done about them, by forms under `path`; `query` says which part of a list they lead back to.
+ * With `hasTenants` it tells whose they are.
+ */
 export function userTable({
   viewer,
   path,
   users,
   now,
   hasTenants = false,
+  query = '',
 }: {
   viewer: Viewer;
   path: string;
   users: readonly ListedUser[];
   now: Date;
   hasTenants?: boolean;
+  query?: string;
 }): Markup {
   if (users.length === 0) {
     return emptyState('No users yet', 'Invite somebody below: the link that you get is all that is needed.');
@@ -47,20 +52,24 @@ export function userTable({
       user.role,
       user.disabledAt === null ? badge('good', 'active') : badge('off', 'disabled'),
       timeAgo(user.lastSignInAt, now, 'never'),
-      user.id === viewer.userId ? 'you' : userActions(viewer, path, user),
+      user.id === viewer.userId ? 'you' : userActions(viewer, { path, query }, user),
     ]),
   );
 }
 
-function userActions(viewer: Viewer, path: string, { id, role, disabledAt }: User): Markup {
-  const base = `${path}/${id}`;
-  if (disabledAt !== null) return actionButton(viewer, `${base}/enable`, 'Enable');
+function userActions(
+  viewer: Viewer,
+  { path, query }: { path: string; query: string },
+  { id, role, disabledAt }: User,
+): Markup {
+  const to = (action: string) => `${path}/${id}/${action}${query}`;
+  if (disabledAt !== null) return actionButton(viewer, to('enable'), 'Enable');
   const other = role === 'admin' ? 'member' : 'admin';
-  return html`<div class="buttons">${role !== 'operator' && roleButton(viewer, base, other)}${actionButton(viewer, `${base}/password-link`, 'Password link')}${actionButton(viewer, `${base}/disable`, 'Disable', 'danger')}</div>`;
+  return html`<div class="buttons">${role !== 'operator' && roleButton(viewer, to('role'), other)}${actionButton(viewer, to('password-link'), 'Password link')}${actionButton(viewer, to('disable'), 'Disable', 'danger')}</div>`;
 }
 
-function roleButton(viewer: Viewer, base: string, role: 'admin' | 'member'): Markup {
-  return html`<form method="post" action="${base}/role" class="inline">${csrfField(viewer)}<input type="hidden" name="role" value="${role}"><button class="secondary">Make ${role}</button></form>`;
+function roleButton(viewer: Viewer, action: string, role: 'admin' | 'member'): Markup {
+  return html`<form method="post" action="${action}" class="inline">${csrfField(viewer)}<input type="hidden" name="role" value="${role}"><button class="secondary">Make ${role}</button></form>`;
 }
 
 /** Invitations that nobody has used yet. */
@@ -70,12 +79,14 @@ export function invitationTable({
   invitations,
   now,
   hasTenants = false,
+  query = '',
 }: {
   viewer: Viewer;
   path: string;
   invitations: readonly Invitation[];
   now: Date;
   hasTenants?: boolean;
+  query?: string;
 }): Markup {
   if (invitations.length === 0)
     return emptyState('None open', 'Links that nobody has used yet are listed here.');
@@ -89,7 +100,7 @@ export function invitationTable({
       invitation.userId === null ? `role ${invitation.role}` : 'a new password',
       invitation.invitedBy,
       timeAgo(invitation.expiresAt, now),
-      actionButton(viewer, `${path}/invitations/${invitation.id}/withdraw`, 'Withdraw'),
+      actionButton(viewer, `${path}/invitations/${invitation.id}/withdraw${query}`, 'Withdraw'),
     ]),
   );
 }

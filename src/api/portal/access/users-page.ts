@@ -10,8 +10,10 @@ import {
 } from '../../../accounts/invitations.ts';
 import type { Authority } from '../../../accounts/user-authority.ts';
 import { changeRole, disableUser, enableUser, usersOf } from '../../../accounts/users.ts';
+import { accountObjectId } from '../../external/object-id.ts';
 import { postForm, selectField, textField } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';
+import { numberedPage, numberedPager } from '../components/numbered-pages.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { EMPTY_FORM, formLine } from './form-schema.ts';
@@ -32,18 +34,22 @@ const DONE = {
   withdrawn: 'The invitation is withdrawn; its link does not work any more.',
 };
 
+const PAGE_SIZE = 40;
+
 const CHANGES = { role: 'role', disable: 'disabled', enable: 'enabled' } as const;
 
 type InviteForm = { email: string; role: string; error: AccountError | null };
+
+const text = Type.Optional(Type.String());
+const querystring = Type.Object({ done: text, page: text });
 
 const EMPTY_INVITE: InviteForm = { email: '', role: 'member', error: null };
 
 /** /portal/w/:wabaId/users: administrators look after the users of their tenant. */
 export function tenantUserPages(app: PortalApp, context: PortalContext): void {
   const { database } = context;
-  const querystring = Type.Object({ done: Type.Optional(Type.String()) });
   app.get(PATH, { config: PAGES.admin, schema: { querystring } }, async (request, reply) =>
-    showUsers(request, reply, context, { ...EMPTY_INVITE, done: request.query.done }),
+    showUsers(request, reply, context, { ...EMPTY_INVITE, ...request.query }),
   );
 
   const body = Type.Object({ email: formLine(), role: formLine() });
@@ -60,14 +66,18 @@ export function tenantUserPages(app: PortalApp, context: PortalContext): void {
   });
 
   const params = Type.Object({ id: Type.String() });
-  const schema = { params, body: EMPTY_FORM };
+  const schema = { params, querystring, body: EMPTY_FORM };
   app.post(`${PATH}/:id/password-link`, { config: PAGES.admin, schema }, async (request, reply) => {
-    const made = await makePasswordLink({ database }, authorityOf(request), request.params.id);
+    const made = await makePasswordLink(
+      { database },
+      authorityOf(request),
+      accountObjectId(request.params.id),
+    );
     return showLink(request, reply, context, made);
   });
   app.post(`${PATH}/invitations/:id/withdraw`, { config: PAGES.admin, schema }, async (request, reply) => {
-    await withdrawInvitation({ database }, authorityOf(request), request.params.id);
-    return reply.redirect(`${usersPath(request)}?done=withdrawn`, 303);
+    await withdrawInvitation({ database }, authorityOf(request), accountObjectId(request.params.id));
+    return reply.redirect(hrefAfter(request, 'withdrawn', request.query), 303);
   });
   userChanges(app, context);
 }
@@ -78,14 +88,14 @@ function userChanges(app: PortalApp, { database }: PortalContext): void {
   for (const change of ['role', 'disable', 'enable'] as const) {
     app.post(
       `${PATH}/:id/${change}`,
-      { config: PAGES.admin, schema: { params, body } },
+      { config: PAGES.admin, schema: { params, querystring, body } },
       async (request, reply) => {
         const authority = authorityOf(request);
-        const { id } = request.params;
+        const id = accountObjectId(request.params.id);
         if (change === 'role') await changeRole({ database }, authority, id, request.body.role ?? '');
         if (change === 'disable') await disableUser({ database }, authority, id);
         if (change === 'enable') await enableUser({ database }, authority, id);
-        return reply.redirect(`${usersPath(request)}?done=${CHANGES[change]}`, 303);
+        return reply.redirect(hrefAfter(request, CHANGES[change], request.query), 303);
       },
     );
   }
@@ -101,11 +111,16 @@ function usersPath(request: FastifyRequest): string {
   return `/portal/w/${wabaOf(request).wabaId}/users`;
 }
 
+/** The part of the list that was looked at, with what was done. */
+function hrefAfter(request: FastifyRequest, done: string, { page }: { page?: string }): string {
+  return `${usersPath(request)}?${new URLSearchParams({ done, ...(page !== undefined && { page }) })}`;
+}
+
 async function showUsers(
   request: FastifyRequest,
   reply: FastifyReply,
   { database, now }: PortalContext,
-  { done, ...form }: InviteForm & { done?: string | undefined },
+  { done, page, ...form }: InviteForm & { done?: string | undefined; page?: string | undefined },
 ): Promise<FastifyReply> {
   const viewer = viewerOf(request);
   const waba = wabaOf(request);
@@ -115,9 +130,13 @@ async function showUsers(
     usersOf({ database }, tenantId),
     invitationsOf({ database }, tenantId),
   ]);
-  const body = html`${userTable({ viewer, path, users, now: new Date(now()) })}
+  const shown = numberedPage(users, page, PAGE_SIZE);
+  const hrefOf = (number: number) => `${path}?page=${number}`;
+  const query = shown.page === 1 ? '' : `?page=${shown.page}`;
+  const shared = { viewer, path, query, now: new Date(now()) };
+  const body = html`${userTable({ ...shared, users: shown.rows })}${numberedPager(shown, hrefOf)}
 <h2>Open invitations</h2>
-${invitationTable({ viewer, path, invitations, now: new Date(now()) })}
+${invitationTable({ ...shared, invitations })}
 <h2>Invite somebody</h2>
 ${inviteForm(viewer, path, form)}`;
   const lead = `Who may see and change what belongs to ${businessName}. Users are of the whole tenant, not of one WABA.`;

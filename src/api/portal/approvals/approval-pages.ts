@@ -9,6 +9,7 @@ import {
 } from '../../../accounts/key-requests.ts';
 import { type KeyRequest, keyRequestWorkflowId } from '../../../database/key-requests.ts';
 import { workflowUrl } from '../../../domain/workflow-url.ts';
+import { accountObjectId } from '../../external/object-id.ts';
 import { formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
@@ -67,13 +68,13 @@ function waitingPart(waiting: readonly KeyRequest[], view: Parameters<typeof req
 function approvalPage(app: PortalApp, context: PortalContext): void {
   const params = Type.Object({ id: Type.String() });
   app.get(`${PATH}/:id`, { config: PAGES.operator, schema: { params } }, async (request, reply) =>
-    showRequest(request, reply, context, { id: request.params.id, note: '', error: null }),
+    showRequest(request, reply, context, { id: accountObjectId(request.params.id), note: '', error: null }),
   );
 
   const body = Type.Object({ decision: formLine(), note: formLine() });
   app.post(`${PATH}/:id`, { config: PAGES.operator, schema: { params, body } }, async (request, reply) => {
     const { note, decision } = request.body;
-    const { id } = request.params;
+    const id = accountObjectId(request.params.id);
     const state = decision === 'approve' ? 'approved' : 'denied';
     try {
       if (decision !== 'approve' && decision !== 'deny') {

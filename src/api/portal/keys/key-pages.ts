@@ -9,7 +9,9 @@ import { sendPage } from '../access/send-page.ts';
 import { actorOf, viewerOf } from '../access/viewer.ts';
 import { wabaOf } from '../access/waba-of.ts';
 import { noticeAfter } from '../components/notice.ts';
-import { html } from '../markup.ts';
+import { numberedPage, numberedPager } from '../components/numbered-pages.ts';
+import { pager } from '../components/pager.ts';
+import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { emptyKeyForm, KeyForm, keyForm, keyRequestOfForm } from './key-form.ts';
 import { keyRequestPages } from './key-request-pages.ts';
@@ -17,7 +19,8 @@ import { keyTable, requestTable } from './key-tables.ts';
 import { KEYS_PATH, keysPath, keyView } from './key-view.ts';
 import { revokeKeyPages } from './revoke-key-pages.ts';
 
-const SHOWN_REQUESTS = 25;
+const KEYS_PER_PAGE = 50;
+const REQUESTS_PER_PAGE = 25;
 
 /** Fields of the form, beside which an error stands; without a key there is none to replace. */
 const FIELDS_WITHOUT_KEYS = ['purpose', 'scopes', 'validDays'];
@@ -33,18 +36,19 @@ const DONE = {
 /** /portal/w/:wabaId/keys: the API keys of a WABA; asking for one, revealing it once, revoking it. */
 export function keyPages(app: PortalApp, context: PortalContext): void {
   const { database, now } = context;
-  const querystring = Type.Object({ done: Type.Optional(Type.String()) });
+  const text = Type.Optional(Type.String());
+  const querystring = Type.Object({ done: text, page: text, cursor: text });
   app.get(KEYS_PATH, { config: PAGES.member, schema: { querystring } }, async (request, reply) => {
     const { wabaId } = wabaOf(request);
+    const path = keysPath(request);
     const [keys, requests] = await Promise.all([
       listKeys({ database }, wabaId),
-      keyRequestsOf({ database }, wabaId, { limit: SHOWN_REQUESTS }),
+      requestPart(context, wabaId, path, request.query.cursor),
     ]);
-    const path = keysPath(request);
     const canChange = viewerOf(request).role !== 'member';
-    const hrefOf = (id: string) => `${path}/requests/${id}`;
-    const body = html`${keyTable(newestFirst(keys), { path, canChange, now: new Date(now()) })}
-${requests.length > 0 && html`<h2>Requests</h2>${requestTable('Requests for API keys', requests, { now: new Date(now()), hrefOf })}`}`;
+    const shown = numberedPage(newestFirst(keys), request.query.page, KEYS_PER_PAGE);
+    const body = html`${keyTable(shown.rows, { path, canChange, now: new Date(now()) })}${numberedPager(shown, (number) => `${path}?page=${number}`)}
+${requests}`;
     return sendPage(reply, {
       ...keyView(request),
       title: 'API keys',
@@ -58,6 +62,24 @@ ${requests.length > 0 && html`<h2>Requests</h2>${requestTable('Requests for API 
   newKeyPages(app, context);
   keyRequestPages(app, context);
   revokeKeyPages(app, context);
+}
+
+/** The newest requests, or those that a cursor leads to. */
+async function requestPart(
+  { database, cursors, now }: PortalContext,
+  wabaId: string,
+  path: string,
+  cursor: string | undefined,
+): Promise<Markup | false> {
+  const [beforeId = null] = (cursor !== undefined && cursors.decode([path], cursor)) || [];
+  const found = await keyRequestsOf({ database }, wabaId, { beforeId, limit: REQUESTS_PER_PAGE + 1 });
+  const rows = found.slice(0, REQUESTS_PER_PAGE);
+  if (rows.length === 0) return false;
+  const last = found.length > REQUESTS_PER_PAGE ? rows.at(-1) : undefined;
+  const nextHref = last === undefined ? null : `${path}?cursor=${cursors.encode([path], [last.id])}`;
+  const firstHref = beforeId === null ? null : path;
+  const view = { now: new Date(now()), hrefOf: (id: string) => `${path}/requests/${id}` };
+  return html`<h2>Requests</h2>${requestTable('Requests for API keys', rows, view)}${pager({ firstHref, nextHref, label: 'More requests' })}`;
 }
 
 function newestFirst(keys: readonly ApiKeyDetails[]): ApiKeyDetails[] {

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { listKeys, revokeKey } from '../../../accounts/api-keys.ts';
+import { accountObjectId } from '../../external/object-id.ts';
 import { EMPTY_FORM } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
@@ -41,7 +42,7 @@ export function revokeKeyPages(app: PortalApp, { database, now }: PortalContext)
   const schema = { params, body: EMPTY_FORM };
   app.post(`${KEYS_PATH}/:id/revoke`, { config: PAGES.admin, schema }, async (request, reply) => {
     const tools = { database, actor: actorOf(request) };
-    await revokeKey(tools, wabaOf(request).wabaId, request.params.id);
+    await revokeKey(tools, wabaOf(request).wabaId, accountObjectId(request.params.id));
     return reply.redirect(`${keysPath(request)}?done=revoked`, 303);
   });
 }

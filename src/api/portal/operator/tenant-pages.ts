@@ -11,6 +11,7 @@ import { actorOf, viewerOf } from '../access/viewer.ts';
 import { emptyState } from '../components/empty-state.ts';
 import { postForm, textField } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';
+import { numberedPage, numberedPager } from '../components/numbered-pages.ts';
 import { dataTable } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';
 import { html, type Markup } from '../markup.ts';
@@ -25,12 +26,15 @@ const DONE = {
   created: 'The tenant is added. Add its WABA, and invite its first administrator under Users.',
 };
 
-type NameForm = { name: string; error: AccountError | null };
+const PAGE_SIZE = 50;
+
+type NameForm = { name: string; error: AccountError | null; page?: string | undefined };
 
 /** /portal/operator/tenants: the businesses that use this installation. */
 export function tenantPages(app: PortalApp, context: PortalContext): void {
-  app.get(PATH, { config: PAGES.operator }, async (request, reply) =>
-    showTenants(request, reply, context, { name: '', error: null }),
+  const querystring = Type.Object({ page: Type.Optional(Type.String()) });
+  app.get(PATH, { config: PAGES.operator, schema: { querystring } }, async (request, reply) =>
+    showTenants(request, reply, context, { name: '', error: null, page: request.query.page }),
   );
   const body = Type.Object({ name: formLine() });
   app.post(PATH, { config: PAGES.operator, schema: { body } }, async (request, reply) => {
@@ -51,11 +55,11 @@ async function showTenants(
   request: FastifyRequest,
   reply: FastifyReply,
   { database }: PortalContext,
-  { name, error }: NameForm,
+  { name, error, page }: NameForm,
 ): Promise<FastifyReply> {
   const viewer = viewerOf(request);
-  const tenants = await listTenants(database);
-  const rows = tenants.map(({ userId, businessName, wabaIds, createdAt }) => [
+  const shown = numberedPage(await listTenants(database), page, PAGE_SIZE);
+  const rows = shown.rows.map(({ userId, businessName, wabaIds, createdAt }) => [
     html`<a href="${PATH}/${userId}">${businessName}</a>`,
     userId,
     wabaLinks(wabaIds),
@@ -74,7 +78,7 @@ async function showTenants(
     viewer,
     active: ACTIVE,
     lead: 'A tenant is a business with its users, WABAs and keys.',
-    body: html`${rows.length === 0 ? emptyState('No tenant yet', 'Add the first one below.') : dataTable('Tenants', columns, rows)}
+    body: html`${rows.length === 0 ? emptyState('No tenant yet', 'Add the first one below.') : dataTable('Tenants', columns, rows)}${numberedPager(shown, (number) => `${PATH}?page=${number}`)}
 <section class="card"><h2>Add a tenant</h2>${postForm(viewer, PATH, form)}</section>`,
   };
   return sendPage(reply, view, error === null ? 200 : 422);

@@ -30,7 +30,7 @@ const DONE = {
 };
 
 /** What is looked for; `tenant` is a tenant id. */
-type Wanted = {
+export type Wanted = {
   done?: string | undefined;
   find?: string | undefined;
   tenant?: string | undefined;
@@ -63,9 +63,9 @@ export async function showUsers(
   });
   const shown = numberedPage(found, page, PAGE_SIZE);
   const at = new Date(now());
-  const shared = { viewer, path: USERS, now: at, hasTenants: true };
-  const hrefOf = (number: number) =>
-    `${USERS}?${new URLSearchParams({ find, tenant, page: String(number) })}`;
+  const query = usersHref({ find, tenant, page }).slice(USERS.length);
+  const shared = { viewer, path: USERS, now: at, hasTenants: true, query };
+  const hrefOf = (number: number) => usersHref({ find, tenant, page: String(number) });
   const rest = invitations.length - MAX_INVITATIONS;
   const chosen = form.tenant === '' ? tenant : form.tenant;
   const view = {
@@ -79,9 +79,18 @@ ${found.length === 0 ? nobody() : userTable({ ...shared, users: shown.rows })}${
 <h2>Open invitations</h2>
 ${invitationTable({ ...shared, invitations: invitations.slice(0, MAX_INVITATIONS) })}
 ${rest > 0 && html`<p class="hint">${rest} older ones are not shown; their tenants’ pages list them.</p>`}
-<section class="card"><h2>Invite somebody</h2>${inviteForm(viewer, tenants, { ...form, tenant: chosen })}</section>`,
+<section class="card"><h2>Invite somebody</h2>${inviteForm(viewer, `${USERS}/invite${query}`, tenants, { ...form, tenant: chosen })}</section>`,
   };
   return sendPage(reply, view, form.error === null ? 200 : 422);
+}
+
+/** The page with what was looked for. */
+export function usersHref({ find, tenant, page, done }: Wanted): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries({ find, tenant, page, done })) {
+    if (value) parameters.set(name, value);
+  }
+  return parameters.size === 0 ? USERS : `${USERS}?${parameters}`;
 }
 
 function nobody(): Markup {
@@ -112,7 +121,12 @@ const ROLES = [
   { value: 'operator', label: 'Operator: sees and changes everything, of every tenant' },
 ];
 
-function inviteForm(viewer: Viewer, tenants: readonly TenantSummary[], form: InviteForm): Markup {
+function inviteForm(
+  viewer: Viewer,
+  action: string,
+  tenants: readonly TenantSummary[],
+  form: InviteForm,
+): Markup {
   const { email, role, tenant, error } = form;
   const field =
     error === null ? null : (error.param ?? (error.code === 'unknown_tenant' ? 'tenant' : 'email'));
@@ -120,7 +134,7 @@ function inviteForm(viewer: Viewer, tenants: readonly TenantSummary[], form: Inv
   const options = [{ value: '', label: 'None (for operators)' }, ...tenantOptions(tenants, tenant)];
   return postForm(
     viewer,
-    `${USERS}/invite`,
+    action,
     html`${textField({ label: 'E-mail address', name: 'email', type: 'email', value: email, required: true, error: about('email') })}
 ${selectField({ label: 'Role', name: 'role', value: role, options: ROLES, error: about('role') })}
 ${selectField({ label: 'Tenant', name: 'tenant', value: tenant, options, error: about('tenant') })}

@@ -9,36 +9,40 @@ import {
 } from '../../../accounts/invitations.ts';
 import type { Authority } from '../../../accounts/user-authority.ts';
 import { changeRole, disableUser, enableUser } from '../../../accounts/users.ts';
+import { accountObjectId } from '../../external/object-id.ts';
 import { EMPTY_FORM, formLine } from '../access/form-schema.ts';
 import { oneTimeLink } from '../access/one-time-link.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, viewerOf } from '../access/viewer.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { EMPTY_INVITE, showUsers, USERS } from './user-list.ts';
+import { EMPTY_INVITE, showUsers, USERS, usersHref, type Wanted } from './user-list.ts';
 
 const CHANGES = { role: 'role', disable: 'disabled', enable: 'enabled' } as const;
 
-const OF_ONE = { params: Type.Object({ id: Type.String() }), body: EMPTY_FORM };
+const text = Type.Optional(Type.String({ maxLength: 256 }));
+const querystring = Type.Object({ done: text, find: text, tenant: text, page: text });
+
+const OF_ONE = { params: Type.Object({ id: Type.String() }), querystring, body: EMPTY_FORM };
 
 /** /portal/operator/users: everybody who may sign in, and invitations for operators and users of any tenant. */
 export function operatorUserPages(app: PortalApp, context: PortalContext): void {
   const { database } = context;
-  const text = Type.Optional(Type.String({ maxLength: 256 }));
-  const querystring = Type.Object({ done: text, find: text, tenant: text, page: text });
   app.get(USERS, { config: PAGES.operator, schema: { querystring } }, async (request, reply) =>
     showUsers(request, reply, context, request.query, EMPTY_INVITE),
   );
 
   const body = Type.Object({ email: formLine(), role: formLine(), tenant: formLine() });
-  app.post(`${USERS}/invite`, { config: PAGES.operator, schema: { body } }, async (request, reply) => {
+  const schema = { querystring, body };
+  app.post(`${USERS}/invite`, { config: PAGES.operator, schema }, async (request, reply) => {
     const { email, role, tenant } = request.body;
     try {
       const given = { email, role, tenantId: tenant === '' ? null : tenant };
-      return showLink(request, reply, context, await inviteUser({ database }, authorityOf(request), given));
+      const made = await inviteUser({ database }, authorityOf(request), given);
+      return showLink(request, reply, context, { made, wanted: request.query });
     } catch (error) {
       if (!(error instanceof AccountError)) throw error;
-      return await showUsers(request, reply, context, {}, { email, role, tenant, error });
+      return await showUsers(request, reply, context, request.query, { email, role, tenant, error });
     }
   });
 
@@ -46,8 +50,12 @@ export function operatorUserPages(app: PortalApp, context: PortalContext): void 
     `${USERS}/:id/password-link`,
     { config: PAGES.operator, schema: OF_ONE },
     async (request, reply) => {
-      const made = await makePasswordLink({ database }, authorityOf(request), request.params.id);
-      return showLink(request, reply, context, made);
+      const made = await makePasswordLink(
+        { database },
+        authorityOf(request),
+        accountObjectId(request.params.id),
+      );
+      return showLink(request, reply, context, { made, wanted: request.query });
     },
   );
   userChanges(app, context);
@@ -56,18 +64,22 @@ export function operatorUserPages(app: PortalApp, context: PortalContext): void 
 function userChanges(app: PortalApp, { database }: PortalContext): void {
   const withdraw = `${USERS}/invitations/:id/withdraw`;
   app.post(withdraw, { config: PAGES.operator, schema: OF_ONE }, async (request, reply) => {
-    await withdrawInvitation({ database }, authorityOf(request), request.params.id);
-    return reply.redirect(`${USERS}?done=withdrawn`, 303);
+    await withdrawInvitation({ database }, authorityOf(request), accountObjectId(request.params.id));
+    return reply.redirect(usersHref({ ...request.query, done: 'withdrawn' }), 303);
   });
-  const schema = { params: OF_ONE.params, body: Type.Object({ role: Type.Optional(formLine()) }) };
+  const schema = {
+    params: OF_ONE.params,
+    querystring,
+    body: Type.Object({ role: Type.Optional(formLine()) }),
+  };
   for (const change of ['role', 'disable', 'enable'] as const) {
     app.post(`${USERS}/:id/${change}`, { config: PAGES.operator, schema }, async (request, reply) => {
       const authority = authorityOf(request);
-      const { id } = request.params;
+      const id = accountObjectId(request.params.id);
       if (change === 'role') await changeRole({ database }, authority, id, request.body.role ?? '');
       if (change === 'disable') await disableUser({ database }, authority, id);
       if (change === 'enable') await enableUser({ database }, authority, id);
-      return reply.redirect(`${USERS}?done=${CHANGES[change]}`, 303);
+      return reply.redirect(usersHref({ ...request.query, done: CHANGES[change] }), 303);
     });
   }
 }
@@ -82,13 +94,14 @@ function showLink(
   request: FastifyRequest,
   reply: FastifyReply,
   { publicUrl }: PortalContext,
-  made: MadeInvitation,
+  { made, wanted }: { made: MadeInvitation; wanted: Wanted },
 ): FastifyReply {
+  const path = usersHref({ ...wanted, done: undefined });
   return sendPage(reply, {
     title: 'One-time link',
     viewer: viewerOf(request),
     active: 'operator/users',
-    trail: [{ label: 'Users', href: USERS }],
-    body: oneTimeLink(publicUrl, made, USERS),
+    trail: [{ label: 'Users', href: path }],
+    body: oneTimeLink(publicUrl, made, path),
   });
 }

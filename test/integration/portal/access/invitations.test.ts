@@ -1,3 +1,4 @@
+import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../../../src/accounts/audit.ts';
 import { inviteUser } from '../../../../src/accounts/invitations.ts';
@@ -134,6 +135,38 @@ describe('an invitation', () => {
     expect((await openBrowser(api.app).get(path)).statusCode).toBe(200);
   });
 
+  test('for an address that has an account meanwhile says so on the page', async () => {
+    const email = newEmail();
+    const path = await invite(email);
+    const authority = { actor: SYSTEM, tenantId: otherTenantId, userId: null };
+    const given = { email, role: 'member', tenantId: otherTenantId };
+    const elsewhere = (await inviteUser({ database: api.database }, authority, given)).path;
+    for (const [link, statusCode] of [
+      [elsewhere, 303],
+      [path, 422],
+    ] as const) {
+      const guest = openBrowser(api.app);
+      await guest.get(link);
+      const answer = await guest.post(link, { name: 'Ravi', password: PASSWORD });
+      expect(answer.statusCode).toBe(statusCode);
+      if (statusCode === 422) expect(answer.body).toContain('has an account already');
+    }
+  });
+
+  test('is in no line of the log, and neither is the address of a media file', async () => {
+    const lines: string[] = [];
+    const logger = pino({ level: 'debug' }, { write: (line: string) => lines.push(line) });
+    const { app } = await startTestApi(async () => ({ logger }));
+    const token = 'a'.repeat(43);
+    await openBrowser(app).get(`/portal/invitations/${token}`);
+    await openBrowser(app).get(`/received_media/${token}`);
+    await openBrowser(app).get('/portal/sign-in');
+    expect(lines.join('')).not.toContain(token);
+    for (const path of ['/portal/invitations/:token', '/received_media/:token', '/portal/sign-in']) {
+      expect(lines.join('')).toContain(`"path":"${path}"`);
+    }
+  });
+
   test('can be withdrawn by its tenant only', async () => {
     const email = newEmail();
     const path = await invite(email);
@@ -188,6 +221,34 @@ describe('users of a tenant', () => {
     expect((await signInWith(member, email)).statusCode).toBe(422);
     await action(admin, user?.id, 'enable');
     expect((await signInWith(member, email)).statusCode).toBe(303);
+  });
+
+  test.each([
+    ['disable', {}],
+    ['role', { role: 'member' }],
+  ])('lose with “%s” the links that they made, and the link to a new password', async (name, fields) => {
+    const email = newEmail();
+    const second = await addUser(api, { email, role: 'admin', tenantId });
+    const kept = await invite(newEmail());
+    const linkOf = async (shown: Promise<{ body: string }>) =>
+      /(\/portal\/invitations\/[\w-]{43})/.exec((await shown).body)?.[1] ?? '';
+    const made = await linkOf(post(second, `${PAGE}/invite`, { email: newEmail(), role: 'admin' }));
+    const user = await userRow(email);
+    const password = await linkOf(action(admin, user?.id, 'password-link'));
+    for (const path of [made, password, kept]) {
+      expect((await openBrowser(api.app).get(path)).statusCode).toBe(200);
+    }
+    await action(admin, user?.id, name, fields);
+    for (const path of [made, password]) {
+      expect((await openBrowser(api.app).get(path)).statusCode).toBe(404);
+    }
+    expect((await openBrowser(api.app).get(kept)).statusCode).toBe(200);
+  });
+
+  test('that cannot be there are not found', async () => {
+    for (const id of ['0', 'x', '99999999999999999999', '%00']) {
+      expect((await action(admin, id, 'disable')).statusCode).toBe(404);
+    }
   });
 
   test('get a link for a new password, which ends their sessions', async () => {

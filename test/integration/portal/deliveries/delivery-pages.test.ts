@@ -178,3 +178,25 @@ test('what receivers and customers write is shown as text, and never makes a pag
   expect(Buffer.byteLength(page.body)).toBeLessThan(100 * 1024);
   expect(page.body).toContain('bytes in all');
 });
+
+test('a delivery whose end cannot be written down is not dropped', async () => {
+  const [waiting = ''] = await addDelivery(api.database, {
+    eventId: 'wamid.kept',
+    state: 'pending',
+    attempts: [FAILED],
+  });
+  const refuse = `alter table audit_log add constraint refused check (action <> 'delivery.dropped') not valid`;
+  await api.database.raw(refuse);
+  await admin.get(`${PATH}/${waiting}`);
+  expect((await admin.post(`${PATH}/${waiting}/drop`)).statusCode).toBe(500);
+  await api.database.raw('alter table audit_log drop constraint refused');
+  const { rows } = await api.database.raw('select count(*)::integer as n from delivery_queue');
+  expect(rows).toEqual([{ n: 1 }]);
+  expect((await admin.post(`${PATH}/${waiting}/drop`)).statusCode).toBe(303);
+});
+
+test('an endpoint id that cannot be one is refused beside its field', async () => {
+  const answer = await operator.get('/portal/operator/deliveries?endpointId=x');
+  expect(answer.statusCode).toBe(422);
+  expect(answer.body).toContain('id="endpointId-problem"');
+});

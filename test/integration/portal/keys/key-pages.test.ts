@@ -76,6 +76,40 @@ describe('asking for a key', () => {
     for (const answer of [queue, page, shown, again]) await expectValid(answer);
   });
 
+  test('whoever approves does not see the key of a tenant, only one that he asked for himself', async () => {
+    const { operator, ask, decide, database } = await start();
+    await ask();
+    await decide('1', 'approve');
+    expect((await operator.get(`${KEYS}/requests/1`)).body).not.toContain('Show the key once');
+    expect((await operator.post(`${KEYS}/requests/1/reveal`)).statusCode).toBe(403);
+    expect(await listKeys({ database }, WABA)).toEqual([]);
+    await operator.get(`${KEYS}/new`);
+    await operator.post(`${KEYS}/requests`, { purpose: 'support', scopes: 'read', validDays: '90' });
+    await decide('2', 'approve');
+    expect((await operator.get(`${KEYS}/requests/2`)).body).toContain('Show the key once');
+    expect((await operator.post(`${KEYS}/requests/2/reveal`)).body).toMatch(KEY);
+  });
+
+  test('every request can be reached, page by page, and what cannot be one is not found', async () => {
+    const { admin, operator, ask, database } = await start();
+    await ask({ purpose: 'the first' });
+    await database.raw(`insert into api_key_requests
+      (tenant_id, waba_id, requester_id, requester, purpose, scopes, state, decide_until)
+      select tenant_id, waba_id, requester_id, requester, 'more', scopes, 'withdrawn', decide_until
+        from api_key_requests, generate_series(1, 30)`);
+    const page = await admin.get(KEYS);
+    expect(page.body).not.toContain('the first');
+    const next = /href="([^"]+)" rel="next"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    const second = await admin.get(next);
+    expect(second.body).toContain('the first');
+    await expectValid(second);
+    for (const id of ['0', 'x', '99999999999999999999', '%00']) {
+      expect((await admin.get(`${KEYS}/requests/${id}`)).statusCode).toBe(404);
+      expect((await admin.post(`${KEYS}/${id}/revoke`)).statusCode).toBe(404);
+      expect((await operator.get(`${APPROVALS}/${id}`)).statusCode).toBe(404);
+    }
+  });
+
   test('looking at a page never reveals: only the form does', async () => {
     const { admin, ask, decide, database } = await start();
     await ask();
