@@ -45,13 +45,14 @@ async function findContactsBy(
   values: readonly string[],
   phoneNumberIds: readonly string[],
 ): Promise<ContactWithConversations[]> {
+  // A customer has few conversations and a number many: no index that begins with the number is to be taken for this.
   return await query<ContactWithConversations>(
     trx,
     `select ${CONTACT},
             coalesce((select json_agg(json_build_object('id', v.id::text, 'phoneNumberId', v.phone_number_id))
                         from conversations v
                        where v.contact_id = contacts.id and v.merged_into is null
-                         and v.phone_number_id = any (?::text[])), '[]') as conversations
+                         and v.phone_number_id || '' = any (?::text[])), '[]') as conversations
        from contacts where waba_id = any (?::text[]) and ${column} = any (?::text[])`,
     [phoneNumberIds, wabaIds, values],
   );
