@@ -53,7 +53,10 @@ export async function dropOrphans(database: Database, claims: readonly Claim[]):
   });
 }
 
-/** Makes the oldest waiting delivery of each lane its head; the lanes' heads must have been removed just before. */
+/**
+ * Makes the oldest waiting delivery of each lane its head; the lanes' heads must have been removed just before. The range
+ * and the order are those of the index: with `lane =` the planner may walk all that waits by position.
+ */
 export async function promoteNext(
   trx: Transaction,
   lanes: readonly { endpoint_id: string; lane: string }[],
@@ -63,8 +66,9 @@ export async function promoteNext(
     `update delivery_queue set state = case when released then 'due' else 'held' end
       where state = 'queued' and position = any (array(
         select (select n.position from delivery_queue n
-                 where n.endpoint_id = l.endpoint_id and n.lane = l.lane and n.state = 'queued'
-                 order by n.position limit 1)
+                 where (n.endpoint_id, n.lane) >= (l.endpoint_id, l.lane)
+                   and (n.endpoint_id, n.lane) <= (l.endpoint_id, l.lane) and n.state = 'queued'
+                 order by n.endpoint_id, n.lane, n.position limit 1)
           from unnest(?::bigint[], ?::text[]) as l (endpoint_id, lane)))`,
     [lanes.map((lane) => lane.endpoint_id), lanes.map((lane) => lane.lane)],
   );

@@ -87,6 +87,9 @@ const PUBLISH = `
  * rows that were queued behind the head meanwhile. Where `follows` says so, the next one is claimed at once, unless its
  * endpoint takes nothing at present. Returns a row per delivery that was ours, with how many others became due, and a
  * row per follower, with what is needed to attempt it.
+ *
+ * The first of a lane is asked for by the range and the order of its index: with `lane =` the planner may walk all that
+ * waits by position, once it knows how much that is.
  */
 const SETTLE = `
   create function settle_and_follow(
@@ -139,8 +142,9 @@ const SETTLE = `
                                     then clock_timestamp() + lease_ms * interval '1 millisecond' end
            where q.state = 'queued' and q.position = any (array(
              select (select n.position from delivery_queue n
-                      where n.endpoint_id = l.endpoint_id and n.lane = l.lane and n.state = 'queued'
-                      order by n.position limit 1)
+                      where (n.endpoint_id, n.lane) >= (l.endpoint_id, l.lane)
+                        and (n.endpoint_id, n.lane) <= (l.endpoint_id, l.lane) and n.state = 'queued'
+                      order by n.endpoint_id, n.lane, n.position limit 1)
                from unnest(lane_endpoints, lane_names, lane_follows) as l (endpoint_id, lane, follow)
               where l.follow))
           returning q.delivery_id, q.state
@@ -151,8 +155,9 @@ const SETTLE = `
         update delivery_queue q set state = case when q.released then 'due' else 'held' end
          where q.state = 'queued' and q.position = any (array(
            select (select n.position from delivery_queue n
-                    where n.endpoint_id = l.endpoint_id and n.lane = l.lane and n.state = 'queued'
-                    order by n.position limit 1)
+                    where (n.endpoint_id, n.lane) >= (l.endpoint_id, l.lane)
+                      and (n.endpoint_id, n.lane) <= (l.endpoint_id, l.lane) and n.state = 'queued'
+                    order by n.endpoint_id, n.lane, n.position limit 1)
              from unnest(lane_endpoints, lane_names, lane_follows) as l (endpoint_id, lane, follow)
             where not l.follow));
         get diagnostics due_lanes = row_count;
