@@ -1,6 +1,7 @@
 import type { EventType } from '../domain/event-type.ts';
 import type { Database } from './database.ts';
 import type { DeliveryState } from './delivery-filter.ts';
+import type { EventAttempt } from './event-deliveries.ts';
 import { dayOfId } from './replay-selection.ts';
 import { query } from './sql.ts';
 
@@ -64,19 +65,8 @@ export async function findDeliveryDetail(
 }
 
 /** An attempt with what only operators see: the address that was connected to, and the process that made it. */
-export type LoggedAttempt = {
-  attempt: number;
-  startedAt: Date;
-  durationMs: number;
-  timings: Record<string, number | boolean | null>;
-  statusCode: number | null;
-  errorClass: string | null;
-  errorMessage: string | null;
-  url: string;
+export type LoggedAttempt = Omit<EventAttempt, 'deliveryId'> & {
   remoteAddress: string | null;
-  requestHeaders: Record<string, string>;
-  responseHeaders: Record<string, string> | null;
-  responseBody: Buffer | null;
   worker: string;
 };
 

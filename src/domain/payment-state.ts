@@ -1,3 +1,4 @@
+import { membersOf } from './json-members.ts';
 /** One stored payment event: the `data` of its body, and where it stands among those that came. */
 export type PaymentReport = { data: Readonly<Record<string, unknown>>; position: number };
 
@@ -71,8 +72,4 @@ function latestOfEach(objects: readonly unknown[]): unknown[] {
 
 function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
-}
-
-function membersOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }

@@ -1,3 +1,4 @@
+import { membersOf, textOf } from '../domain/json-members.ts';
 import { type GraphConnection, graphGet } from './graph-connection.ts';
 
 /** An app that upstream sends the webhooks of a WABA to. */
@@ -21,12 +22,4 @@ function appOf(value: unknown): SubscribedApp {
     name: textOf(app.name),
     overrideCallbackUrl: textOf(entry.override_callback_uri) || null,
   };
-}
-
-function membersOf(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }

@@ -1,13 +1,4 @@
-type Members = Record<string, unknown>;
-
-/** The members of an object; none for anything else. */
-function membersOf(value: unknown): Members {
-  return typeof value === 'object' && value !== null ? (value as Members) : {};
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
-}
+import { type Members, membersOf, textOf } from '../../domain/json-members.ts';
 
 function senderOf(data: Members): string {
   const [contact] = Array.isArray(data.contacts) ? data.contacts : [];

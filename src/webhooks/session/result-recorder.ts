@@ -1,7 +1,13 @@
 import { isTransientError } from '../../database/error-class.ts';
 import type { Orphan } from '../../database/session-claims.ts';
 import type { SettledOutcome } from '../attempt-outcome.ts';
-import { isFailure, type MadeAttempt, type SettlementTools, settleAttempts } from '../settle-attempts.ts';
+import {
+  isFailure,
+  type MadeAttempt,
+  type Settlement,
+  type SettlementTools,
+  settleAttempts,
+} from '../settle-attempts.ts';
 import type { DirectClaims } from './direct-claims.ts';
 
 export type Recorded = {
@@ -65,17 +71,10 @@ export function makeResultRecorder(
     const followed = group.filter(({ endpoint, replay }) => !replay && claims.take(endpoint.id));
     const behind = new Set(followed.map(({ deliveryId }) => deliveryId));
     try {
-      const { outcomes, promoted, followers, orphans } = await settleAttempts(tools, group, {
-        token,
-        leaseMs,
-        behind,
-      });
-      claims.carry(followers);
-      if (orphans.length > 0) options.onOrphans(orphans, token);
-      return {
-        outcomes: group.map((attempt, index) => ({ attempt, outcome: outcomes[index] ?? null })),
-        promoted,
-      };
+      const settlement = await settleAttempts(tools, group, { token, leaseMs, behind });
+      claims.carry(settlement.followers);
+      if (settlement.orphans.length > 0) options.onOrphans(settlement.orphans, token);
+      return recordedOf(group, settlement);
     } catch (error) {
       claims.cancel();
       if (isTransientError(error)) throw error;
@@ -93,6 +92,13 @@ export function makeResultRecorder(
   };
 }
 
+function recordedOf(group: readonly MadeAttempt[], { outcomes, promoted }: Settlement): Recorded {
+  return {
+    outcomes: group.map((attempt, index) => ({ attempt, outcome: outcomes[index] ?? null })),
+    promoted,
+  };
+}
+
 function unrecorded(group: readonly MadeAttempt[]): Recorded {
   return { outcomes: group.map((attempt) => ({ attempt, outcome: null })), promoted: 0 };
 }
@@ -100,11 +106,7 @@ function unrecorded(group: readonly MadeAttempt[]): Recorded {
 /** One tenant's answer must not harm another's: a group that the database refuses is halved until it is found. */
 async function settleOrHalve(tools: SettlementTools, group: readonly MadeAttempt[]): Promise<Recorded> {
   try {
-    const { outcomes, promoted } = await settleAttempts(tools, group);
-    return {
-      outcomes: group.map((attempt, index) => ({ attempt, outcome: outcomes[index] ?? null })),
-      promoted,
-    };
+    return recordedOf(group, await settleAttempts(tools, group));
   } catch (error) {
     if (isTransientError(error)) throw error;
     const [only] = group;
@@ -128,8 +130,6 @@ async function settleWithoutAnswer(
   const { result } = attempt.sent;
   if (result.outcome === 'error') throw cause;
   const bare = { ...result, headers: {}, body: Buffer.from('(could not be stored)') };
-  const { outcomes, promoted } = await settleAttempts(tools, [
-    { ...attempt, sent: { ...attempt.sent, result: bare } },
-  ]);
-  return { outcomes: [{ attempt, outcome: outcomes[0] ?? null }], promoted };
+  const settlement = await settleAttempts(tools, [{ ...attempt, sent: { ...attempt.sent, result: bare } }]);
+  return recordedOf([attempt], settlement);
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { listPaymentEvents } from '../../../src/database/payments.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addKey, OTHER_NUMBER, OTHER_WABA } from '../api/api-harness.ts';
+import { askApi } from './ask-api.ts';
 import { NUMBER, type SendingStack, startSendingStack, WABA } from './sending-stack.ts';
 
 let stack: SendingStack;
@@ -15,18 +16,7 @@ beforeEach(async () => {
   await stack.setAccessToken('EAAG-test-token');
 });
 
-async function ask(url: string, { method = 'GET', body = undefined as unknown, authorization = '' } = {}) {
-  const response = await stack.app.inject({
-    method: method as 'GET',
-    url,
-    headers: {
-      authorization: authorization || stack.authorization,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-    },
-    ...(body !== undefined && { payload: JSON.stringify(body) }),
-  });
-  return { status: response.statusCode, headers: response.headers, body: response.json() };
-}
+const ask = (url: string, options: Parameters<typeof askApi>[2] = {}) => askApi(stack, url, options);
 
 describe('a payment', () => {
   const show = (reference: string, search = '', authorization = '') =>

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { query } from '../../../src/database/sql.ts';
 import type { ReadReceipt } from '../../../src/sandbox/sent-messages.ts';
 import { addConversation, addKey, addMessage, OTHER_NUMBER, OTHER_WABA } from '../api/api-harness.ts';
+import { askApi } from './ask-api.ts';
 import { NUMBER, type SendingStack, startSendingStack } from './sending-stack.ts';
 
 let stack: SendingStack;
@@ -18,18 +19,7 @@ beforeEach(async () => {
   await stack.setAccessToken('EAAG-test-token');
 });
 
-async function ask(url: string, { method = 'GET', body = undefined as unknown, authorization = '' } = {}) {
-  const response = await stack.app.inject({
-    method: method as 'GET',
-    url,
-    headers: {
-      authorization: authorization || stack.authorization,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-    },
-    ...(body !== undefined && { payload: JSON.stringify(body) }),
-  });
-  return { status: response.statusCode, headers: response.headers, body: response.json() };
-}
+const ask = (url: string, options: Parameters<typeof askApi>[2] = {}) => askApi(stack, url, options);
 
 async function receipts(): Promise<ReadReceipt[]> {
   const response = await fetch(`${stack.sandboxUrl}/sandbox/receipts`);

@@ -1,8 +1,6 @@
+import { listOf, type Members, membersOf, textOf } from '../../../domain/json-members.ts';
 import { shownText } from '../deliveries/shown-bytes.ts';
 import { html, type Markup } from '../markup.ts';
-import { listOf, membersOf, textOf } from '../sandbox/chat-text.ts';
-
-type Members = Readonly<Record<string, unknown>>;
 
 /** An upstream message object out of its JSON text; empty for what is none. */
 export function readMessage(json: string): Members {

@@ -1,5 +1,6 @@
+import { listOf, membersOf, textOf } from '../../../domain/json-members.ts';
 import { html, type Markup, nothing } from '../markup.ts';
-import { contentOf, listOf, membersOf, moneyText, textOf, typeOf } from './chat-text.ts';
+import { contentOf, moneyText, typeOf } from './chat-text.ts';
 import type { ConsoleChoice } from './console-choice.ts';
 import { type IconName, icon } from './icons.ts';
 import type { ChatEntry } from './sandbox-client.ts';

@@ -1,21 +1,5 @@
+import { listOf, type Members, membersOf, textOf } from '../../../domain/json-members.ts';
 import type { ChatEntry } from './sandbox-client.ts';
-
-type Members = Readonly<Record<string, unknown>>;
-
-/** The members of an object; none for anything else. */
-export function membersOf(value: unknown): Members {
-  return typeof value === 'object' && value !== null ? (value as Members) : {};
-}
-
-/** Text and numbers as text; nothing for anything else. */
-export function textOf(value: unknown): string {
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
-}
-
-/** The objects of a list; none for anything else. */
-export function listOf(value: unknown): Members[] {
-  return Array.isArray(value) ? value.map(membersOf) : [];
-}
 
 /** The type of a message; a send without one is a text. */
 export function typeOf({ message }: Pick<ChatEntry, 'message'>): string {

@@ -1,6 +1,7 @@
+import { membersOf, textOf } from '../../../domain/json-members.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import { chatContent, mediaPath } from './chat-content.ts';
-import { choicesOf, contentOf, membersOf, moneyText, shortText, textOf, typeOf } from './chat-text.ts';
+import { choicesOf, contentOf, moneyText, shortText, typeOf } from './chat-text.ts';
 import { type ConsoleChoice, consolePath } from './console-choice.ts';
 import { icon } from './icons.ts';
 import type { ChatEntry } from './sandbox-client.ts';
