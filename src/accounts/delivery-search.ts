@@ -77,6 +77,7 @@ async function byFilter(
   return await scanDeliveries(database, wabaId, filter, { ...page, rowsPerStep: ROWS_PER_STEP, deadlineMs });
 }
 
+/** Its candidates have an attempt that was answered as asked, so only the rest of the filter is looked at. */
 async function byFailedAttempts(
   database: Database,
   wabaId: string | null,
@@ -85,14 +86,14 @@ async function byFailedAttempts(
 ): Promise<Scan> {
   const deadlineMs = performance.now() + SEARCH_MS;
   const found: DeliveryPosition[] = [];
+  const answered = { ...filter, answer: null };
   let belowId = page.before?.id ?? null;
   if (filter.untilMs !== null) belowId = lower(belowId, lowestUuidAt(filter.untilMs));
   for (;;) {
     const step = { belowId, limit: FAILED_PER_STEP };
     const candidates = await failedDeliveries(database, wabaId, filter, step);
-    found.push(
-      ...(await fittingDeliveries(database, wabaId, filter, candidates.ids, page.limit - found.length)),
-    );
+    const left = page.limit - found.length;
+    found.push(...(await fittingDeliveries(database, wabaId, answered, candidates.ids, left)));
     belowId = candidates.nextBelow;
     if (belowId === null || found.length >= page.limit) return { found, next: null };
     if (performance.now() > deadlineMs) return { found, next: positionOf(belowId) };

@@ -1,6 +1,7 @@
 import type { Database } from '../database/database.ts';
 import { recordWorkflow } from '../database/deliveries.ts';
 import type { DeliveryLabel } from '../database/delivery-claims.ts';
+import { openRateLimitStore } from '../database/rate-limit-store.ts';
 import {
   findTestEventProgress,
   insertTestEvent,
@@ -35,11 +36,13 @@ export type TestEventResult = TestEventProgress & {
 };
 
 const POLL_MS = 100;
+/** Enough to try out a receiver; whoever may press the button must not be able to flood a foreign server with it. */
+const MAX_PER_MINUTE = 30;
 
 /**
  * Sends the `test` event to one endpoint and waits for what comes of it. It goes out whatever the endpoint's filters
  * and mode, once, without retries. When Temporal is away it stays queued: state `pending` with a startError.
- * Throws AccountError: `invalid_value`, `unknown_waba`, `unknown_endpoint`.
+ * Throws AccountError: `invalid_value`, `unknown_waba`, `unknown_endpoint`, `rate_limit_exceeded`.
  */
 export async function sendTestEvent(
   tools: TestEventTools & Audited,
@@ -53,6 +56,7 @@ export async function sendTestEvent(
   if (endpoint === undefined) {
     throw new AccountError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`);
   }
+  await takeTestEvent(database, endpointId);
   const tenant = { id: tenantId, businessName };
   const stored = await insertTestEvent(database, wabaId, { endpoint, tenant });
   const target = endpointName(endpointId);
@@ -68,6 +72,14 @@ export async function sendTestEvent(
     ...progress,
     ...start,
   };
+}
+
+async function takeTestEvent(database: Database, endpointId: string): Promise<void> {
+  const taken = openRateLimitStore(database, { kind: 'test_event', windowSeconds: 60 });
+  const { consumed } = await taken.add(endpointId, 1);
+  if (consumed <= MAX_PER_MINUTE) return;
+  const message = `An endpoint takes ${MAX_PER_MINUTE} test events per minute: wait a minute.`;
+  throw new AccountError('rate_limit_exceeded', message);
 }
 
 async function startWorkflow(

@@ -98,7 +98,7 @@ export async function fittingDeliveries(
       where ${own.text} ${
         answer === null
           ? ''
-          : `and exists (select 1 from attempts a where a.delivery_id = d.id and ${answer.text})`
+          : `and exists (select 1 from attempts a where a.day >= k.day and a.delivery_id = d.id and ${answer.text})`
       }
       order by k.n limit :limit`,
     { days: ids.map(dayOfId), ids, limit, ...owner, ...own.bindings, ...type.bindings, ...answer?.bindings },

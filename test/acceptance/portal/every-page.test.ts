@@ -1,7 +1,8 @@
 import { AxeBuilder } from '@axe-core/playwright';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launchChrome, markupProblems } from '../../integration/portal/chrome.ts';
+import { launchChrome } from '../../integration/portal/chrome.ts';
+import { markupProblems } from '../../integration/portal/markup-problems.ts';
 import { writeAsCustomer } from '../support/customer.ts';
 import { portalWindow } from '../support/portal-window.ts';
 import { description } from '../support/stack.ts';

@@ -336,6 +336,17 @@ describe('the test event', () => {
     });
     expect((await call('POST', `${ENDPOINTS}/${id}/test`, { url: URL })).json().error.param).toBe('url');
   });
+
+  test('is refused beyond 30 a minute of an endpoint, with the time to wait', async () => {
+    const startDelivery = () => Promise.reject(new Error('Temporal is away'));
+    const call = await client(await startTestApi(async () => ({ startDelivery })));
+    const { id } = (await call('POST', ENDPOINTS, { url: URL })).json();
+    const all = await Promise.all(Array.from({ length: 32 }, () => call('POST', `${ENDPOINTS}/${id}/test`)));
+    expect(all.filter(({ statusCode }) => statusCode === 202)).toHaveLength(30);
+    const refused = all.filter(({ statusCode }) => statusCode === 429);
+    expect(refused.map(({ headers }) => headers['retry-after'])).toEqual(['60', '60']);
+    expect(refused[0]?.json().error.code).toBe('rate_limit_exceeded');
+  });
 });
 
 describe('the operations URL', () => {

@@ -2,28 +2,18 @@ import { existsSync, mkdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { AxeBuilder } from '@axe-core/playwright';
 import type { FastifyInstance } from 'fastify';
-import { HtmlValidate } from 'html-validate';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { markupProblems } from './markup-problems.ts';
 import { PASSWORD } from './portal-browser.ts';
 
 const CHROMIUM = [process.env.HELIOGRAPH_CHROMIUM ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser'];
 const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run'];
-
-const validator = new HtmlValidate({ extends: ['html-validate:standard'] });
 
 /** Starts the browser of a test file. */
 export async function launchChrome(): Promise<Browser> {
   const executablePath = CHROMIUM.find((path) => path !== '' && existsSync(path));
   if (executablePath === undefined) throw new Error('no Chromium: install it or set HELIOGRAPH_CHROMIUM');
   return await chromium.launch({ executablePath, args: QUIET });
-}
-
-/** What the standard finds wrong with a page. */
-export async function markupProblems(markup: string): Promise<string[]> {
-  const report = await validator.validateString(markup);
-  return report.results.flatMap(({ messages }) =>
-    messages.map(({ ruleId, message, line }) => `${ruleId}, line ${line}: ${message}`),
-  );
 }
 
 /** As `markupProblems`, and what assistive technology stumbles over; axe needs scripts. */

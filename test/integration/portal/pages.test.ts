@@ -1,9 +1,9 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestApi, type TestApi, WABA } from '../api/api-harness.ts';
-import { markupProblems } from './chrome.ts';
 import { HOSTILE_TEXTS, liveMarkup } from './hostile-texts.ts';
 import { liveIn } from './lived-in.ts';
+import { markupProblems } from './markup-problems.ts';
 import { filledIn, type PageRoute, pageRoutes, pathOf } from './page-routes.ts';
 import { openBrowser, type PortalBrowser } from './portal-browser.ts';
 

@@ -53,5 +53,6 @@ function shownError(thrown: unknown): Shown {
 /** What a page did not show at its form. An object that is not there is what every other missing page is. */
 function accountError(error: AccountError): Shown {
   if (error.code.startsWith('unknown_')) return shownError(pageNotFound());
-  return { status: 422, title: 'That did not work', text: error.message, headers: {} };
+  const status = error.code === 'rate_limit_exceeded' ? 429 : 422;
+  return { status, title: TITLES[status] ?? 'That did not work', text: error.message, headers: {} };
 }

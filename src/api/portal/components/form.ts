@@ -34,7 +34,7 @@ export function textField(
     name,
     type = 'text',
     value = '',
-    autocomplete = 'off',
+    autocomplete = type === 'password' ? 'new-password' : 'off',
     placeholder = '',
     maxLength = 2_048,
   } = field;

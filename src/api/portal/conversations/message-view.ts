@@ -41,7 +41,7 @@ ${quote(message, shown)}${revokedAt !== undefined && html`<p>${badge('off', 'Del
 ${mediaOf(message)}${messageWords(message.type, edited === null ? object : readMessage(edited))}
 ${editedAt !== undefined && html`<p class="faint">Edited ${exactTime(new Date(editedAt))}</p>`}
 ${reactions.length > 0 && html`<p class="reactions">${reactions.map(({ emoji, from }) => html`<span title="${from}">${emoji}</span> `)}</p>`}
-<footer>${stateBadge(message)}<details><summary>Details</summary><p class="faint">Message <code>${message.id}</code>, upstream <code>${message.upstreamId ?? 'no id yet'}</code></p>${codeBlock(shownJson(message.content), 'The message as upstream has it')}</details></footer>
+<footer>${stateBadge(message)}<details><summary>Details</summary><p class="faint">Message <code>${message.id}</code>, upstream <code>${message.upstreamId ?? 'no id yet'}</code></p>${codeBlock(shownJson(message.content), `Message ${message.id} as upstream has it`)}</details></footer>
 </article></li>
 `;
 }

@@ -22,7 +22,7 @@ export function composer(viewer: Viewer, choice: ConsoleChoice, replyTo: ChatEnt
 ${choiceFields(viewer, choice)}
 <div class="replying" id="replying" ${replyTo === undefined && html`hidden`}><input type="hidden" name="replyTo" value="${replyTo?.n ?? ''}"><span>Reply to: <q>${replyTo === undefined ? '' : shortText(replyTo)}</q></span> <a href="${consolePath(choice)}" data-no-reply aria-label="Do not reply">✕</a></div>
 <label class="unseen" for="message">Message of ${choice.customer.name}</label>
-<input id="message" name="text" maxlength="4096" autocomplete="off" placeholder="Message" required ${replyTo !== undefined && html`autofocus`}>
+<input type="text" id="message" name="text" maxlength="4096" autocomplete="off" placeholder="Message" required ${replyTo !== undefined && html`autofocus`}>
 <button class="send" name="kind" value="text" aria-label="Send" title="Send">${icon('send')}</button>
 </form>
 </div>`;
@@ -42,7 +42,7 @@ function attachments(viewer: Viewer, choice: ConsoleChoice): Markup {
 ${choiceFields(viewer, choice)}
 <p class="attach-title">A file of your own</p>
 <div class="own-file"><label class="unseen" for="file">A file of your own</label><input type="file" id="file" name="file"><button name="kind" value="file">Send</button></div>
-<label class="unseen" for="caption">Caption</label><input id="caption" name="text" maxlength="1024" placeholder="Caption (optional)" autocomplete="off">
+<label class="unseen" for="caption">Caption</label><input type="text" id="caption" name="text" maxlength="1024" placeholder="Caption (optional)" autocomplete="off">
 <p class="attach-title">Photo</p>
 <div class="pictures">${SAMPLE_PICTURES.map(
     ({ asset, label }) =>

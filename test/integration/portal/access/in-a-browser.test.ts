@@ -1,21 +1,14 @@
-import { existsSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { AxeBuilder } from '@axe-core/playwright';
-import { HtmlValidate } from 'html-validate';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { setUpPath } from '../../../../src/accounts/first-operator.ts';
 import { startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
-
-const CHROMIUM = [process.env.HELIOGRAPH_CHROMIUM ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser'];
-const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run'];
+import { launchChrome, problemsOf } from '../chrome.ts';
 
 let chrome: Browser;
 
 beforeAll(async () => {
-  const executablePath = CHROMIUM.find((path) => path !== '' && existsSync(path));
-  if (executablePath === undefined) throw new Error('no Chromium: install it or set HELIOGRAPH_CHROMIUM');
-  chrome = await chromium.launch({ executablePath, args: QUIET });
+  chrome = await launchChrome();
 });
 afterAll(() => chrome.close());
 
@@ -26,24 +19,6 @@ async function listening(): Promise<{ api: TestApi; origin: string; setUp: strin
   const encryptionKeys = [{ id: 'k1', key: Buffer.alloc(32, 1) }];
   const setUp = (await setUpPath({ database: api.database, encryptionKeys })) ?? '';
   return { api, origin: `http://127.0.0.1:${port}`, setUp };
-}
-
-/** Style is left out: what a browser tells of a page is spelt by the browser. */
-const validator = new HtmlValidate({
-  extends: ['html-validate:standard', 'html-validate:a11y'],
-  rules: { 'no-implicit-button-type': 'off', 'prefer-native-element': 'off' },
-});
-
-/** What assistive technology and the standard find wrong with a page; axe needs scripts. */
-async function problemsOf(page: Page, hasScripts: boolean): Promise<string[]> {
-  const report = await validator.validateString(await page.content());
-  const found = report.results.flatMap(({ messages }) =>
-    messages.map(({ ruleId, message }) => `${ruleId}: ${message}`),
-  );
-  if (!hasScripts) return found;
-  const { violations } = await new AxeBuilder({ page }).analyze();
-  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-  return [...found, ...serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)];
 }
 
 test.each([

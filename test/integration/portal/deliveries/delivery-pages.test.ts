@@ -1,9 +1,9 @@
 import { beforeEach, expect, test } from 'vitest';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
-import { markupProblems } from '../chrome.ts';
 import { addDelivery } from '../delivery-fixtures.ts';
 import { HOSTILE_TEXTS, liveMarkup } from '../hostile-texts.ts';
+import { markupProblems } from '../markup-problems.ts';
 import { addUser, type PortalBrowser, tenantOf } from '../portal-browser.ts';
 
 const PATH = `/portal/w/${WABA}/deliveries`;

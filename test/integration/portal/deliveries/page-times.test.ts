@@ -8,6 +8,8 @@ import { addManyDeliveries } from './many-deliveries.ts';
 const COUNT = Number(process.env.HELIOGRAPH_TEST_DELIVERIES ?? 30_000);
 const ROUNDS = 20;
 const MAX_PAGE_BYTES = 100 * 1024;
+/** Several times what any page takes: a plan that goes through the log shows, a busy machine does not. */
+const MAX_FASTEST_MS = 100;
 
 test('every page about deliveries stays small and quick over a long log', { timeout: 600_000 }, async () => {
   const api = await startTestApi();
@@ -65,5 +67,6 @@ test('every page about deliveries stays small and quick over a long log', { time
     const at = (share: number) => (times[Math.floor(times.length * share)] ?? 0).toFixed(1);
     process.stdout.write(`${path.slice(0, 80)}: p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, ${bytes} bytes\n`);
     expect([path, bytes < MAX_PAGE_BYTES]).toEqual([path, true]);
+    expect([path, (times[0] ?? 0) < MAX_FASTEST_MS]).toEqual([path, true]);
   }
 });

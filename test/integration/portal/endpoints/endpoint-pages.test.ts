@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
-import { markupProblems } from '../chrome.ts';
 import { addDelivery } from '../delivery-fixtures.ts';
 import { HOSTILE_TEXTS, liveMarkup } from '../hostile-texts.ts';
+import { markupProblems } from '../markup-problems.ts';
 import { addUser, type PortalBrowser, tenantOf } from '../portal-browser.ts';
 
 const PATH = `/portal/w/${WABA}/endpoints`;
@@ -195,6 +195,17 @@ test('a test event that nobody could send yet says so, and its outcome when ther
     expect(failed.body).toContain(text);
   }
   expect(await markupProblems(failed.body)).toEqual([]);
+});
+
+test('nobody floods a server with test events: beyond 30 a minute of an endpoint none is made', async () => {
+  const [{ id }, other] = [await add(), await add({ url: 'https://other.example/hook' })];
+  await admin.get(`${PATH}/${id}`);
+  const send = async (endpointId: string) => (await admin.post(`${PATH}/${endpointId}/test`)).statusCode;
+  for (let sent = 0; sent < 30; sent += 1) expect(await send(id)).toBe(303);
+  const refused = await admin.post(`${PATH}/${id}/test`);
+  expect([refused.statusCode, refused.body.includes('30 test events per minute')]).toEqual([429, true]);
+  expect(await send(other.id)).toBe(303);
+  expect((await api.database.raw('select 1 from delivery_queue')).rows).toHaveLength(31);
 });
 
 test('the address is checked as saving does, without saving and without telling where a name leads', async () => {

@@ -1,23 +1,17 @@
 import type { LightMyRequestResponse } from 'fastify';
-import { HtmlValidate } from 'html-validate';
 import { describe, expect, test } from 'vitest';
 import { createKey, listKeys } from '../../../../src/accounts/api-keys.ts';
 import { OPERATOR_COMMAND, recordAudit } from '../../../../src/accounts/audit.ts';
 import { findApiKey } from '../../../../src/database/api-keys.ts';
 import { hashApiKey } from '../../../../src/domain/api-key-format.ts';
 import { OTHER_WABA, startTestApi, WABA } from '../../api/api-harness.ts';
+import { markupProblems } from '../markup-problems.ts';
 import { addUser, tenantOf } from '../portal-browser.ts';
 
 const KEYS = `/portal/w/${WABA}/keys`;
 const APPROVALS = '/portal/operator/approvals';
 const HOSTILE = `<img src=x onerror=alert(1)>"'&</textarea>`;
 const KEY = /ck_[0-9a-f]{64}/;
-
-/** Rules of layout and taste are those of the portal's own tests. */
-const validator = new HtmlValidate({
-  extends: ['html-validate:standard'],
-  rules: { 'void-style': 'off', 'no-trailing-whitespace': 'off', 'long-title': 'off' },
-});
 
 async function start() {
   const { app, database } = await startTestApi();
@@ -42,11 +36,7 @@ async function start() {
 }
 
 async function expectValid(answer: LightMyRequestResponse): Promise<void> {
-  const report = await validator.validateString(answer.body);
-  const messages = report.results.flatMap(({ messages: found }) =>
-    found.map(({ ruleId, message, line }) => `${line}: ${ruleId}: ${message}`),
-  );
-  expect(messages).toEqual([]);
+  expect(await markupProblems(answer.body)).toEqual([]);
 }
 
 describe('asking for a key', () => {

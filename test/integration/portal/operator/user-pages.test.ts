@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { execute, query } from '../../../../src/database/sql.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
-import { markupProblems } from '../chrome.ts';
+import { markupProblems } from '../markup-problems.ts';
 import {
   addUser,
   openBrowser,
