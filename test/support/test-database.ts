@@ -1,6 +1,7 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { inject, onTestFinished } from 'vitest';
-import { type DatabasePool, openDatabase } from '../../src/database/database.ts';
+import { type Database, type DatabasePool, openDatabase } from '../../src/database/database.ts';
+import { query } from '../../src/database/sql.ts';
 import { TEMPLATE_DATABASE } from './infrastructure-setup.ts';
 
 export type TestDatabase = { database: DatabasePool; url: string; close(): Promise<void> };
@@ -28,6 +29,19 @@ export async function testDatabase(poolMax = 10): Promise<TestDatabase> {
   const created = await createTestDatabase(poolMax);
   onTestFinished(created.close);
   return created;
+}
+
+const TABLES_OF_WORKFLOWS = ['messages', 'orders', 'replays', 'api_key_requests'];
+
+/**
+ * Draws ids from a range of one's own where ids of workflows are made of them: test files run side by side on one
+ * Temporal, which takes a workflow for started when another file has one with its id.
+ */
+export async function drawIdsApart(database: Database): Promise<void> {
+  for (const table of TABLES_OF_WORKFLOWS) {
+    const first = randomInt(1_000_000, 2 ** 47);
+    await query(database, `select setval(pg_get_serial_sequence(?, 'id'), ?)`, [table, first]);
+  }
 }
 
 /** Copies of one template cannot be made side by side, so a clash is tried again. */

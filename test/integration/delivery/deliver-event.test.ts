@@ -126,6 +126,7 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
     await eventually('two attempts', () => receiver.received.length === 2);
     const [first, second] = receiver.received;
     expect((second?.arrivedMs ?? 0) - (first?.arrivedMs ?? 0)).toBeGreaterThan(2_900);
+    await eventually('recorded', async () => (await lastDelivery())?.state === 'delivered');
   });
 
   test('an operator finds the workflow by eventId and reads there what is wrong', async () => {

@@ -16,7 +16,7 @@ import { startWorkflowStarter } from '../../../src/worker/workflow-starter.ts';
 import { taskQueues } from '../../../src/workflows/task-queues.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
-import { createTestDatabase } from '../../support/test-database.ts';
+import { createTestDatabase, drawIdsApart } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 
 export const WABA = '900000000000101';
@@ -48,6 +48,7 @@ export async function startOperationsStack(
   const { withWorker = true, logger = silentLogger, ...limits } = options;
   const store = await createTestDatabase(20);
   await seedFixtureAccounts(store.database);
+  await drawIdsApart(store.database);
   const settings = testSettings(store.url);
   const config = loadConfig(settings);
   installTemporalRuntime(silentLogger);

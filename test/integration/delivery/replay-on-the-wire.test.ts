@@ -6,7 +6,7 @@ import { insertBodies } from '../../../src/database/inbox.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { createTestDatabase } from '../../support/test-database.ts';
+import { createTestDatabase, drawIdsApart } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { eventually, startReceiver } from '../../support/webhook-receiver.ts';
@@ -18,6 +18,7 @@ test('a replayed webhook has the id, bytes and sequence of the first one, and sa
   onTestFinished(store.close);
   const { database } = store;
   await seedFixtureAccounts(database);
+  await drawIdsApart(database);
   const receiver = await startReceiver();
   onTestFinished(receiver.close);
   await addEndpoint(database, WABA, `${receiver.url}/hook`);

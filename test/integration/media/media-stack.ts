@@ -22,7 +22,7 @@ import { startWorkflowStarter } from '../../../src/worker/workflow-starter.ts';
 import { taskQueues } from '../../../src/workflows/task-queues.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
-import { createTestDatabase } from '../../support/test-database.ts';
+import { createTestDatabase, drawIdsApart } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 
 export const WABA = '900000000000101';
@@ -51,6 +51,7 @@ export type MediaStack = {
 export async function startMediaStack(): Promise<MediaStack> {
   const store = await createTestDatabase(20);
   await seedFixtureAccounts(store.database);
+  await drawIdsApart(store.database);
   const sandbox = await startUpstreamServer({
     host: '127.0.0.1',
     port: 0,

@@ -1,4 +1,4 @@
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import type { FastifyInstance } from 'fastify';
@@ -25,7 +25,7 @@ import { startWorkflowStarter } from '../../../src/worker/workflow-starter.ts';
 import { taskQueues } from '../../../src/workflows/task-queues.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
-import { createTestDatabase } from '../../support/test-database.ts';
+import { createTestDatabase, drawIdsApart } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { addKey } from '../api/api-harness.ts';
 
@@ -37,10 +37,7 @@ const ACCESS_TOKEN = 'EAAG-test-token';
 export async function startSendingBase(overrides: Record<string, string> = {}) {
   const store = await createTestDatabase(20);
   await seedFixtureAccounts(store.database);
-  // Test files share one Temporal, and ids of workflows come from ids of messages.
-  await query(store.database, `select setval(pg_get_serial_sequence('messages', 'id'), ?)`, [
-    randomInt(1_000_000, 2 ** 47),
-  ]);
+  await drawIdsApart(store.database);
   const sandbox = await startUpstreamServer({
     host: '127.0.0.1',
     port: 0,
