@@ -1,3 +1,4 @@
+import { byteaArray } from './array-parameters.ts';
 import type { Database, Transaction } from './database.ts';
 import { execute, query } from './sql.ts';
 
@@ -7,7 +8,7 @@ export async function claimDedupKeys(trx: Transaction, keys: readonly Buffer[]):
     trx,
     `insert into dedup_keys (key) select key from unnest(?::bytea[]) as k (key) order by key
      on conflict do nothing returning encode(key, 'hex') as key`,
-    [keys],
+    [byteaArray(keys)],
   );
   return new Set(rows.map((row) => row.key));
 }

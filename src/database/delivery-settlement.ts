@@ -1,3 +1,4 @@
+import { byteaArray, textArray } from './array-parameters.ts';
 import type { AttemptRecord } from './attempts.ts';
 import type { Database, Transaction } from './database.ts';
 import type { ClaimedDelivery, Orphan } from './session-claims.ts';
@@ -235,14 +236,14 @@ function recordColumns(records: readonly AttemptRecord[]) {
     endpointIds: records.map((r) => r.endpointId),
     started: records.map((r) => r.startedAt),
     durationsMs: records.map((r) => r.durationMs),
-    timings: records.map((r) => r.timingsJson),
+    timings: textArray(records.map((r) => r.timingsJson)),
     statusCodes: records.map((r) => r.statusCode),
     errorClasses: records.map((r) => r.errorClass),
     errorMessages: records.map((r) => r.errorMessage),
     urls: records.map((r) => r.url),
     addresses: records.map((r) => r.remoteAddress),
-    requestHeaders: records.map((r) => r.requestHeadersJson),
-    responseHeaders: records.map((r) => r.responseHeadersJson),
-    responseBodies: records.map((r) => r.responseBody),
+    requestHeaders: textArray(records.map((r) => r.requestHeadersJson)),
+    responseHeaders: textArray(records.map((r) => r.responseHeadersJson)),
+    responseBodies: byteaArray(records.map((r) => r.responseBody)),
   };
 }

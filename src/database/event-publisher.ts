@@ -2,6 +2,7 @@ import { serializeEvent } from '../domain/envelope.ts';
 import type { EventType } from '../domain/event-type.ts';
 import { laneOf } from '../domain/ordering-key.ts';
 import { dayOfUuidV7, uuidV7 } from '../domain/uuid-v7.ts';
+import { byteaArray } from './array-parameters.ts';
 import type { Transaction } from './database.ts';
 import {
   claimedOf,
@@ -144,7 +145,7 @@ function eventColumns(made: readonly MadeEvent[]) {
     conversationIds: made.map((event) => event.conversationId),
     messageIds: made.map((event) => event.messageId),
     upstreamIds: made.map((event) => event.upstreamId ?? null),
-    bodies: made.map((event) => event.body),
+    bodies: byteaArray(made.map((event) => event.body)),
   };
 }
 

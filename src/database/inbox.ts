@@ -1,3 +1,4 @@
+import { byteaArray } from './array-parameters.ts';
 import type { Database, Transaction } from './database.ts';
 import { execute, query } from './sql.ts';
 
@@ -10,7 +11,7 @@ export async function insertBodies(database: Database, bodies: readonly Buffer[]
        returning 1
      )
      select pg_notify('heliograph_inbox', '') from (select count(*) from stored) as s`,
-    [bodies],
+    [byteaArray(bodies)],
   );
 }
 

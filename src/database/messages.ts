@@ -1,3 +1,4 @@
+import { textArray } from './array-parameters.ts';
 import type { Transaction } from './database.ts';
 import { execute, query } from './sql.ts';
 
@@ -45,7 +46,7 @@ export async function insertInboundMessages(
       messages.map((m) => m.upstreamId),
       messages.map((m) => m.type),
       messages.map((m) => m.placeholder),
-      messages.map((m) => m.content),
+      textArray(messages.map((m) => m.content)),
       messages.map((m) => m.contextId),
       messages.map((m) => m.targetId),
       messages.map((m) => m.sentAt),

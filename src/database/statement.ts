@@ -1,3 +1,5 @@
+import { arrayLiteral } from './array-parameters.ts';
+
 type Scalar = string | number | boolean | null | Date | Buffer;
 export type Binding = Scalar | readonly Scalar[];
 /** In the order of the `?` of a statement, or by the names of its `:name`. */
@@ -17,7 +19,8 @@ export function prepared(
 ): { name?: string; text: string; values: Binding[] } {
   const statement = known.get(text) ?? translate(text, Array.isArray(bindings));
   const { name, names } = statement;
-  const values = names === null ? [...(bindings as readonly Binding[])] : valuesOf(names, bindings);
+  const given = names === null ? (bindings as readonly Binding[]) : valuesOf(names, bindings);
+  const values = given.map((value) => (Array.isArray(value) ? (arrayLiteral(value) ?? value) : value));
   return { text: statement.text, values, ...(name === undefined ? {} : { name }) };
 }
 

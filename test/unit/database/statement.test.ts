@@ -6,7 +6,7 @@ describe('bindings of a statement', () => {
   test('by position: each ? is the next parameter', () => {
     expect(prepared('select ?::uuid, ? where a = any (?::text[])', ['x', 1, ['a', 'b']])).toMatchObject({
       text: 'select $1::uuid, $2 where a = any ($3::text[])',
-      values: ['x', 1, ['a', 'b']],
+      values: ['x', 1, '{a,b}'],
     });
   });
 
@@ -36,7 +36,7 @@ describe('bindings of a statement', () => {
   test('names may be longer than one another and hold digits and underscores', () => {
     expect(prepared('select :id, :id2, :id_list', { id: 1, id2: 2, id_list: [3] })).toMatchObject({
       text: 'select $1, $2, $3',
-      values: [1, 2, [3]],
+      values: [1, 2, '{3}'],
     });
   });
 
