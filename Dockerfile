@@ -12,7 +12,7 @@ RUN node src/main.ts bundle-workflows \
   && find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 ! -name '*-linux-gnu' -exec rm -r {} +
 
 FROM node:24.21.0-slim
-ENV NODE_ENV=production
+ENV NODE_ENV=production MALLOC_ARENA_MAX=1
 WORKDIR /app
 COPY --from=build /app ./
 # An existing account without privileges; it owns nothing in /app.
@@ -20,4 +20,4 @@ USER node
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.HELIOGRAPH_API_PORT || 8080) + '/readyz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "--heap-growing-percent=40", "--max-semi-space-size=16", "src/main.ts", "api"]
+CMD ["node", "--heap-growing-percent=80", "--max-semi-space-size=8", "src/main.ts", "api"]

@@ -58,7 +58,7 @@ class StoppedError extends Error {
 }
 
 async function measureAll(
-  { scenarios, profileDir }: BenchOptions,
+  { scenarios, quick, profileDir }: BenchOptions,
   stopping: AbortController,
   all: Figures[],
   cleanups: (() => Promise<void>)[],
@@ -75,6 +75,7 @@ async function measureAll(
   const processes = await startingProcesses;
   return await runScenarios({ stack, processes, signal }, scenarios, {
     log,
+    quick,
     onFigures: (figures) => {
       all.push(figures);
       log(summaryLine(figures));

@@ -4,19 +4,23 @@ import { listScenarios, type Scenario } from './scenarios.ts';
 
 export type SkippedScenario = { scenario: string; reason: string };
 
-type Progress = { log: (line: string) => void; onFigures: (figures: Figures) => void };
+type Progress = { quick: boolean; log: (line: string) => void; onFigures: (figures: Figures) => void };
 
-/** Before the first measurement of the product, of the floor, and after each restart of the worker: compiles code, opens connections. */
+/**
+ * Before the first measurement of the product, of the floor, and after each restart of the worker. V8 compiles the hot
+ * code of each process a few times, the last time after some 20,000 events, and everything stalls for half a second
+ * then: a minute in the life of a process that runs for weeks.
+ */
 const WARM_UP = {
-  auto: { ratePerSecond: 100, seconds: 3 },
-  always: { ratePerSecond: 10, seconds: 3 },
+  auto: { ratePerSecond: 800, seconds: 30, quickSeconds: 4 },
+  always: { ratePerSecond: 10, seconds: 3, quickSeconds: 3 },
 } as const;
 
 /** Runs the scenarios one after the other; returns those that this version cannot run. */
 export async function runScenarios(
   bench: Bench,
   scenarios: readonly Scenario[],
-  { log, onFigures }: Progress,
+  { quick, log, onFigures }: Progress,
 ): Promise<SkippedScenario[]> {
   const skipped: SkippedScenario[] = [];
   let run = Math.floor(Date.now() / 1000) % 1_000_000;
@@ -32,8 +36,9 @@ export async function runScenarios(
     }
     const part = `${scenario.driver} ${mode}`;
     if (warm !== part) {
-      log(`warming up (${WARM_UP[mode].seconds} s at ${WARM_UP[mode].ratePerSecond}/s)`);
-      for (const one of warmUps(scenario)) {
+      const seconds = quick ? WARM_UP[mode].quickSeconds : WARM_UP[mode].seconds;
+      log(`warming up (${seconds} s at ${WARM_UP[mode].ratePerSecond}/s)`);
+      for (const one of warmUps(scenario, seconds)) {
         run += 1;
         await measureScenario(bench, one, run);
       }
@@ -47,8 +52,8 @@ export async function runScenarios(
 }
 
 /** Half over one endpoint, half over many. */
-function warmUps({ driver, deliveryWorkflows }: Scenario): Scenario[] {
-  const { ratePerSecond, seconds } = WARM_UP[deliveryWorkflows];
+function warmUps({ driver, deliveryWorkflows }: Scenario, seconds: number): Scenario[] {
+  const { ratePerSecond } = WARM_UP[deliveryWorkflows];
   const [plain] = listScenarios(false);
   if (plain === undefined) return [];
   const count = (ratePerSecond * seconds) / 2;

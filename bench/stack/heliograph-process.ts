@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { V8_FLAGS } from '../../src/config/v8-flags.ts';
+import { PROCESS_ENVIRONMENT, V8_FLAGS } from '../../src/config/process-options.ts';
 import { describeExit, type PartProcess, startPartProcess } from '../../src/embedded/process-part.ts';
 
 const MAIN_SCRIPT = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
@@ -26,7 +26,7 @@ export async function startHeliographProcess(options: Options): Promise<Heliogra
     name,
     command: process.execPath,
     args: [...V8_FLAGS, ...nodeArguments, MAIN_SCRIPT, name],
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...settings },
+    env: { ...PROCESS_ENVIRONMENT, PATH: process.env.PATH, HOME: process.env.HOME, ...settings },
     logFile,
     stopSignal: 'SIGTERM',
     stopGraceMs: 40_000,

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { V8_FLAGS } from '../config/v8-flags.ts';
+import { PROCESS_ENVIRONMENT, V8_FLAGS } from '../config/process-options.ts';
 import { ensureCertificate, type LocalCertificate } from './certificate.ts';
 import { openDataDirectory, recordFileOf } from './data-directory.ts';
 import {
@@ -171,6 +171,7 @@ function partDefinition(part: ApplicationPart, context: EmbeddedContext, mainScr
     command: process.execPath,
     args: [...V8_FLAGS, mainScript, ...part.args],
     env: {
+      ...PROCESS_ENVIRONMENT,
       ...process.env,
       ...(part.echo === true && isTerminal() ? { FORCE_COLOR: '1' } : {}),
       ...context.environment,

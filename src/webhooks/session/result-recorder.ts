@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isTransientError } from '../../database/error-class.ts';
 import type { Orphan } from '../../database/session-claims.ts';
 import type { SettledOutcome } from '../attempt-outcome.ts';
@@ -14,6 +15,8 @@ export type Recorded = {
   /** Null: it could not be recorded, and comes again when its lease has ended. */
   outcomes: { attempt: MadeAttempt; outcome: SettledOutcome | null }[];
   promoted: number;
+  /** Whether something followed in the lanes of these. */
+  isFollowed: boolean;
 };
 
 export type ResultRecorder = { add(attempt: MadeAttempt): void };
@@ -24,8 +27,16 @@ const GROUP = 250;
 const RETRY_MS = 250;
 
 /**
- * Records attempts in groups of whatever is there; nobody waits for a group to fill. While the database is away a group
- * is tried again until `giveUpMs`, when its leases have ended and its deliveries are somebody else's.
+ * After a group the recorder rests for so many times as long as the group took. What comes meanwhile goes together:
+ * fewer commits, and the busier the machine, the more it matters. A delivery that comes alone never waits, nor do
+ * lanes in which one follows another: what is recorded there lets the next one go.
+ */
+const REST_TIMES = 2;
+const MAX_REST_MS = 20;
+
+/**
+ * Records attempts in groups of whatever is there. While the database is away a group is tried again until `giveUpMs`,
+ * when its leases have ended and its deliveries are somebody else's.
  */
 export function makeResultRecorder(
   tools: SettlementTools,
@@ -45,7 +56,11 @@ export function makeResultRecorder(
     while (waiting.length > 0) {
       const group = waiting.slice(0, GROUP);
       waiting = waiting.slice(GROUP);
-      options.onRecorded(await record(group));
+      const startMs = performance.now();
+      const recorded = await record(group);
+      options.onRecorded(recorded);
+      if (recorded.isFollowed || waiting.length >= GROUP) continue;
+      await sleep(Math.min(MAX_REST_MS, REST_TIMES * (performance.now() - startMs)));
     }
     running = false;
   };
@@ -58,7 +73,7 @@ export function makeResultRecorder(
       } catch (error) {
         if (!isTransientError(error)) options.onUnrecordable(error);
         if (!isTransientError(error) || performance.now() > deadlineMs) return unrecorded(group);
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+        await sleep(RETRY_MS);
       }
     }
   };
@@ -92,15 +107,16 @@ export function makeResultRecorder(
   };
 }
 
-function recordedOf(group: readonly MadeAttempt[], { outcomes, promoted }: Settlement): Recorded {
+function recordedOf(group: readonly MadeAttempt[], { outcomes, promoted, followers }: Settlement): Recorded {
   return {
     outcomes: group.map((attempt, index) => ({ attempt, outcome: outcomes[index] ?? null })),
     promoted,
+    isFollowed: promoted > 0 || followers.length > 0,
   };
 }
 
 function unrecorded(group: readonly MadeAttempt[]): Recorded {
-  return { outcomes: group.map((attempt) => ({ attempt, outcome: null })), promoted: 0 };
+  return { outcomes: group.map((attempt) => ({ attempt, outcome: null })), promoted: 0, isFollowed: false };
 }
 
 /** One tenant's answer must not harm another's: a group that the database refuses is halved until it is found. */
@@ -117,6 +133,7 @@ async function settleOrHalve(tools: SettlementTools, group: readonly MadeAttempt
     return {
       outcomes: [...first.outcomes, ...second.outcomes],
       promoted: first.promoted + second.promoted,
+      isFollowed: first.isFollowed || second.isFollowed,
     };
   }
 }

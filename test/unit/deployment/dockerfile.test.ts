@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { V8_FLAGS } from '../../../src/config/v8-flags.ts';
+import { PROCESS_ENVIRONMENT, V8_FLAGS } from '../../../src/config/process-options.ts';
 import { repositoryFile } from './compose-file.ts';
 
 const DOCKERFILE = repositoryFile('Dockerfile');
@@ -40,5 +40,7 @@ describe('Dockerfile', () => {
   test('runs the API unless told otherwise', () => {
     const command = ['node', ...V8_FLAGS, 'src/main.ts', 'api'].map((part) => `"${part}"`).join(', ');
     expect(DOCKERFILE).toContain(`\nCMD [${command}]\n`);
+    const environment = Object.entries(PROCESS_ENVIRONMENT).map(([name, value]) => `${name}=${value}`);
+    expect(DOCKERFILE).toContain(`\nENV NODE_ENV=production ${environment.join(' ')}\n`);
   });
 });
