@@ -2,6 +2,7 @@ import type { Database } from './database.ts';
 import { answerCondition, type DeliveryFilter, deliveryConditions, eventOfType } from './delivery-filter.ts';
 import { dayOfId, lowestUuidAt } from './replay-selection.ts';
 import { query } from './sql.ts';
+import type { Binding } from './statement.ts';
 
 /** A delivery, and where it stands in the list: by day, then time in microseconds, then id, the newest first. */
 export type DeliveryPosition = { day: string; atMicros: string; id: string };
@@ -79,10 +80,7 @@ async function stepOver(
   filter: DeliveryFilter,
   { before, sinceMs, limit, rows }: StepRange,
 ): Promise<Step> {
-  const own = deliveryConditions(filter);
-  const type = eventOfType(filter);
-  const answer = filter.answer === null ? null : lastAnswer(filter.answer);
-  const isFiltered = filter.state !== null || filter.answer !== null || filter.eventType !== null;
+  const { conditions, type, bindings, isFiltered } = wanted(filter);
   const text = `
     with recursive endpoints (id) as (
       ${filter.endpointId === null ? ENDPOINTS_OF_DAY : 'select cast(:endpointId as bigint)'}
@@ -103,34 +101,15 @@ async function stepOver(
       select d.id, ${microsOf('d.created_at')} as "atMicros"
         from (select * from scanned d
                where created_at >= coalesce(f.at, '-infinity') and (created_at, id) < (${timeOf('at')}, cast(:id as uuid))
-                 and ${own.text} ${answer === null ? '' : `and ${answer.text}`}
+                 and ${conditions}
                order by created_at desc, id desc) as d
-        ${type.text}
+        ${type}
        order by d.created_at desc, d.id desc limit :limit) as m on true`;
-  const found = await query<{ frontier: string | null; id: string | null; atMicros: string }>(
-    database,
-    text,
-    {
-      wabaId,
-      day: before.day,
-      at: before.atMicros,
-      id: before.id,
-      since: microsOfMs(sinceMs),
-      limit,
-      rows: isFiltered ? rows : limit,
-      ...own.bindings,
-      ...type.bindings,
-      ...answer?.bindings,
-    },
-  );
-  const [first] = found;
-  return {
-    found: found.flatMap(({ id, atMicros }) => (id === null ? [] : [{ day: before.day, atMicros, id }])),
-    frontier:
-      first === undefined || first.frontier === null
-        ? null
-        : { day: before.day, atMicros: first.frontier, id: LOWEST_ID },
-  };
+  const { day, atMicros: at, id } = before;
+  const place = { wabaId, day, at, id, since: microsOfMs(sinceMs) };
+  const lines = { limit, rows: isFiltered ? rows : limit };
+  const { found, frontier } = await stepRows(database, text, day, { ...place, ...lines, ...bindings });
+  return { found, frontier: frontier === null ? null : { day, atMicros: frontier, id: LOWEST_ID } };
 }
 
 const ENDPOINTS_OF_DAY = `
@@ -146,10 +125,7 @@ async function stepOverAll(
   filter: DeliveryFilter,
   { before, sinceMs, limit, rows }: StepRange,
 ): Promise<Step> {
-  const own = deliveryConditions(filter);
-  const type = eventOfType(filter);
-  const answer = filter.answer === null ? null : lastAnswer(filter.answer);
-  const isFiltered = own.text !== 'true' || filter.answer !== null || filter.eventType !== null;
+  const { conditions, type, bindings, isFiltered } = wanted(filter);
   const text = `
     with scanned as materialized (
       select id, created_at, endpoint_id, state, last_status_code, event_day, event_uuid from deliveries
@@ -160,28 +136,40 @@ async function stepOverAll(
     )
     select f.id as frontier, m.id, m."atMicros" from frontier f left join lateral (
       select d.id, ${microsOf('d.created_at')} as "atMicros"
-        from (select * from scanned d where ${own.text} ${answer === null ? '' : `and ${answer.text}`}
-               order by id desc) as d
-        ${type.text}
+        from (select * from scanned d where ${conditions} order by id desc) as d
+        ${type}
        order by d.id desc limit :limit) as m on true`;
-  const found = await query<{ frontier: string | null; id: string | null; atMicros: string }>(
-    database,
-    text,
-    {
-      day: before.day,
-      id: before.id,
-      sinceId: lowestUuidAt(sinceMs),
-      limit,
-      rows: isFiltered ? rows : limit,
-      ...own.bindings,
-      ...type.bindings,
-      ...answer?.bindings,
-    },
-  );
-  const [first] = found;
+  const place = { day: before.day, id: before.id, sinceId: lowestUuidAt(sinceMs) };
+  const lines = { limit, rows: isFiltered || filter.endpointId !== null ? rows : limit };
+  const { found, frontier } = await stepRows(database, text, before.day, { ...place, ...lines, ...bindings });
+  return { found, frontier: frontier === null ? null : { ...before, id: frontier } };
+}
+
+/** Runs the statement of a step: the rows that fit, and where it was cut off. */
+async function stepRows(
+  database: Database,
+  text: string,
+  day: string,
+  bindings: Record<string, Binding>,
+): Promise<{ found: DeliveryPosition[]; frontier: string | null }> {
+  type Row = { frontier: string | null; id: string | null; atMicros: string };
+  const rows = await query<Row>(database, text, bindings);
   return {
-    found: found.flatMap(({ id, atMicros }) => (id === null ? [] : [{ day: before.day, atMicros, id }])),
-    frontier: first === undefined || first.frontier === null ? null : { ...before, id: first.frontier },
+    found: rows.flatMap(({ id, atMicros }) => (id === null ? [] : [{ day, atMicros, id }])),
+    frontier: rows[0]?.frontier ?? null,
+  };
+}
+
+/** What a filter asks of a scanned delivery `d`. `isFiltered`: rows may be passed over, whatever the endpoint. */
+function wanted(filter: DeliveryFilter) {
+  const own = deliveryConditions(filter);
+  const type = eventOfType(filter);
+  const answer = filter.answer === null ? null : lastAnswer(filter.answer);
+  return {
+    conditions: answer === null ? own.text : `${own.text} and ${answer.text}`,
+    type: type.text,
+    bindings: { ...own.bindings, ...type.bindings, ...answer?.bindings },
+    isFiltered: filter.state !== null || filter.answer !== null || filter.eventType !== null,
   };
 }
 
