@@ -11,8 +11,8 @@ import { answer, type Behaviour, eventually } from '../webhook-receiver.ts';
 import { ended, type Recorded, waitsForRetry } from './record-deliveries.ts';
 import { type RecordingStack, WABA } from './recording-stack.ts';
 
-/** More than a replay may have open at one endpoint, so that it has to wait for one that takes nothing. */
-const MORE_THAN_FIT = 5_200;
+/** By more than a page above what a replay may have open at one endpoint, so that it waits for one that takes nothing. */
+const MORE_THAN_FIT = 6_000;
 
 /** Runs of `replayDeliveries` and `sendEndpointAlert`. */
 export async function recordOperations(stack: RecordingStack): Promise<Recorded> {
