@@ -3,7 +3,8 @@
  * them in hex, which was a fifth of all that a busy worker allocated. These forms copy each byte once.
  */
 
-type Element = string | number | boolean | null | Date | Buffer;
+/** A value that a parameter, or an element of an array, may have. */
+export type Scalar = string | number | boolean | null | Date | Buffer;
 
 /** Needs no quotes within an array, whatever its type. */
 const PLAIN = /^[\w.:+/-]+$/;
@@ -12,7 +13,7 @@ const PLAIN = /^[\w.:+/-]+$/;
  * The text form of an array of short values, such as ids; PostgreSQL reads it as whatever type the statement says.
  * Undefined for elements whose text is the driver's business (times, bytes).
  */
-export function arrayLiteral(elements: readonly Element[]): string | undefined {
+export function arrayLiteral(elements: readonly Scalar[]): string | undefined {
   let literal = '';
   for (const element of elements) {
     if (typeof element === 'object' && element !== null) return undefined;

@@ -1,6 +1,5 @@
-import { arrayLiteral } from './array-parameters.ts';
+import { arrayLiteral, type Scalar } from './array-parameters.ts';
 
-type Scalar = string | number | boolean | null | Date | Buffer;
 export type Binding = Scalar | readonly Scalar[];
 /** In the order of the `?` of a statement, or by the names of its `:name`. */
 export type Bindings = readonly Binding[] | Readonly<Record<string, Binding>>;

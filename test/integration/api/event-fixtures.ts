@@ -3,7 +3,8 @@ import type { Database } from '../../../src/database/database.ts';
 import { publishEvents } from '../../../src/database/event-publisher.ts';
 import { query } from '../../../src/database/sql.ts';
 import type { EventType } from '../../../src/domain/event-type.ts';
-import { addKey, NUMBER, type TestApi, WABA } from './api-harness.ts';
+import { NUMBER, type TestApi, WABA } from './api-harness.ts';
+import { externalClient } from './external-client.ts';
 
 type Item = {
   id: string;
@@ -45,9 +46,7 @@ export async function publishOne(
 }
 
 export async function client(api: TestApi, wabaId = WABA) {
-  const { authorization } = await addKey(api.database, wabaId);
-  const call = (method: 'GET' | 'POST', url: string, payload?: object) =>
-    api.app.inject({ method, url, headers: { authorization }, ...(payload && { payload }) });
+  const call = await externalClient(api, wabaId);
   const page = async (query = '') => {
     const response = await call('GET', `/api/external/events${query}`);
     expect([response.body.slice(0, 300), response.statusCode]).toEqual([response.body.slice(0, 300), 200]);

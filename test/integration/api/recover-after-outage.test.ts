@@ -8,7 +8,8 @@ import { startWorker } from '../../../src/worker/start-worker.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
-import { addKey, NUMBER, startTestApi, type TestApi, WABA } from './api-harness.ts';
+import { NUMBER, startTestApi, type TestApi, WABA } from './api-harness.ts';
+import { externalClient } from './external-client.ts';
 
 type Event = { id: string; eventId: string };
 type Page = { data: Event[]; hasMore: boolean; nextCursor: string | null };
@@ -17,14 +18,9 @@ const HOUR_MS = 3_600_000;
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function client(api: TestApi) {
-  const { authorization } = await addKey(api.database);
+  const call = await externalClient(api);
   return async (method: 'GET' | 'POST', url: string, payload?: object) => {
-    const response = await api.app.inject({
-      method,
-      url,
-      headers: { authorization },
-      ...(payload && { payload }),
-    });
+    const response = await call(method, url, payload);
     if (response.statusCode >= 300)
       throw new Error(`${method} ${url}: ${response.statusCode} ${response.body}`);
     return response;

@@ -3,7 +3,7 @@ import { openDeliveryStarter } from '../../../src/commands/delivery-starter.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { startTestApi } from './api-harness.ts';
-import { client } from './external-client.ts';
+import { externalClient } from './external-client.ts';
 
 const ENDPOINTS = '/api/external/webhook-endpoints';
 /** An address, so that no name has to be resolved. */
@@ -16,7 +16,7 @@ describe('the test event', () => {
     );
     const starter = openDeliveryStarter(away);
     const api = await startTestApi(async () => ({ startDelivery: starter.start }));
-    const call = await client(api);
+    const call = await externalClient(api);
     const { id } = (await call('POST', ENDPOINTS, { url: URL })).json();
     const response = await call('POST', `${ENDPOINTS}/${id}/test`);
     await starter.close();
@@ -43,7 +43,7 @@ describe('the test event', () => {
 
   test('is refused beyond 30 a minute of an endpoint, with the time to wait', async () => {
     const startDelivery = () => Promise.reject(new Error('Temporal is away'));
-    const call = await client(await startTestApi(async () => ({ startDelivery })));
+    const call = await externalClient(await startTestApi(async () => ({ startDelivery })));
     const { id } = (await call('POST', ENDPOINTS, { url: URL })).json();
     const all = await Promise.all(Array.from({ length: 32 }, () => call('POST', `${ENDPOINTS}/${id}/test`)));
     expect(all.filter(({ statusCode }) => statusCode === 202)).toHaveLength(30);

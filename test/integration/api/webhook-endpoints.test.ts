@@ -6,7 +6,7 @@ import { publishEvents } from '../../../src/database/event-publisher.ts';
 import { query } from '../../../src/database/sql.ts';
 import { newWebhookSecret } from '../../../src/domain/webhook/webhook-signature.ts';
 import { comparable, NUMBER, OTHER_NUMBER, OTHER_WABA, startTestApi, WABA } from './api-harness.ts';
-import { client } from './external-client.ts';
+import { externalClient } from './external-client.ts';
 
 const ENDPOINTS = '/api/external/webhook-endpoints';
 const OPERATIONS = '/api/external/operations-url';
@@ -35,7 +35,7 @@ async function publish(database: Database, count: number): Promise<void> {
 describe('webhook endpoints', () => {
   test('are created with a secret that is shown once, listed page by page, changed and deleted', async () => {
     const api = await startTestApi();
-    const call = await client(api);
+    const call = await externalClient(api);
     const created = await call('POST', ENDPOINTS, {
       url: URL,
       description: 'orders',
@@ -104,7 +104,7 @@ describe('webhook endpoints', () => {
 
   test('refuse what they cannot be with the member that is wrong', async () => {
     const api = await startTestApi();
-    const call = await client(api);
+    const call = await externalClient(api);
     const { id } = (await call('POST', ENDPOINTS, { url: URL })).json();
     for (const [payload, status, code, param] of [
       [{}, 400, 'invalid_parameter', 'url'],
@@ -153,8 +153,8 @@ describe('webhook endpoints', () => {
 
   test('of another WABA answer exactly as unknown ones, whatever is asked of them, and stay as they are', async () => {
     const api = await startTestApi();
-    const theirs = await client(api, OTHER_WABA);
-    const call = await client(api);
+    const theirs = await externalClient(api, OTHER_WABA);
+    const call = await externalClient(api);
     const { id } = (await theirs('POST', ENDPOINTS, { url: URL })).json();
     const before = (await theirs('GET', `${ENDPOINTS}/${id}`)).json();
     const requests = [
@@ -180,7 +180,7 @@ describe('webhook endpoints', () => {
 
   test('are paused with what comes waiting, and enabled only with a word about what waits', async () => {
     const api = await startTestApi();
-    const call = await client(api);
+    const call = await externalClient(api);
     const { id } = (await call('POST', ENDPOINTS, { url: URL })).json();
     const paused = await call('POST', `${ENDPOINTS}/${id}/pause`, { reason: 'release' });
     expect(paused.json()).toMatchObject({ mode: 'paused', modeReason: 'release' });
@@ -216,7 +216,7 @@ describe('webhook endpoints', () => {
 
   test('get a new secret with an overlap, or one of the tenant’s own, and never the same twice', async () => {
     const api = await startTestApi();
-    const call = await client(api);
+    const call = await externalClient(api);
     const { id, secret } = (await call('POST', ENDPOINTS, { url: URL })).json();
     const url = `${ENDPOINTS}/${id}/rotate-secret`;
     const rotated = (await call('POST', url)).json();
@@ -249,7 +249,7 @@ describe('webhook endpoints', () => {
 
   test('show their attempts per hour and minute, and refuse ranges that are too long', async () => {
     const api = await startTestApi();
-    const call = await client(api);
+    const call = await externalClient(api);
     const { id } = (await call('POST', ENDPOINTS, { url: URL })).json();
     const minuteMs = Math.floor(Date.now() / 60_000) * 60_000;
     await api.database.transaction((trx) =>
@@ -291,7 +291,7 @@ describe('webhook endpoints', () => {
 describe('the operations URL', () => {
   test('is set with a secret that is shown once, kept apart from endpoints, rotated and removed', async () => {
     const api = await startTestApi();
-    const call = await client(api);
+    const call = await externalClient(api);
     expect((await call('GET', OPERATIONS)).json()).toEqual({ url: null });
     expect((await call('POST', `${OPERATIONS}/rotate-secret`)).json().error.code).toBe('no_operations_url');
     await call('POST', ENDPOINTS, { url: URL });
@@ -309,13 +309,13 @@ describe('the operations URL', () => {
       param: 'url',
     });
     expect((await call('DELETE', OPERATIONS)).json()).toEqual({ url: null });
-    const other = await client(api, OTHER_WABA);
+    const other = await externalClient(api, OTHER_WABA);
     expect((await other('GET', OPERATIONS)).json()).toEqual({ url: null });
   });
 
   test('has its alerts listed page by page, the newest first, for their own WABA only', async () => {
     const api = await startTestApi();
-    const call = await client(api);
+    const call = await externalClient(api);
     const { id: endpointId } = (await call('POST', ENDPOINTS, { url: URL })).json();
     for (const alert of ['failing', 'disabled', 'recovered'] as const) {
       await api.database.transaction((trx) =>
@@ -336,7 +336,7 @@ describe('the operations URL', () => {
     const rest = (await call('GET', `/api/external/endpoint-alerts?cursor=${first.nextCursor}`)).json();
     expect(rest.data).toMatchObject([{ alert: expect.stringContaining('failing') }]);
     expect(rest.hasMore).toBe(false);
-    const other = await client(api, OTHER_WABA);
+    const other = await externalClient(api, OTHER_WABA);
     expect((await other('GET', '/api/external/endpoint-alerts')).json().data).toEqual([]);
   });
 });
