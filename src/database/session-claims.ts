@@ -85,12 +85,14 @@ export async function releaseExpired(database: Database, limit: number): Promise
   );
 }
 
-/** Whether any open endpoint has a due delivery. */
-export async function hasDue(database: Database): Promise<boolean> {
+const ANY: FreeSlots = { endpointIds: [], free: [], otherwise: 1 };
+
+/** Whether any open endpoint has a due delivery; those that have no free slot by `slots` are not asked. */
+export async function hasDue(database: Database, slots = ANY): Promise<boolean> {
   const rows = await query(
     database,
-    `with recursive ${pickDue()} select 1 from in_turn limit 1`,
-    pickParameters({ endpointIds: [], free: [], otherwise: 1 }, '0', 1),
+    `with recursive ${pickDue()} select 1 from in_turn where free > 0 limit 1`,
+    pickParameters(slots, '0', 1),
   );
   return rows.length > 0;
 }

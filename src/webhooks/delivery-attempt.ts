@@ -7,6 +7,7 @@ import { takeProbe } from '../database/endpoint-modes.ts';
 import { type EndpointSettings, loadEndpointSettings } from '../database/endpoint-settings.ts';
 import type { SecretBox } from '../domain/secret-box.ts';
 import type { AttemptOutcome, UnattemptedOutcome } from './attempt-outcome.ts';
+import type { EndpointLimiter } from './endpoint-limiter.ts';
 import type { HttpSender } from './http-sender.ts';
 import { sendDelivery } from './send-delivery.ts';
 import { type DeliveryDefaults, openEndpoint } from './sendable-endpoint.ts';
@@ -14,6 +15,7 @@ import { type SettlementTools, settleAttempts } from './settle-attempts.ts';
 
 export type AttemptTools = SettlementTools & {
   sender: HttpSender;
+  limiter: EndpointLimiter;
   secretBox: SecretBox;
   defaults: DeliveryDefaults;
 };
@@ -70,6 +72,7 @@ export async function attemptDelivery(tools: AttemptTools, ref: DeliveryRef): Pr
   }
   const delivery = { ...claim, ...event };
   const sent = await sendDelivery(tools.sender, endpoint, delivery, deadlineMs - performance.now());
+  tools.limiter.learn(endpoint.id, sent.result);
   const { eventType } = event;
   const made = { ...claim, eventType, endpoint, isProbe: leave.isProbe, sent, workflowId: ref.workflowId };
   const { outcomes } = await settleAttempts(tools, [made]);

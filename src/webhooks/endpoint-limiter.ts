@@ -34,8 +34,10 @@ export type EndpointLimiter = {
   start(endpointId: string): void;
   /** The attempt is over; null: it was not sent. */
   end(endpointId: string, result: SendResult | null): void;
-  /** Attempts that somebody else makes: they count against the rate only. */
+  /** Attempts that workflows make: they count against the rate only. */
   spend(endpointId: string, attempts: number): void;
+  /** What came of such an attempt in this process. */
+  learn(endpointId: string, result: SendResult): void;
   /** The endpoint was switched on: it gets its speed back step by step. */
   restart(endpointId: string): void;
   /** What endpoints may get now: those used lately or limited by their tenants; the others have the first limit. */
@@ -99,8 +101,15 @@ export function makeEndpointLimiter(now: () => number = () => performance.now())
     spend(endpointId, attempts) {
       stateOf(endpointId).tokens -= attempts;
     },
+    learn(endpointId, result) {
+      const state = stateOf(endpointId);
+      state.usedMs = now();
+      adapt(state, limitsOf(endpointId), result);
+    },
     restart(endpointId) {
-      stateOf(endpointId).limit = LIMIT_AFTER_RECOVERY;
+      const state = stateOf(endpointId);
+      state.limit = LIMIT_AFTER_RECOVERY;
+      state.usedMs = now();
     },
     slots(most) {
       const since = now() - FORGET_AFTER_MS;

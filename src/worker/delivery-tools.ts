@@ -41,14 +41,14 @@ export function openDelivery(
     overall: config.delivery.retryWorkflowsMax,
   };
   const defaults = { timeoutMs, retryScheduleMs };
-  const attempt = { database, sender, secretBox, health, retryLimits, defaults, worker };
+  const attempt = { database, sender, limiter, secretBox, health, retryLimits, defaults, worker };
   let stopping = false;
   const onTrouble = (error: unknown) => {
     if (isTransientError(error)) logger.warn({ err: error }, 'the session waits and tries again');
     else
       logger.error({ err: error }, 'a delivery could not be attempted or recorded; its lease brings it back');
   };
-  const session = new DeliverySession({ ...attempt, limiter, onTrouble, onRetries: tools.onRetries });
+  const session = new DeliverySession({ ...attempt, onTrouble, onRetries: tools.onRetries });
   const leaseMs = leaseMsFor(timeoutMs);
   return {
     ...{ worker, secretBox, health, limiter, retryLimits, session, leaseMs },

@@ -3,7 +3,6 @@ import { dropOrphans } from '../../database/delivery-settlement.ts';
 import type { FreeSlots } from '../../database/due-pick.ts';
 import { type ClaimedDelivery, claimDue, type Orphan, releaseClaims } from '../../database/session-claims.ts';
 import { type AttemptTools, isInTime, leaseMsFor } from '../delivery-attempt.ts';
-import type { EndpointLimiter } from '../endpoint-limiter.ts';
 import { sendDelivery } from '../send-delivery.ts';
 import type { SendableEndpoint } from '../sendable-endpoint.ts';
 import { type DirectClaims, makeDirectClaims } from './direct-claims.ts';
@@ -26,7 +25,6 @@ export type SessionCounts = { claimed: number; delivered: number; failing: numbe
 export type SessionSeat = { workflowId: string; ended: () => boolean };
 
 export type SessionTools = AttemptTools & {
-  limiter: EndpointLimiter;
   /** Something failed for the moment; the session goes on. */
   onTrouble: (error: unknown) => void;
   /** Deliveries now need a workflow of their own. */

@@ -5,6 +5,7 @@ import type { EndpointLimiter } from '../../webhooks/endpoint-limiter.ts';
 import type { DeliverySession } from '../../webhooks/session/delivery-session.ts';
 import type { Logger } from '../logger.ts';
 import { type Loop, startLoop } from '../loop.ts';
+import { makeBacklogWatch } from './backlog-watch.ts';
 import type { StartAllowance } from './start-allowance.ts';
 import { startDeliveries } from './start-deliveries.ts';
 import type { DeliveryStarter } from './start-delivery.ts';
@@ -32,12 +33,13 @@ const POLL_MS = 250;
 const PROBE_POLL_MS = 1_000;
 
 /**
- * Brings due deliveries on their way: each in a workflow of its own while the allowance lasts, beyond it by a session,
- * until that has been idle for a while. Probes go out by workflow in either case.
+ * Brings due deliveries on their way: each in a workflow of its own while the allowance and the endpoint's share
+ * last, beyond it by a session, until that has been idle for a while. Probes go out by workflow in either case.
  */
 export function startDispatcher(tools: DispatcherTools): Loop {
   let lastEndpointId = '0';
   let probedMs = 0;
+  const backlog = makeBacklogWatch(tools);
   const handOver = async (limit: number): Promise<number> => {
     const limits = { limit, firstAttemptsPerEndpoint: FIRST_ATTEMPTS_PER_ENDPOINT };
     const slots = tools.limiter.slots(FIRST_ATTEMPTS_PER_ENDPOINT);
@@ -65,8 +67,9 @@ export function startDispatcher(tools: DispatcherTools): Loop {
       if (!tools.sessionElsewhere()) {
         const limit = Math.min(tools.allowance.available(), MAX_STARTS);
         if (limit > 0) tools.allowance.spend(await handOver(limit));
-        if (tools.allowance.available() > 0) return false;
+        if (tools.allowance.available() > 0 && !(await backlog.isBehind())) return false;
       }
+      backlog.reset();
       if (await hasDue(tools.database)) await tools.sessionStarter.start();
       return false;
     },

@@ -4,6 +4,7 @@ import { query } from '../../../src/database/sql.ts';
 import { makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
 import { type AttemptTools, attemptDelivery } from '../../../src/webhooks/delivery-attempt.ts';
 import { makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
+import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/webhooks/http-sender.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
@@ -37,6 +38,7 @@ async function ladder(schedule: number[]) {
   const tools: AttemptTools = {
     database,
     sender,
+    limiter: makeEndpointLimiter(),
     secretBox: testSecretBox,
     defaults: { retryScheduleMs: schedule, timeoutMs: TIMEOUT_MS },
     health: makeEndpointHealth(),
@@ -46,12 +48,20 @@ async function ladder(schedule: number[]) {
   return { database, tools };
 }
 
-type QueueRow = { id: string; day: string; state: string; attempts: number; token: string | null };
+type QueueRow = {
+  id: string;
+  endpointId: string;
+  day: string;
+  state: string;
+  attempts: number;
+  token: string | null;
+};
 
 async function queue(database: Database): Promise<QueueRow[]> {
   return await query<QueueRow>(
     database,
-    `select delivery_id as id, delivery_day as day, state, attempts, token from delivery_queue order by position`,
+    `select delivery_id as id, endpoint_id as "endpointId", delivery_day as day, state, attempts, token
+       from delivery_queue order by position`,
   );
 }
 
@@ -70,6 +80,14 @@ describe('an attempt', () => {
     expect((await queue(database)).map((row) => row.state)).toEqual(['due', 'queued', 'queued']);
     expect(await attemptHead(database, tools)).toMatchObject({ state: 'delivered', statusCode: 200 });
     expect((await queue(database)).map((row) => row.state)).toEqual(['due', 'queued']);
+  });
+
+  test('tells the limiter of its endpoint how it went', async () => {
+    const { database, tools } = await ladder([1_000]);
+    const { endpointId = '' } = (await queue(database))[0] ?? {};
+    receiver.behave(answer(503));
+    await attemptHead(database, tools);
+    expect(tools.limiter.free(endpointId)).toBe(FIRST_LIMIT / 2);
   });
 
   test('that fails keeps its place; the next of its lane waits until the schedule is exhausted', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { loadConfig } from '../../../src/config/config.ts';
@@ -173,6 +174,28 @@ describe('a session', () => {
     }
   });
 
+  test('takes over when an endpoint answers too slowly for its share of workflows, few as its events are', async () => {
+    await addEndpoint(store.database, WABA, `${receiver.url}/hook`);
+    receiver.behave(async (webhook, response) => {
+      await sleep(1_500);
+      return answer(200)(webhook, response);
+    });
+    const bodies = ladders(ACCOUNT, 20);
+    for (const body of bodies) {
+      await insertBodies(store.database, [body]);
+      await sleep(110);
+    }
+    await eventually('all sent', isQueueEmpty, 20_000);
+    expect(receiver.received).toHaveLength(bodies.length);
+    expect(violations(receiver.received)).toEqual([]);
+    const carried = await query<{ workflow_id: string }>(
+      store.database,
+      `select workflow_id from deliveries where endpoint_id in (select id from webhook_endpoints)
+          and workflow_id like 'delivery-session/%'`,
+    );
+    expect(carried.length).toBeGreaterThan(0);
+  });
+
   test('sends nothing to a paused endpoint, loses nothing of it, and goes on when it is enabled', async () => {
     const { id } = await addEndpoint(store.database, WABA, `${receiver.url}/hook`);
     await store.database.raw(`update webhook_endpoints set mode = 'paused' where id = ${id}`);
@@ -184,7 +207,7 @@ describe('a session', () => {
       );
       return row?.n === 150;
     });
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await sleep(500);
     expect(receiver.received).toHaveLength(0);
     await store.database.raw(
       `update webhook_endpoints set mode = 'open', version = version + 1 where id = ${id}`,

@@ -103,7 +103,35 @@ describe('how many attempts an endpoint may have under way', () => {
   });
 });
 
+describe('attempts that workflows make', () => {
+  test('raise and halve the limit as those of a session do, though they take no slot', () => {
+    const { limiter, free } = limiterAt();
+    limiter.restart(ID);
+    for (let n = 0; n < 5; n += 1) limiter.learn(ID, response(200));
+    expect(free()).toBe(6);
+    limiter.learn(ID, response(503));
+    expect(free()).toBe(3);
+  });
+
+  test('keep the endpoint from being forgotten', () => {
+    const { limiter, wait } = limiterAt();
+    limiter.learn(ID, response(503));
+    wait(59_000);
+    limiter.learn(ID, response(404));
+    wait(59_000);
+    expect(limiter.slots(512)).toEqual({ endpointIds: [ID], free: [5], otherwise: FIRST_LIMIT });
+  });
+});
+
 describe('the slots of a claim', () => {
+  test('know of an endpoint that came back after a long time', () => {
+    const { limiter, wait } = limiterAt();
+    limiter.learn(ID, response(200));
+    wait(3_600_000);
+    limiter.restart(ID);
+    expect(limiter.slots(512)).toEqual({ endpointIds: [ID], free: [1], otherwise: FIRST_LIMIT });
+  });
+
   test('name the endpoints that were used lately, until a minute after the last attempt', () => {
     const { limiter, wait } = limiterAt();
     limiter.start(ID);
