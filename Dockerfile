@@ -7,8 +7,10 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --ignore-scripts
 COPY src ./src
 COPY bin ./bin
-# Workflow code is bundled now, because the image is read-only when it runs; native code of other systems goes.
-RUN node src/main.ts bundle-workflows \
+# Workflow code is bundled and types are removed now, because the image is read-only when it runs; native code of other
+# systems goes.
+RUN node bin/stripped-types.js \
+  && node src/main.ts bundle-workflows \
   && find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 ! -name '*-linux-gnu' -exec rm -r {} +
 
 FROM node:24.21.0-slim
@@ -20,4 +22,4 @@ USER node
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.HELIOGRAPH_API_PORT || 8080) + '/readyz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "--heap-growing-percent=80", "--max-semi-space-size=8", "src/main.ts", "api"]
+CMD ["node", "--heap-growing-percent=80", "--max-semi-space-size=8", "--import", "./bin/stripped-types.js", "src/main.ts", "api"]

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { PROCESS_ENVIRONMENT, V8_FLAGS } from '../../src/config/process-options.ts';
+import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../../src/config/process-options.ts';
 import { describeExit, type PartProcess, startPartProcess } from '../../src/embedded/process-part.ts';
 
 const MAIN_SCRIPT = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
@@ -25,7 +25,7 @@ export async function startHeliographProcess(options: Options): Promise<Heliogra
   const part = startPartProcess({
     name,
     command: process.execPath,
-    args: [...V8_FLAGS, ...nodeArguments, MAIN_SCRIPT, name],
+    args: [...NODE_FLAGS, ...nodeArguments, MAIN_SCRIPT, name],
     env: { ...PROCESS_ENVIRONMENT, PATH: process.env.PATH, HOME: process.env.HOME, ...settings },
     logFile,
     stopSignal: 'SIGTERM',

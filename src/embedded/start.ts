@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { PROCESS_ENVIRONMENT, V8_FLAGS } from '../config/process-options.ts';
+import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../config/process-options.ts';
 import { ensureCertificate, type LocalCertificate } from './certificate.ts';
 import { openDataDirectory, recordFileOf } from './data-directory.ts';
 import {
@@ -169,7 +169,7 @@ function partDefinition(part: ApplicationPart, context: EmbeddedContext, mainScr
   return {
     name: part.name,
     command: process.execPath,
-    args: [...V8_FLAGS, mainScript, ...part.args],
+    args: [...NODE_FLAGS, mainScript, ...part.args],
     env: {
       ...PROCESS_ENVIRONMENT,
       ...process.env,

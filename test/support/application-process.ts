@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { NODE_FLAGS } from '../../src/config/process-options.ts';
 
 const MAIN_SCRIPT = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const ADDRESS = /api listens at (http:\/\/[\d.]+:\d+)/;
@@ -13,7 +14,7 @@ export type ApiProcess = {
 
 /** Runs `heliograph api` as users do, on a port of its own; resolves when it listens. */
 export async function startApiProcess(settings: Record<string, string>): Promise<ApiProcess> {
-  const child = spawn(process.execPath, [MAIN_SCRIPT, 'api'], {
+  const child = spawn(process.execPath, [...NODE_FLAGS, MAIN_SCRIPT, 'api'], {
     env: { PATH: process.env.PATH ?? '', ...settings, HELIOGRAPH_API_PORT: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { NODE_FLAGS } from '../../src/config/process-options.ts';
 
 const MAIN_SCRIPT = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
@@ -16,7 +17,7 @@ export type WorkerProcess = {
 
 /** Runs `heliograph worker` as users do, with the given settings. */
 export function startWorkerProcess(settings: Record<string, string>): WorkerProcess {
-  const child = spawn(process.execPath, [MAIN_SCRIPT, 'worker'], {
+  const child = spawn(process.execPath, [...NODE_FLAGS, MAIN_SCRIPT, 'worker'], {
     env: { PATH: process.env.PATH ?? '', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -38,7 +38,8 @@ describe('Dockerfile', () => {
   });
 
   test('runs the API unless told otherwise', () => {
-    const command = ['node', ...V8_FLAGS, 'src/main.ts', 'api'].map((part) => `"${part}"`).join(', ');
+    const flags = [...V8_FLAGS, '--import', './bin/stripped-types.js'];
+    const command = ['node', ...flags, 'src/main.ts', 'api'].map((part) => `"${part}"`).join(', ');
     expect(DOCKERFILE).toContain(`\nCMD [${command}]\n`);
     const environment = Object.entries(PROCESS_ENVIRONMENT).map(([name, value]) => `${name}=${value}`);
     expect(DOCKERFILE).toContain(`\nENV NODE_ENV=production ${environment.join(' ')}\n`);
