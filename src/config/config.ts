@@ -69,6 +69,11 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
       controlUrl: settings.text('HELIOGRAPH_SANDBOX_CONTROL_URL').replace(/\/+$/, ''),
       receiverUrl: settings.text('HELIOGRAPH_SANDBOX_RECEIVER_URL').replace(/\/+$/, ''),
     },
+    retentionDays: {
+      inbox: settings.integer('HELIOGRAPH_RETENTION_INBOX_DAYS'),
+      events: settings.integer('HELIOGRAPH_RETENTION_EVENTS_DAYS'),
+      attempts: settings.integer('HELIOGRAPH_RETENTION_ATTEMPTS_DAYS'),
+    },
     media: { maxBytes: settings.integer('HELIOGRAPH_MEDIA_MAX_BYTES') },
   });
 }

@@ -15,6 +15,15 @@ export type Setting = {
 
 const setting = <T extends Setting>(definition: T): T => definition;
 
+const retentionDays = (fallback: string, what: string) =>
+  setting({
+    kind: 'integer',
+    fallback,
+    minimum: 0,
+    maximum: 36_500,
+    about: `days to keep ${what}; 0: for ever`,
+  });
+
 export const SETTINGS = {
   HELIOGRAPH_MODE: setting({
     kind: 'choice',
@@ -206,6 +215,18 @@ export const SETTINGS = {
     about:
       'open workflows of deliveries that wait for a retry; beyond it they wait in the database until they are due',
   }),
+  HELIOGRAPH_RETENTION_INBOX_DAYS: retentionDays(
+    '14',
+    'bodies as upstream sent them; those that failed are kept',
+  ),
+  HELIOGRAPH_RETENTION_EVENTS_DAYS: retentionDays(
+    '90',
+    'events and the log of their deliveries; what is not delivered yet is kept',
+  ),
+  HELIOGRAPH_RETENTION_ATTEMPTS_DAYS: retentionDays(
+    '30',
+    'what was sent and answered at each attempt, at most as long as the deliveries',
+  ),
   HELIOGRAPH_MEDIA_MAX_BYTES: setting({
     kind: 'integer',
     fallback: '104857600',

@@ -9,6 +9,7 @@ import { forgetEndedSessions } from '../database/user-sessions.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import type { Logger } from './logger.ts';
 import { type Loop, startLoop } from './loop.ts';
+import { applyRetention, type RetentionDays } from './retention.ts';
 import { removeSpentUploads } from './spent-uploads.ts';
 
 const HOUR_MS = 3_600_000;
@@ -21,6 +22,7 @@ export function startHousekeeping(tools: {
   database: Database;
   objectStore: Pick<ObjectStore, 'remove'>;
   logger: Logger;
+  retentionDays: RetentionDays;
 }): Loop {
   const { database, logger } = tools;
   return startLoop({
@@ -29,6 +31,7 @@ export function startHousekeeping(tools: {
     logger,
     turn: async () => {
       await ensurePartitions(database);
+      await applyRetention(tools, tools.retentionDays);
       await forgetOldDedupKeys(database);
       await forgetOldMinutes(database, MINUTES_KEPT_DAYS);
       await forgetOldIdempotencyKeys(database);

@@ -58,7 +58,10 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
   });
   const directClaims = () => delivery.session.directClaims();
   loops.set('intake', startIntake({ database, logger, owners: makeNumberOwners(), directClaims }));
-  loops.set('housekeeping', startHousekeeping({ database, objectStore, logger }));
+  loops.set(
+    'housekeeping',
+    startHousekeeping({ database, objectStore, logger, retentionDays: config.retentionDays }),
+  );
   const listener = listen(config, loops, delivery.session, logger);
 
   const { connection, client } = await connectWhenUp(config, logger);

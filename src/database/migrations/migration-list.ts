@@ -15,9 +15,13 @@ import * as auditAndKeyRequests from './0013-audit-and-key-requests.ts';
 import * as portalReading from './0014-portal-reading.ts';
 import * as followers from './0015-followers.ts';
 import * as auditReading from './0016-audit-reading.ts';
+import * as retention from './0017-retention.ts';
+
+/** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
+type Migration = Knex.Migration & { config?: { transaction: boolean } };
 
 /** All migrations in order. Append only: what has been released is never edited (docs/decisions/0003). */
-const MIGRATIONS: Record<string, Knex.Migration> = {
+const MIGRATIONS: Record<string, Migration> = {
   '0001-accounts': { up: accounts.up, down: accounts.down },
   '0002-inbox': { up: inbox.up, down: inbox.down },
   '0003-conversations': { up: conversations.up, down: conversations.down },
@@ -34,6 +38,7 @@ const MIGRATIONS: Record<string, Knex.Migration> = {
   '0014-portal-reading': { up: portalReading.up, down: portalReading.down },
   '0015-followers': { up: followers.up, down: followers.down },
   '0016-audit-reading': { up: auditReading.up, down: auditReading.down },
+  '0017-retention': { up: retention.up, down: retention.down, config: retention.config },
 };
 
 /** Explicit list instead of a directory scan: a bundled or type-stripped file name never changes a migration's name. */

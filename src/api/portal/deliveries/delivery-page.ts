@@ -108,11 +108,11 @@ function sendDelivery(
 <h2>Attempts</h2>
 ${
   shown === undefined
-    ? html`<p class="faint">None yet.</p>`
+    ? html`<p class="faint">${delivery.attempts === 0 ? 'None yet.' : `${attemptCount(delivery.attempts)} made; what was sent and answered is no longer kept.`}</p>`
     : html`${attemptTable(path, attempts, shown)}${attempts.length < delivery.attempts && html`<p class="hint">Only the newest ${attempts.length} of ${delivery.attempts} are shown.</p>`}
 <h2 id="attempt">Attempt ${shown.attempt}</h2>${attemptView(viewer, delivery, shown)}`
 }
-<h2>Body as sent</h2>${bodyView(path, delivery.body)}`,
+<h2>Body as sent</h2>${bodyView(path, delivery)}`,
   });
 }
 
@@ -133,7 +133,7 @@ function facts(
   const { wabaId, endpointId, endpointUrl, workflowId, replayId, replayOf, conversationId } = delivery;
   const base = `/portal/w/${encodeURIComponent(wabaId)}`;
   const rows: [string, Child][] = [
-    ['Event', html`<code>${delivery.eventType}</code> ${copyable(delivery.eventId ?? '')}`],
+    ['Event', eventOf(delivery)],
     ['webhook-id', copyable(publicEventId(delivery.eventUuid))],
     ['Delivery id', copyable(publicDeliveryId(delivery.id))],
     [
@@ -164,6 +164,15 @@ function facts(
   return rows;
 }
 
+function eventOf({ eventType, eventId }: DeliveryReport['delivery']): Child {
+  if (eventType === null) return html`<span class="faint">no longer kept</span>`;
+  return html`<code>${eventType}</code> ${copyable(eventId ?? '')}`;
+}
+
+function attemptCount(attempts: number): string {
+  return attempts === 1 ? 'One attempt was' : `${attempts} attempts were`;
+}
+
 function workflowLink(url: string | null, workflowId: string | null): Child {
   if (url === null || workflowId === null)
     return html`<span class="faint">none: it went out in a session</span>`;
@@ -172,7 +181,8 @@ function workflowLink(url: string | null, workflowId: string | null): Child {
 
 const MAX_SHOWN_BYTES = 24_000;
 
-function bodyView(path: string, body: Buffer | null): Markup {
+function bodyView(path: string, { body, eventType }: DeliveryReport['delivery']): Markup {
+  if (eventType === null) return html`<p class="faint">The event is no longer kept.</p>`;
   if (body === null) return html`<p class="faint">The event is not released yet.</p>`;
   // It only gets longer, so nothing is lost that would be shown.
   const pretty = shownText(prettyJson(body.toString('utf8', 0, MAX_SHOWN_BYTES)), {

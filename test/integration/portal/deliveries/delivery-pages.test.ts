@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
+import { query } from '../../../../src/database/sql.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { addDelivery } from '../delivery-fixtures.ts';
@@ -199,4 +200,27 @@ test('an endpoint id that cannot be one is refused beside its field', async () =
   const answer = await operator.get('/portal/operator/deliveries?endpointId=x');
   expect(answer.statusCode).toBe(422);
   expect(answer.body).toContain('id="endpointId-problem"');
+});
+
+test('a delivery whose attempts and event are past their retention says so, and cannot be replayed', async () => {
+  const [id = ''] = await addDelivery(api.database, {
+    eventId: 'wamid.old',
+    state: 'failed',
+    attempts: [FAILED, FAILED],
+  });
+  await query(api.database, 'truncate attempts');
+  const withoutAttempts = await admin.get(`${PATH}/${id}`);
+  expect(withoutAttempts.body).toContain(
+    '2 attempts were made; what was sent and answered is no longer kept.',
+  );
+  expect(withoutAttempts.body).toContain('Replay this delivery');
+  await query(api.database, 'truncate events');
+  const withoutEvent = await admin.get(`${PATH}/${id}`);
+  expect(withoutEvent.statusCode).toBe(200);
+  expect(withoutEvent.body).toContain('The event is no longer kept.');
+  expect(withoutEvent.body).not.toContain('Replay this delivery');
+  expect(await markupProblems(withoutEvent.body)).toEqual([]);
+  const list = await admin.get(PATH);
+  expect(list.statusCode).toBe(200);
+  expect(list.body).toContain(id);
 });
