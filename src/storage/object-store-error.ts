@@ -1,4 +1,4 @@
-import { S3Error } from 'minio';
+import { S3Error } from './minio-library.ts';
 
 /** The store cannot be used now: it is away, hangs, is full or refuses our credentials. Try again later. */
 export class ObjectStoreUnavailable extends Error {

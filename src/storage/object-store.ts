@@ -1,9 +1,10 @@
 import http from 'node:http';
 import https from 'node:https';
 import type { Readable } from 'node:stream';
-import { Client } from 'minio';
+import type { Client } from 'minio';
 import type { Config } from '../config/config.ts';
 import { boundedTransport } from './bounded-transport.ts';
+import { Client as MinioClient } from './minio-library.ts';
 import { uploadObject } from './multipart-upload.ts';
 import { isBucketMissing, objectStoreError } from './object-store-error.ts';
 
@@ -80,7 +81,7 @@ function openClient(
   const url = new URL(config.url);
   const useSSL = url.protocol === 'https:';
   const agent = new (useSSL ? https : http).Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
-  const client = new Client({
+  const client = new MinioClient({
     endPoint: url.hostname,
     port: url.port === '' ? (useSSL ? 443 : 80) : Number(url.port),
     useSSL,
