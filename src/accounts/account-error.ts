@@ -12,6 +12,16 @@ export class AccountError extends Error {
   }
 }
 
+/** Too much of something in a while; the same request is served after `retryAfterSeconds`. */
+export class RateLimitError extends AccountError {
+  readonly retryAfterSeconds: number;
+  constructor(message: string, waitMs: number) {
+    super('rate_limit_exceeded', message);
+    this.name = 'RateLimitError';
+    this.retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1_000));
+  }
+}
+
 /** A value that can never be accepted, whatever is stored. */
 export function invalidValue(message: string, param: string | null = null): AccountError {
   return new AccountError('invalid_value', message, param);

@@ -10,7 +10,7 @@ import {
 } from '../database/test-events.ts';
 import { listEndpoints } from '../database/webhook-endpoints.ts';
 import { publicDeliveryId, publicEventId } from '../domain/public-ids.ts';
-import { AccountError } from './account-error.ts';
+import { AccountError, RateLimitError } from './account-error.ts';
 import { checkRowId } from './account-input.ts';
 import { type Audited, recordChange } from './audit.ts';
 import { endpointName } from './endpoints.ts';
@@ -76,10 +76,10 @@ export async function sendTestEvent(
 
 async function takeTestEvent(database: Database, endpointId: string): Promise<void> {
   const taken = openRateLimitStore(database, { kind: 'test_event', windowSeconds: 60 });
-  const { consumed } = await taken.add(endpointId, 1);
+  const { consumed, remainingMs } = await taken.add(endpointId, 1);
   if (consumed <= MAX_PER_MINUTE) return;
   const message = `An endpoint takes ${MAX_PER_MINUTE} test events per minute: wait a minute.`;
-  throw new AccountError('rate_limit_exceeded', message);
+  throw new RateLimitError(message, remainingMs);
 }
 
 async function startWorkflow(

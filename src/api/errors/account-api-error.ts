@@ -1,4 +1,4 @@
-import type { AccountError } from '../../accounts/account-error.ts';
+import { type AccountError, RateLimitError } from '../../accounts/account-error.ts';
 import { ApiError, notFound } from './api-error.ts';
 import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 
@@ -15,9 +15,6 @@ const RENAMED: Readonly<Record<string, ErrorCode>> = {
 /** Accounts that a path names; in a body they are told apart from it by their `param`. */
 const NAMED_BY_PATH = new Set(['unknown_endpoint', 'unknown_replay']);
 
-/** The window in which the accounts count. */
-const RETRY_AFTER_SECONDS = '60';
-
 /**
  * What a refusal of the accounts is to a tenant. A code that no tenant can cause is a fault of ours.
  * The 404 is made afresh, because a text of its own could tell what exists.
@@ -28,8 +25,13 @@ export function accountApiError(error: AccountError): ApiError {
   const apiCode = RENAMED[code] ?? code;
   if (!isErrorCode(apiCode)) return new ApiError('internal_error', { cause: error });
   const member = param ?? (apiCode === 'invalid_url' ? 'url' : null);
-  const headers = apiCode === 'rate_limit_exceeded' ? { 'retry-after': RETRY_AFTER_SECONDS } : {};
+  const headers = accountErrorHeaders(error);
   return new ApiError(apiCode, { message, cause: error, headers, ...(member !== null && { param: member }) });
+}
+
+/** The headers of an answer that tells of it, on a page too. */
+export function accountErrorHeaders(error: AccountError): Record<string, string> {
+  return error instanceof RateLimitError ? { 'retry-after': String(error.retryAfterSeconds) } : {};
 }
 
 function isErrorCode(code: string): code is ErrorCode {

@@ -48,7 +48,11 @@ describe('the test event', () => {
     const all = await Promise.all(Array.from({ length: 32 }, () => call('POST', `${ENDPOINTS}/${id}/test`)));
     expect(all.filter(({ statusCode }) => statusCode === 202)).toHaveLength(30);
     const refused = all.filter(({ statusCode }) => statusCode === 429);
-    expect(refused.map(({ headers }) => headers['retry-after'])).toEqual(['60', '60']);
+    expect(refused).toHaveLength(2);
+    for (const { headers } of refused) {
+      expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+      expect(Number(headers['retry-after'])).toBeLessThanOrEqual(60);
+    }
     expect(refused[0]?.json().error.code).toBe('rate_limit_exceeded');
   });
 });

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AccountError } from '../../../accounts/account-error.ts';
+import { accountErrorHeaders } from '../../errors/account-api-error.ts';
 import { classifyError } from '../../errors/classify-error.ts';
 import { setBaseHeaders } from '../../plugins/security-headers.ts';
 import { html } from '../markup.ts';
@@ -54,5 +55,10 @@ function shownError(thrown: unknown): Shown {
 function accountError(error: AccountError): Shown {
   if (error.code.startsWith('unknown_')) return shownError(pageNotFound());
   const status = error.code === 'rate_limit_exceeded' ? 429 : 422;
-  return { status, title: TITLES[status] ?? 'That did not work', text: error.message, headers: {} };
+  return {
+    status,
+    title: TITLES[status] ?? 'That did not work',
+    text: error.message,
+    headers: accountErrorHeaders(error),
+  };
 }

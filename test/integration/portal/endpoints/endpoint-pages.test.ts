@@ -204,6 +204,7 @@ test('nobody floods a server with test events: beyond 30 a minute of an endpoint
   for (let sent = 0; sent < 30; sent += 1) expect(await send(id)).toBe(303);
   const refused = await admin.post(`${PATH}/${id}/test`);
   expect([refused.statusCode, refused.body.includes('30 test events per minute')]).toEqual([429, true]);
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
   expect(await send(other.id)).toBe(303);
   expect((await api.database.raw('select 1 from delivery_queue')).rows).toHaveLength(31);
 });
