@@ -10,6 +10,7 @@ type Blocking = { deliveryId: string; deliveryDay: string; workflowId: string | 
 /**
  * Gives up deliveries that have been failing for longer than their endpoint lets one hold up others of its key
  * (`defaultSeconds` where it says nothing; 0 means for ever), and lets the next go. Returns them, at most `limit`.
+ * Time before the endpoint was (again) taking deliveries does not count, and an attempt that is due is made first.
  */
 export async function giveUpBlocking(
   database: Database,
@@ -22,8 +23,9 @@ export async function giveUpBlocking(
        join webhook_endpoints w on w.id = q.endpoint_id and w.mode = 'open'
         and coalesce(w.block_limit_seconds, nullif(cast(:defaultSeconds as integer), 0)) is not null
        left join deliveries d on d.day = q.delivery_day and d.id = q.delivery_id
-      where q.state = 'retrying'
-        and q.first_failed_at < clock_timestamp()
+      where q.state = 'retrying' and q.attempts > 0
+        and (q.next_attempt_at > clock_timestamp() or q.awaits_workflow)
+        and greatest(q.first_failed_at, w.mode_changed_at) < clock_timestamp()
             - coalesce(w.block_limit_seconds, cast(:defaultSeconds as integer)) * interval '1 second'
         and exists (select 1 from delivery_queue b
                      where b.endpoint_id = q.endpoint_id and b.lane = q.lane and b.state = 'queued')

@@ -20,7 +20,10 @@ export type HandOverLimits = {
   slots: FreeSlots;
 };
 
-/** Hands due deliveries of open endpoints over to workflows, endpoint by endpoint, in turn behind `afterEndpointId`. */
+/**
+ * Hands due deliveries of open endpoints over to workflows, endpoint by endpoint, in turn behind `afterEndpointId`. What
+ * a tenant allows at once counts all attempts under way, whoever makes them.
+ */
 export async function handOverDue(
   database: Database,
   limits: HandOverLimits,
@@ -34,7 +37,13 @@ export async function handOverDue(
                select count(*) from (
                  select 1 from delivery_queue f
                   where f.endpoint_id = w.id and f.state in ('claimed', 'retrying') and f.attempts = 0
-                  limit cast(:firstAttemptsPerEndpoint as integer)) as first_attempts))`,
+                  limit cast(:firstAttemptsPerEndpoint as integer)) as first_attempts),
+             case when w.max_in_flight is not null then w.max_in_flight - (
+               select count(*) from (
+                 select 1 from delivery_queue f
+                  where f.endpoint_id = w.id and f.state in ('claimed', 'retrying')
+                    and (f.state = 'claimed' or f.next_attempt_at <= clock_timestamp())
+                  limit w.max_in_flight) as under_way) end)`,
     )}
      update delivery_queue set state = 'retrying', awaits_workflow = false, next_attempt_at = clock_timestamp()
       where ctid = any (array(select row_id from picked)) and state = 'due'
@@ -49,7 +58,7 @@ export async function handOverDue(
 
 /**
  * Hands the oldest due delivery of each endpoint that is probed and whose probe is due over to a workflow, unless one
- * of its workflows is under way already: that will be the probe.
+ * of its workflows attempts or is about to: that will be the probe. One that waits for hours keeps no probe away.
  */
 export async function handOverProbes(database: Database, limit: number): Promise<HandedOver[]> {
   const rows = await query<QueueRow>(
@@ -63,7 +72,8 @@ export async function handOverProbes(database: Database, limit: number): Promise
         ) as due
         where w.mode = 'probing' and w.next_probe_at <= clock_timestamp()
           and not exists (select 1 from delivery_queue b
-                           where b.endpoint_id = w.id and b.state in ('claimed', 'retrying') and not b.awaits_workflow)
+                           where b.endpoint_id = w.id and b.state in ('claimed', 'retrying') and not b.awaits_workflow
+                             and (b.state = 'claimed' or b.next_attempt_at < clock_timestamp() + interval '1 second'))
         limit ?
      )
      update delivery_queue set state = 'retrying', awaits_workflow = false, next_attempt_at = clock_timestamp()

@@ -1,4 +1,4 @@
-import type { Database } from './database.ts';
+import type { Database, Transaction } from './database.ts';
 import { wakeDispatcher } from './delivery-queue.ts';
 import { promoteNext } from './delivery-settlement.ts';
 import { execute, query } from './sql.ts';
@@ -16,6 +16,7 @@ export async function dropDelivery(
   reason: string,
 ): Promise<'dropped' | 'claimed' | 'settled'> {
   return await database.transaction(async (trx) => {
+    await lockHeadOf(trx, wabaId, deliveryId);
     const [waiting] = await query<Waiting>(
       trx,
       `select q.endpoint_id, q.lane, q.state, q.delivery_day as day,
@@ -40,4 +41,27 @@ export async function dropDelivery(
     );
     return 'dropped';
   });
+}
+
+/** A head that was settled while its lock was waited for is followed by another; so many do not follow each other. */
+const MOST_HEADS = 10;
+
+/**
+ * Locks the head of the delivery's lane, so that nobody settles it meanwhile: the next of the lane is picked before its
+ * lock is waited for, and if that one were dropped, the lane would be left without a head, for good.
+ */
+async function lockHeadOf(trx: Transaction, wabaId: string, deliveryId: string): Promise<void> {
+  const place = `from delivery_queue q join webhook_endpoints e on e.id = q.endpoint_id and e.waba_id = :wabaId
+    where q.delivery_id = cast(:deliveryId as uuid)`;
+  for (let tries = 1; tries <= MOST_HEADS; tries += 1) {
+    const heads = await query(
+      trx,
+      `select 1 from delivery_queue h
+        where (h.endpoint_id, h.lane) = (select q.endpoint_id, q.lane ${place}) and h.state <> 'queued'
+          for update of h`,
+      { wabaId, deliveryId },
+    );
+    if (heads.length > 0) return;
+    if ((await query(trx, `select 1 ${place}`, { wabaId, deliveryId })).length === 0) return;
+  }
 }

@@ -87,7 +87,7 @@ export type KeptDelivery = {
   awaitsWorkflow: boolean;
 };
 
-/** Moves locked claims on to what waits for them. */
+/** Moves locked claims on to what waits for them. One that was not attempted has not failed. */
 export async function keepDeliveries(trx: Transaction, kept: readonly KeptDelivery[]): Promise<void> {
   if (kept.length === 0) return;
   await execute(
@@ -96,7 +96,8 @@ export async function keepDeliveries(trx: Transaction, kept: readonly KeptDelive
         set state = k.state, token = null, lease_until = null, by_session = false, attempts = k.attempts,
             probes = k.probes, awaits_workflow = k.awaits_workflow,
             next_attempt_at = clock_timestamp() + k.delay_ms * interval '1 millisecond',
-            first_failed_at = coalesce(q.first_failed_at, clock_timestamp())
+            first_failed_at = case when k.attempts > q.attempts
+                                   then coalesce(q.first_failed_at, clock_timestamp()) else q.first_failed_at end
        from unnest(?::uuid[], ?::text[], ?::integer[], ?::integer[], ?::float8[], ?::boolean[])
               as k (delivery_id, state, attempts, probes, delay_ms, awaits_workflow)
       where q.delivery_id = k.delivery_id`,

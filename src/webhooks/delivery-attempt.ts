@@ -73,6 +73,8 @@ export async function attemptDelivery(tools: AttemptTools, ref: DeliveryRef): Pr
   const delivery = { ...claim, ...event };
   const sent = await sendDelivery(tools.sender, endpoint, delivery, deadlineMs - performance.now());
   tools.limiter.learn(endpoint.id, sent.result);
+  // First attempts were counted when they were handed over.
+  if (claim.attempts > 0) tools.limiter.spend(endpoint.id, 1);
   const { eventType } = event;
   const made = { ...claim, eventType, endpoint, isProbe: leave.isProbe, sent, workflowId: ref.workflowId };
   const { outcomes } = await settleAttempts(tools, [made]);

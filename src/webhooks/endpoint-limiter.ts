@@ -29,6 +29,8 @@ type State = {
 export type EndpointLimiter = {
   /** What these endpoints' tenants allow; for those that never came up here, nothing is limited. */
   allow(limits: ReadonlyMap<string, EndpointLimits>): void;
+  /** The same for all endpoints: what is not named is not limited any more. Forgets what was not used lately. */
+  allowOnly(limits: ReadonlyMap<string, EndpointLimits>): void;
   /** Attempts that may be started now. */
   free(endpointId: string): number;
   start(endpointId: string): void;
@@ -42,7 +44,7 @@ export type EndpointLimiter = {
   restart(endpointId: string): void;
   /** What endpoints may get now: those used lately or limited by their tenants; the others have the first limit. */
   slots(most: number): { endpointIds: string[]; free: number[]; otherwise: number };
-  /** How many processes share the rate limits; at least 1. */
+  /** How many processes share what tenants allow; at least 1. */
   shareWith(processes: number): void;
 };
 
@@ -70,19 +72,27 @@ export function makeEndpointLimiter(now: () => number = () => performance.now())
     const limits = limitsOf(endpointId);
     return Math.max(
       0,
-      Math.min(ceiling(state, limits) - state.inFlight, refill(state, limits, now(), processes)),
+      Math.min(ceiling(state, limits, processes) - state.inFlight, refill(state, limits, now(), processes)),
     );
   };
   const isLimited = ([id]: [string, State]) => {
     const { maxInFlight, ratePerSecond } = limitsOf(id);
     return maxInFlight !== null || ratePerSecond !== null;
   };
+  const isInUse = (entry: [string, State]) =>
+    entry[1].inFlight > 0 || entry[1].usedMs > now() - FORGET_AFTER_MS || isLimited(entry);
+  const allow = (limits: ReadonlyMap<string, EndpointLimits>) => {
+    for (const [endpointId, limit] of limits) {
+      allowed.set(endpointId, limit);
+      stateOf(endpointId);
+    }
+  };
   return {
-    allow(limits) {
-      for (const [endpointId, limit] of limits) {
-        allowed.set(endpointId, limit);
-        stateOf(endpointId);
-      }
+    allow,
+    allowOnly(limits) {
+      allowed.clear();
+      allow(limits);
+      for (const entry of states) if (!isInUse(entry)) states.delete(entry[0]);
     },
     free,
     start(endpointId) {
@@ -112,10 +122,7 @@ export function makeEndpointLimiter(now: () => number = () => performance.now())
       state.usedMs = now();
     },
     slots(most) {
-      const since = now() - FORGET_AFTER_MS;
-      const used = [...states].filter(
-        (entry) => entry[1].inFlight > 0 || entry[1].usedMs > since || isLimited(entry),
-      );
+      const used = [...states].filter(isInUse);
       const endpointIds = used.map(([id]) => id);
       return { endpointIds, free: endpointIds.map((id) => Math.min(free(id), most)), otherwise: FIRST_LIMIT };
     },
@@ -127,8 +134,10 @@ export function makeEndpointLimiter(now: () => number = () => performance.now())
 
 const UNLIMITED: EndpointLimits = { maxInFlight: null, ratePerSecond: null };
 
-function ceiling(state: State, { maxInFlight }: EndpointLimits): number {
-  const most = Math.min(state.limit, maxInFlight ?? MAX_IN_FLIGHT);
+/** With more processes than a tenant allows attempts at once, each may make one. */
+function ceiling(state: State, { maxInFlight }: EndpointLimits, processes: number): number {
+  const share = maxInFlight === null ? MAX_IN_FLIGHT : Math.max(1, Math.floor(maxInFlight / processes));
+  const most = Math.min(state.limit, share);
   return state.meanMs > SLOW_MS ? Math.min(most, SLOW_LIMIT) : most;
 }
 

@@ -44,7 +44,7 @@ export function startEndpointKeeper(tools: EndpointKeeperTools): EndpointKeeper 
   const restarted = new Map<string, number>();
   const applyLimits = async () => {
     const limited = await findLimitedEndpoints(database);
-    tools.limiter.allow(new Map(limited.map(({ id, ...limits }) => [id, limits])));
+    tools.limiter.allowOnly(new Map(limited.map(({ id, ...limits }) => [id, limits])));
     for (const { id, atMs } of await findSwitchedOn(database, RECENTLY_SECONDS)) {
       if (restarted.get(id) !== atMs) tools.limiter.restart(id);
       restarted.set(id, atMs);

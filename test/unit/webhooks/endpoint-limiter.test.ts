@@ -123,6 +123,28 @@ describe('attempts that workflows make', () => {
   });
 });
 
+describe('what a tenant allows at once', () => {
+  test('is divided among the processes, and each may make one', () => {
+    const { limiter, free, attempt } = limiterAt({ maxInFlight: 7 });
+    attempt(response(200), 50);
+    limiter.shareWith(3);
+    expect(free()).toBe(2);
+    limiter.shareWith(20);
+    expect(free()).toBe(1);
+  });
+
+  test('is not allowed any more when all limits are named without it, and what is not used is forgotten', () => {
+    const { limiter, free, wait } = limiterAt({ maxInFlight: 2, ratePerSecond: 1 });
+    expect(free()).toBe(1);
+    limiter.allowOnly(new Map([['8', { maxInFlight: 3, ratePerSecond: null }]]));
+    expect(free()).toBe(FIRST_LIMIT);
+    expect(limiter.free('8')).toBe(3);
+    wait(120_000);
+    limiter.allowOnly(new Map());
+    expect(limiter.slots(512).endpointIds).toEqual([]);
+  });
+});
+
 describe('the slots of a claim', () => {
   test('know of an endpoint that came back after a long time', () => {
     const { limiter, wait } = limiterAt();

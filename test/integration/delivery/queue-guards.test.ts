@@ -1,0 +1,191 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { giveUpBlocking } from '../../../src/database/blocked-lanes.ts';
+import type { Database } from '../../../src/database/database.ts';
+import { handOverDue, handOverProbes } from '../../../src/database/delivery-claims.ts';
+import { dropDelivery } from '../../../src/database/delivery-drop.ts';
+import { keepDeliveries, lockClaims, removeHeads } from '../../../src/database/delivery-settlement.ts';
+import { startProbing } from '../../../src/database/endpoint-modes.ts';
+import { query } from '../../../src/database/sql.ts';
+import { makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
+import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
+import { startEndpointKeeper } from '../../../src/worker/endpoint-keeper.ts';
+import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testDatabase } from '../../support/test-database.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
+
+const WABA = '900000000000101';
+const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
+const TOKEN = '00000000-0000-4000-8000-000000000001';
+const LIMITS = {
+  limit: 50,
+  firstAttemptsPerEndpoint: 10,
+  slots: { endpointIds: [], free: [], otherwise: 10 },
+};
+
+async function withEndpoint() {
+  const { database } = await testDatabase();
+  await seedFixtureAccounts(database);
+  const { id } = await addEndpoint(database, WABA, 'https://tenant.example/hook');
+  return { database, id };
+}
+
+const message = (id: string) => bodyOf(ACCOUNT, [textMessage(`wamid.${id}`, 'hello')]);
+const ladder = (...steps: string[]) =>
+  steps.map((step) => bodyOf(ACCOUNT, [messageStatus('wamid.LADDER', step)]));
+
+async function rowsOf(database: Database): Promise<{ id: string; state: string }[]> {
+  return await query(database, 'select delivery_id as id, state from delivery_queue order by position');
+}
+
+test('a retry that waits for hours keeps no probe away, one that comes at once does', async () => {
+  const { database, id } = await withEndpoint();
+  await takeIn(database, message('P1'));
+  await database.raw(
+    `update delivery_queue set state = 'retrying', attempts = 9, next_attempt_at = now() + interval '12 hours'`,
+  );
+  await takeIn(database, message('P2'));
+  await database.transaction((trx) => startProbing(trx, id, { probeAfterMs: 0, reason: 'down' }));
+  await database.raw(`update delivery_queue set next_attempt_at = now() where state = 'retrying'`);
+  expect(await handOverProbes(database, 20)).toHaveLength(0);
+  await database.raw(
+    `update delivery_queue set next_attempt_at = now() + interval '12 hours' where state = 'retrying'`,
+  );
+  expect(await handOverProbes(database, 20)).toHaveLength(1);
+});
+
+test('a delivery that is dropped while the one before it is settled leaves no lane without a head', async () => {
+  const { database } = await withEndpoint();
+  await takeIn(database, ...ladder('sent', 'delivered', 'read'));
+  const [head, second] = await rowsOf(database);
+  const claim = { deliveryId: head?.id ?? '', token: TOKEN };
+  await database.raw(
+    `update delivery_queue set state = 'claimed', token = '${TOKEN}', lease_until = now() + interval '1 minute'
+      where delivery_id = '${head?.id}'`,
+  );
+  let settling: Promise<unknown> = Promise.resolve();
+  await database.transaction(async (trx) => {
+    expect(await dropDelivery(trx, WABA, second?.id ?? '', 'not wanted')).toBe('dropped');
+    settling = database.transaction(async (other) => {
+      await lockClaims(other, [claim]);
+      await removeHeads(other, [claim.deliveryId]);
+    });
+    await waitsForLock(database);
+  });
+  await settling;
+  expect((await rowsOf(database)).map(({ state }) => state)).toEqual(['due']);
+});
+
+test('a delivery that becomes the head while it is to be dropped is dropped, and the next one goes', async () => {
+  const { database } = await withEndpoint();
+  await takeIn(database, ...ladder('sent', 'delivered', 'read'));
+  const [head, second, third] = await rowsOf(database);
+  let dropping: Promise<unknown> = Promise.resolve();
+  await database.transaction(async (trx) => {
+    await trx.raw(`select 1 from delivery_queue where delivery_id = '${head?.id}' for update`);
+    dropping = dropDelivery(database, WABA, second?.id ?? '', 'not wanted');
+    await waitsForLock(database);
+    await removeHeads(trx, [head?.id ?? '']);
+  });
+  expect(await dropping).toBe('dropped');
+  expect(await rowsOf(database)).toEqual([{ id: third?.id, state: 'due' }]);
+});
+
+async function waitsForLock(database: Database): Promise<void> {
+  await eventually('somebody waits for the lock', async () => {
+    const waiting = await query(
+      database,
+      `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    return waiting.length > 0;
+  });
+}
+
+test('the time during which an endpoint took nothing does not count against the block limit', async () => {
+  const { database } = await withEndpoint();
+  await takeIn(database, ...ladder('sent', 'delivered'));
+  await database.raw(
+    `update delivery_queue set state = 'retrying', attempts = 1, first_failed_at = now() - interval '2 days',
+            next_attempt_at = now() + interval '1 minute' where state = 'due'`,
+  );
+  await database.raw(
+    `update webhook_endpoints set block_limit_seconds = 3600, mode_changed_at = now() - interval '10 minutes'`,
+  );
+  const giveUp = () => giveUpBlocking(database, { defaultSeconds: 0, limit: 10 });
+  expect(await giveUp()).toEqual([]);
+  await database.raw(`update webhook_endpoints set mode_changed_at = now() - interval '2 hours'`);
+  expect(await giveUp()).toHaveLength(1);
+});
+
+test('an attempt that is due is made before its delivery is given up, unless it waits for room', async () => {
+  const { database } = await withEndpoint();
+  await takeIn(database, ...ladder('sent', 'delivered'));
+  await database.raw(
+    `update delivery_queue set state = 'retrying', attempts = 1, first_failed_at = now() - interval '2 hours',
+            next_attempt_at = now() - interval '1 second' where state = 'due'`,
+  );
+  await database.raw(
+    `update webhook_endpoints set block_limit_seconds = 3600, mode_changed_at = now() - interval '2 days'`,
+  );
+  const giveUp = () => giveUpBlocking(database, { defaultSeconds: 0, limit: 10 });
+  expect(await giveUp()).toEqual([]);
+  await database.raw(`update delivery_queue set awaits_workflow = true where state = 'retrying'`);
+  expect(await giveUp()).toHaveLength(1);
+});
+
+test('a claim that is given back without an attempt has not failed', async () => {
+  const { database } = await withEndpoint();
+  await takeIn(database, message('G'));
+  const [row] = await rowsOf(database);
+  const back = { probes: 0, delayMs: null, awaitsWorkflow: false, state: 'due' as const };
+  const failedAt = async () =>
+    (await query<{ at: Date | null }>(database, 'select first_failed_at as at from delivery_queue'))[0]?.at;
+  await database.transaction((trx) =>
+    keepDeliveries(trx, [{ ...back, deliveryId: row?.id ?? '', attempts: 0 }]),
+  );
+  expect(await failedAt()).toBeNull();
+  await database.transaction((trx) =>
+    keepDeliveries(trx, [{ ...back, deliveryId: row?.id ?? '', attempts: 1 }]),
+  );
+  expect(await failedAt()).toBeInstanceOf(Date);
+});
+
+test('workflows get no more deliveries of an endpoint than its tenant allows at once, whoever has the others', async () => {
+  const { database, id } = await withEndpoint();
+  await takeIn(database, ...Array.from({ length: 20 }, (_, n) => message(`F${n}`)));
+  await database.raw(`update webhook_endpoints set max_in_flight = 3 where id = ${id}`);
+  for (let turn = 0; turn < 5; turn += 1) await handOverDue(database, LIMITS);
+  const open = async () => (await rowsOf(database)).filter(({ state }) => state !== 'due').length;
+  expect(await open()).toBe(3);
+  // One is claimed by somebody else, one waits for its retry, one is done.
+  const [claimed, retrying, done] = await rowsOf(database);
+  await database.raw(`update delivery_queue set state = 'claimed' where delivery_id = '${claimed?.id}'`);
+  await database.raw(
+    `update delivery_queue set attempts = 1, next_attempt_at = now() + interval '1 hour'
+      where delivery_id = '${retrying?.id}'`,
+  );
+  await database.raw(`delete from delivery_queue where delivery_id = '${done?.id}'`);
+  expect(await handOverDue(database, LIMITS)).toHaveLength(2);
+});
+
+test('a limit that a tenant takes away is gone a moment later', async () => {
+  const { database, id } = await withEndpoint();
+  await database.raw('update webhook_endpoints set rate_limit_per_second = 1, max_in_flight = 1');
+  const limiter = makeEndpointLimiter();
+  const keeper = startEndpointKeeper({
+    ...{ database, worker: 'w', health: makeEndpointHealth(), limiter, logger: silentLogger },
+    session: { isActive: () => false },
+    retryScheduleMs: [5_000],
+    disableAfterHours: 120,
+  });
+  onTestFinished(() => keeper.stop());
+  await eventually('the limit is known', () => limiter.free(id) === 1);
+  await database.raw('update webhook_endpoints set rate_limit_per_second = null, max_in_flight = null');
+  await eventually('the limit is gone', async () => {
+    await sleep(100);
+    return limiter.free(id) === FIRST_LIMIT;
+  });
+});
