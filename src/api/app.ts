@@ -7,6 +7,7 @@ import type { Database } from '../database/database.ts';
 import { query } from '../database/sql.ts';
 import { makePageCursors } from '../domain/page-cursor.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../domain/secret-box.ts';
+import { type ApiMetrics, makeApiMetrics } from '../metrics/api-metrics.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import { makeAddressGuard } from '../webhooks/address-guard.ts';
 import { makeHostResolver } from '../webhooks/resolve-host.ts';
@@ -24,6 +25,7 @@ import { addOpenApiDocument } from './openapi/openapi-document.ts';
 import { pageRoutes } from './pages/page-routes.ts';
 import { closeConnectionsWhileDraining } from './plugins/draining.ts';
 import { addErrorHandling } from './plugins/errors.ts';
+import { addRequestMetrics } from './plugins/request-metrics.ts';
 import { addBaseHeaders } from './plugins/security-headers.ts';
 import { schemaErrorFormatter, validatorCompiler } from './plugins/validation.ts';
 import { portalRoutes } from './portal/portal-routes.ts';
@@ -39,6 +41,8 @@ export type ApiDependencies = {
   limitsDatabase?: Database;
   objectStore: ObjectStore;
   logger: Logger;
+  /** What requests are counted with; a registry of its own unless given. */
+  metrics?: ApiMetrics;
   /** How workflows are started; a connection of its own unless given. */
   temporal?: TemporalConnection;
   /** Starts the workflow of a test event; without it the worker does, later. */
@@ -67,6 +71,7 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
   app.setSchemaErrorFormatter(schemaErrorFormatter);
   const { isDraining = () => false } = deps;
   closeConnectionsWhileDraining(app, isDraining);
+  addRequestMetrics(app, deps.metrics ?? makeApiMetrics());
   addBaseHeaders(app);
   addErrorHandling(app, publicUrl);
   addOpenApiDocument(app, publicUrl);

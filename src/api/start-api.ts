@@ -6,6 +6,10 @@ import { openLogger } from '../commands/logger.ts';
 import type { Config } from '../config/config.ts';
 import { redactedSettings } from '../config/read-settings.ts';
 import { type DatabasePool, openDatabase } from '../database/database.ts';
+import { type ApiMetrics, makeApiMetrics } from '../metrics/api-metrics.ts';
+import { scrapeOf } from '../metrics/metrics-answer.ts';
+import { type MetricsServer, startMetricsServer } from '../metrics/metrics-server.ts';
+import { watchProcess } from '../metrics/process-metrics.ts';
 import { openObjectStore } from '../storage/object-store.ts';
 import { type ApiDependencies, buildApp } from './app.ts';
 import { announceSetUp } from './portal/access/announce-set-up.ts';
@@ -47,6 +51,7 @@ export async function startApi(
   });
   const objectStore = openObjectStore(config.objectStore);
   const isDraining = () => stop.signal.aborted;
+  const metrics = makeApiMetrics();
   const deps = {
     config,
     database,
@@ -55,12 +60,15 @@ export async function startApi(
     objectStore,
     logger,
     isDraining,
+    metrics,
     temporal,
     startDelivery,
     settings,
   };
   const servers: FastifyInstance[] = [];
+  let metricsServer: MetricsServer | null = null;
   try {
+    metricsServer = await serveMetrics(config, metrics);
     servers.push(buildApp(deps));
     await servers[0]?.listen({ host: config.api.host, port: config.api.port, listenTextResolver });
     if (config.api.httpsPort >= 0) {
@@ -75,12 +83,22 @@ export async function startApi(
   } finally {
     stop.release();
     await closeServers(servers, logger);
+    await metricsServer?.close();
     await closeConnections([database, ingressDatabase, limitsDatabase]);
     objectStore.close();
   }
 }
 
 const listenTextResolver = (address: string) => `api listens at ${address}`;
+
+/** For Prometheus, at a port of their own: what the public port serves is for everybody. */
+async function serveMetrics({ api }: Config, { registry }: ApiMetrics): Promise<MetricsServer> {
+  const makeScrape = () => {
+    watchProcess(registry);
+    return scrapeOf(registry);
+  };
+  return await startMetricsServer({ host: api.host, port: api.metricsPort, makeScrape });
+}
 
 async function readTlsFiles(config: Config): Promise<{ cert: Buffer; key: Buffer }> {
   const [cert, key] = await Promise.all([readFile(config.api.tlsCertFile), readFile(config.api.tlsKeyFile)]);

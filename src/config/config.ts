@@ -83,6 +83,7 @@ function apiSettings(settings: ReturnType<typeof readSettings>) {
     host: settings.text('HELIOGRAPH_API_HOST'),
     port: settings.integer('HELIOGRAPH_API_PORT'),
     httpsPort: settings.integer('HELIOGRAPH_HTTPS_PORT'),
+    metricsPort: settings.integer('HELIOGRAPH_API_METRICS_PORT'),
     tlsCertFile: settings.text('HELIOGRAPH_TLS_CERT_FILE'),
     tlsKeyFile: settings.text('HELIOGRAPH_TLS_KEY_FILE'),
     publicUrl: settings.text('HELIOGRAPH_PUBLIC_URL').replace(/\/+$/, ''),

@@ -89,12 +89,19 @@ export const SETTINGS = {
     about: 'PEM certificate chain for the https port',
   }),
   HELIOGRAPH_TLS_KEY_FILE: setting({ kind: 'text', fallback: '', about: 'PEM key for the https port' }),
+  HELIOGRAPH_API_METRICS_PORT: setting({
+    kind: 'integer',
+    fallback: '-1',
+    minimum: -1,
+    maximum: 65535,
+    about: 'port of the API for /metrics alone, not for the public; -1 switches it off',
+  }),
   HELIOGRAPH_WORKER_HEALTH_PORT: setting({
     kind: 'integer',
     fallback: '-1',
     minimum: -1,
     maximum: 65535,
-    about: 'port of the worker for /healthz and /readyz; -1 switches it off',
+    about: 'port of the worker for /healthz, /readyz and /metrics, not for the public; -1 switches it off',
   }),
   HELIOGRAPH_PUBLIC_URL: setting({
     kind: 'url',

@@ -47,8 +47,11 @@ export async function countWaiting(
 
 type Counted = Omit<WaitingDeliveries, 'count' | 'more'>;
 
-/** The range and the order are those of the index: with `endpoint_id =` the planner may go by position alone. */
-const firstDue = (replay: boolean) => `select created_at as oldest from delivery_queue
+/**
+ * SQL of when the oldest due delivery of endpoint `e.id` was queued (column `oldest`), among replays or all others. The
+ * range and the order are those of the index: with `endpoint_id =` the planner may go by position alone.
+ */
+export const firstDue = (replay: boolean) => `select created_at as oldest from delivery_queue
   where state = 'due' and (endpoint_id, replay) >= (e.id, ${replay}) and (endpoint_id, replay) <= (e.id, ${replay})
   order by endpoint_id, replay, position limit 1`;
 

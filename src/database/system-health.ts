@@ -1,5 +1,6 @@
 import type { Database } from './database.ts';
 import type { EndpointMode } from './endpoint-settings.ts';
+import { firstDue } from './endpoint-waiting.ts';
 import { query } from './sql.ts';
 
 /** Counting stops here, so that a million waiting deliveries cost no more than this many. */
@@ -34,6 +35,25 @@ export async function readBacklog(database: Database): Promise<Backlog> {
     more: count > MAX_COUNTED,
     oldestAt: oldest?.createdAt ?? null,
   };
+}
+
+/** Since when the oldest first attempt waits that may go out now, replays left out; null when none does. */
+export async function oldestDueAt(database: Database): Promise<Date | null> {
+  const [row] = await query<{ dueAt: Date | null }>(
+    database,
+    `select min(first.oldest) as "dueAt"
+       from webhook_endpoints e cross join lateral (${firstDue(false)}) as first where e.mode = 'open'`,
+  );
+  return row?.dueAt ?? null;
+}
+
+/** How many endpoints of all tenants are in each mode. */
+export async function countEndpointModes(database: Database): Promise<Record<string, number>> {
+  const rows = await query<{ mode: string; n: number }>(
+    database,
+    'select mode, count(*)::integer as n from webhook_endpoints group by mode',
+  );
+  return Object.fromEntries(rows.map(({ mode, n }) => [mode, n]));
 }
 
 /** An endpoint that does not take everything that is sent. */

@@ -21,8 +21,12 @@ export function uuidV7(atMs: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
+/** When a version 7 UUID was made, ms since 1970. */
+export function msOfUuidV7(uuid: string): number {
+  return Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16);
+}
+
 /** The UTC day (`YYYY-MM-DD`) a version 7 UUID was made on: the partition its row is in. */
 export function dayOfUuidV7(uuid: string): string {
-  const atMs = Number.parseInt(uuid.replace('-', '').slice(0, 12), 16);
-  return new Date(atMs).toISOString().slice(0, 10);
+  return new Date(msOfUuidV7(uuid)).toISOString().slice(0, 10);
 }

@@ -18,7 +18,12 @@ const PORTS = {
   workerHealth: {
     fallback: 8092,
     variable: 'HELIOGRAPH_EMBEDDED_WORKER_HEALTH_PORT',
-    about: "the worker's health answers",
+    about: "the worker's health answers and metrics",
+  },
+  apiMetrics: {
+    fallback: 8093,
+    variable: 'HELIOGRAPH_EMBEDDED_API_METRICS_PORT',
+    about: "the API's metrics",
   },
 } as const;
 

@@ -19,7 +19,12 @@ export type SettlementTools = {
   retryLimits: RetryLimits;
   /** Host and process, for the attempt log. */
   worker: string;
+  /** For metrics. */
+  onAttempt: AttemptObserver;
 };
+
+/** Told of every attempt once it is recorded. Null: its claim was no longer ours, and nothing was recorded. */
+export type AttemptObserver = (attempt: MadeAttempt, outcome: SettledOutcome | null) => void;
 
 /** One attempt that was made under a claim. */
 export type MadeAttempt = {
@@ -29,6 +34,7 @@ export type MadeAttempt = {
   /** Attempts before this one; `probes` of them used up no retry. */
   attempts: number;
   probes: number;
+  eventUuid: string;
   eventType: string;
   replay: boolean;
   endpoint: SendableEndpoint;
@@ -59,7 +65,13 @@ export async function settleAttempts(
   claim: FollowerClaim | null = null,
 ): Promise<Settlement> {
   const simple = attempts.every((attempt) => !isFailure(attempt) && !attempt.isProbe);
-  return simple ? await settleSuccesses(tools, attempts, claim) : await settleMixed(tools, attempts);
+  const settlement = simple
+    ? await settleSuccesses(tools, attempts, claim)
+    : await settleMixed(tools, attempts);
+  for (const [index, attempt] of attempts.entries()) {
+    tools.onAttempt(attempt, settlement.outcomes[index] ?? null);
+  }
+  return settlement;
 }
 
 /** Nothing is to be decided, so it is one statement. */

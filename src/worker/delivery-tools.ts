@@ -10,6 +10,7 @@ import { makeEndpointHealth } from '../webhooks/endpoint-health.ts';
 import { makeEndpointLimiter } from '../webhooks/endpoint-limiter.ts';
 import { type HttpSender, makeHttpSender } from '../webhooks/http-sender.ts';
 import { DeliverySession } from '../webhooks/session/delivery-session.ts';
+import type { AttemptObserver } from '../webhooks/settle-attempts.ts';
 import type { Logger } from './logger.ts';
 import { openOperationsActivities } from './operations-activities.ts';
 
@@ -24,13 +25,15 @@ export function openDelivery(
     logger: Logger;
     /** Host and process. */
     worker: string;
+    /** For metrics. */
+    onAttempt: AttemptObserver;
     /** A workflow settled a delivery: the next of its lane may be claimable. */
     onSettled: () => void;
     /** The session left deliveries to workflows. */
     onRetries: () => void;
   },
 ) {
-  const { database, logger, worker } = tools;
+  const { database, logger, worker, onAttempt } = tools;
   const { timeoutMs, retryScheduleMs } = config.webhooks;
   const sender = openSender(config);
   const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
@@ -41,7 +44,7 @@ export function openDelivery(
     overall: config.delivery.retryWorkflowsMax,
   };
   const defaults = { timeoutMs, retryScheduleMs };
-  const attempt = { database, sender, limiter, secretBox, health, retryLimits, defaults, worker };
+  const attempt = { database, sender, limiter, secretBox, health, retryLimits, defaults, worker, onAttempt };
   let stopping = false;
   const onTrouble = (error: unknown) => {
     if (isTransientError(error)) logger.warn({ err: error }, 'the session waits and tries again');

@@ -3,6 +3,8 @@ import { makeStoreInboundMediaActivities } from '../activities/store-inbound-med
 import type { Config } from '../config/config.ts';
 import type { Database } from '../database/database.ts';
 import type { SecretBox } from '../domain/secret-box.ts';
+import { counted } from '../metrics/result-counter.ts';
+import type { WorkerMetrics } from '../metrics/worker-metrics.ts';
 import { openObjectStore } from '../storage/object-store.ts';
 import { openGraphClient } from '../upstream/graph-client.ts';
 import type { Logger } from './logger.ts';
@@ -11,16 +13,18 @@ import type { Logger } from './logger.ts';
 export function openMediaActivities(
   config: Config,
   tools: { database: Database; secretBox: SecretBox; logger: Logger },
+  metrics: WorkerMetrics,
 ) {
   const graph = openGraphClient(config);
   const objectStore = openObjectStore(config.objectStore);
   const shared = { ...tools, graph, publicUrl: config.api.publicUrl };
   const { maxBytes } = config.media;
-  const activities = makeStoreInboundMediaActivities({ ...shared, objectStore, maxBytes });
+  const media = makeStoreInboundMediaActivities({ ...shared, objectStore, maxBytes });
+  const fetchAndStoreMedia = counted(media.fetchAndStoreMedia, metrics.mediaDownload);
   const orderActivities = makeEnrichOrderActivities(shared);
   const close = async () => {
     await graph.close();
     objectStore.close();
   };
-  return { activities, orderActivities, close };
+  return { activities: { ...media, fetchAndStoreMedia }, orderActivities, close };
 }

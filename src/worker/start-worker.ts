@@ -3,6 +3,7 @@ import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import type { Config } from '../config/config.ts';
 import { type DatabasePool, openDatabase } from '../database/database.ts';
+import { makeWorkerMetrics, type WorkerMetrics } from '../metrics/worker-metrics.ts';
 import { openObjectStore } from '../storage/object-store.ts';
 import { taskQueues } from '../workflows/task-queues.ts';
 import { listenToDatabase } from './database-listener.ts';
@@ -24,6 +25,7 @@ import { openSendActivities } from './send-activities.ts';
 import { connectTemporal, registerSearchAttributes } from './temporal-connection.ts';
 import { runTemporalWorkers } from './temporal-workers.ts';
 import { workerOptions } from './worker-options.ts';
+import { makeWorkerScrape } from './worker-scrape.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
 import { startWorkflowStarter } from './workflow-starter.ts';
 
@@ -37,11 +39,7 @@ const CONNECT_RETRY_MS = 1_000;
  */
 export async function startWorker(config: Config, logger: Logger): Promise<RunningWorker> {
   let ready = false;
-  const health = await startHealthServer({
-    host: config.api.host,
-    port: config.workerHealthPort,
-    isReady: () => ready,
-  });
+  const metrics = makeWorkerMetrics();
   const database = openDatabase({
     ...config.database,
     applicationName: 'heliograph-worker',
@@ -53,11 +51,19 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
     database,
     logger,
     worker: `${hostname()}:${process.pid}`,
+    onAttempt: metrics.attempt,
     onSettled: () => loops.get('dispatcher')?.wake(),
     onRetries: () => loops.get('retryStarter')?.wake(),
   });
+  const health = await startHealthServer({
+    host: config.api.host,
+    port: config.workerHealthPort,
+    isReady: () => ready,
+    makeScrape: () => makeWorkerScrape(metrics, { database, session: delivery.session }),
+  });
+  const intake = { owners: makeNumberOwners(), onBody: metrics.inboxBody };
   const directClaims = () => delivery.session.directClaims();
-  loops.set('intake', startIntake({ database, logger, owners: makeNumberOwners(), directClaims }));
+  loops.set('intake', startIntake({ database, logger, directClaims, ...intake }));
   loops.set(
     'housekeeping',
     startHousekeeping({ database, objectStore, logger, retentionDays: config.retentionDays }),
@@ -65,7 +71,7 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
   const listener = listen(config, loops, delivery.session, logger);
 
   const { connection, client } = await connectWhenUp(config, logger);
-  const workers = await runWorkers(config, { connection, database, delivery, logger });
+  const workers = await runWorkers(config, { connection, database, delivery, logger, metrics });
   for (const [name, loop] of startLoops(config, { client, database, delivery, loops, logger })) {
     loops.set(name, loop);
   }
@@ -109,12 +115,18 @@ function listen(
 
 async function runWorkers(
   config: Config,
-  tools: { connection: NativeConnection; database: DatabasePool; delivery: Delivery; logger: Logger },
+  tools: {
+    connection: NativeConnection;
+    database: DatabasePool;
+    delivery: Delivery;
+    logger: Logger;
+    metrics: WorkerMetrics;
+  },
 ) {
-  const { connection, database, delivery, logger } = tools;
+  const { connection, database, delivery, logger, metrics } = tools;
   const shared = { database, secretBox: delivery.secretBox, logger };
-  const media = openMediaActivities(config, shared);
-  const sends = openSendActivities(config, shared);
+  const media = openMediaActivities(config, shared, metrics);
+  const sends = openSendActivities(config, shared, metrics);
   const workers = await runTemporalWorkers(
     connection,
     workerOptions({

@@ -22,7 +22,8 @@ export async function drainInbox(database: Database): Promise<void> {
 
 /** Intake without a session to claim for. */
 export function intakeTools(database: Database) {
-  return { database, owners: makeNumberOwners(), directClaims: () => null, logger: silentLogger };
+  const owners = makeNumberOwners();
+  return { database, owners, directClaims: () => null, logger: silentLogger, onBody: () => undefined };
 }
 
 export type StoredEvent = {

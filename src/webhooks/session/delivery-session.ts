@@ -78,6 +78,11 @@ export class DeliverySession {
     return this.#seat !== null;
   }
 
+  /** Deliveries that are claimed, being sent or being recorded. */
+  inFlight(): number {
+    return this.#inFlight;
+  }
+
   counts(): SessionCounts {
     return { ...this.#counts };
   }

@@ -27,6 +27,8 @@ export type IntakeTools = {
   /** Claims for this process's session, when there is one. */
   directClaims: () => DirectClaims | null;
   logger: Logger;
+  /** For metrics: told of each body once what was made of it is committed. */
+  onBody: (state: InboxOutcome['state']) => void;
 };
 
 /**
@@ -39,6 +41,7 @@ export async function takeInBatch(tools: IntakeTools): Promise<boolean> {
   try {
     const taken = await takeInTogether(tools, claims);
     claims?.carry(taken.claimed);
+    for (const { state } of taken.outcomes) tools.onBody(state);
     return taken.more;
   } catch (error) {
     claims?.cancel();
@@ -48,17 +51,17 @@ export async function takeInBatch(tools: IntakeTools): Promise<boolean> {
   }
 }
 
-type Taken = { claimed: ClaimedDelivery[]; more: boolean };
+type Taken = { claimed: ClaimedDelivery[]; outcomes: InboxOutcome[]; more: boolean };
 
 async function takeInTogether(tools: IntakeTools, claims: DirectClaims | null): Promise<Taken> {
   return await tools.database.transaction(async (trx) => {
     const { bodies, more } = await takeBodies(trx);
-    if (bodies.length === 0) return { claimed: [], more: false };
+    if (bodies.length === 0) return { claimed: [], outcomes: [], more: false };
     const items = bodies.flatMap((body) => body.items);
     const { owned, unknown } = await tools.owners.sort(trx, items);
     const finished = finish(trx, bodies, reasonsFor(unknown, 'unknown_phone_number'));
-    const [committing] = await Promise.all([commitItems(trx, owned, claims), finished]);
-    return new LastStatements(committing.answers.then((claimed) => ({ claimed, more })));
+    const [committing, outcomes] = await Promise.all([commitItems(trx, owned, claims), finished]);
+    return new LastStatements(committing.answers.then((claimed) => ({ claimed, outcomes, more })));
   });
 }
 
@@ -71,8 +74,8 @@ async function takeBodies(trx: Transaction): Promise<{ bodies: ReadBody[]; more:
 }
 
 /** The same work with one savepoint per group of items, halving a group that fails. */
-async function takeInPieces({ database, owners, logger }: IntakeTools): Promise<boolean> {
-  return await database.transaction(async (trx) => {
+async function takeInPieces({ database, owners, logger, onBody }: IntakeTools): Promise<boolean> {
+  const taken = await database.transaction(async (trx) => {
     const { bodies, more } = await takeBodies(trx);
     const reasons = new Map<UpstreamItem, string>();
     await commitOrHalve(
@@ -81,9 +84,10 @@ async function takeInPieces({ database, owners, logger }: IntakeTools): Promise<
       { owners, logger },
       reasons,
     );
-    await finish(trx, bodies, reasons);
-    return more;
+    return { outcomes: await finish(trx, bodies, reasons), more };
   });
+  for (const { state } of taken.outcomes) onBody(state);
+  return taken.more;
 }
 
 async function commitOrHalve(
@@ -137,12 +141,11 @@ async function finish(
   trx: Transaction,
   bodies: readonly ReadBody[],
   reasons: ReadonlyMap<UpstreamItem, string>,
-): Promise<void> {
-  await finishBodies(
-    trx,
-    bodies.map((body) => outcomeOf(body, reasons)),
-  );
+): Promise<InboxOutcome[]> {
+  const outcomes = bodies.map((body) => outcomeOf(body, reasons));
+  await finishBodies(trx, outcomes);
   await countSetAside(trx, countsOf(bodies, reasons));
+  return outcomes;
 }
 
 function outcomeOf(read: ReadBody, reasons: ReadonlyMap<UpstreamItem, string>): InboxOutcome {

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 
 /** How many ports the embedded stack uses, one after the other. */
-const PORTS = 10;
+const PORTS = 11;
 
 /** The first of a run of free ports, below those that the system hands out by itself. */
 export async function freePortBase(): Promise<number> {

@@ -44,6 +44,7 @@ async function ladder(schedule: number[]) {
     health: makeEndpointHealth(),
     retryLimits: { perEndpoint: 20, overall: 200 },
     worker: 'test',
+    onAttempt: () => undefined,
   };
   return { database, tools };
 }

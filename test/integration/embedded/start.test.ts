@@ -22,6 +22,7 @@ const VARIABLES: Readonly<Record<PortName, string>> = {
   sandbox: 'HELIOGRAPH_EMBEDDED_SANDBOX_PORT',
   receiver: 'HELIOGRAPH_EMBEDDED_RECEIVER_PORT',
   workerHealth: 'HELIOGRAPH_EMBEDDED_WORKER_HEALTH_PORT',
+  apiMetrics: 'HELIOGRAPH_EMBEDDED_API_METRICS_PORT',
 };
 
 let root: string;

@@ -15,6 +15,7 @@ describe('ports of the embedded stack', () => {
       sandbox: 8090,
       receiver: 8091,
       workerHealth: 8092,
+      apiMetrics: 8093,
     });
   });
 
@@ -30,7 +31,7 @@ describe('ports of the embedded stack', () => {
       postgres: 30000,
       receiver: 20008,
     });
-    expect(new Set(Object.values(ports)).size).toBe(10);
+    expect(new Set(Object.values(ports)).size).toBe(11);
   });
 
   test('the variables for a child process give it the same ports', () => {

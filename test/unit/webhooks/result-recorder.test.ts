@@ -3,46 +3,11 @@ import { describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
 import { makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
 import { makeResultRecorder } from '../../../src/webhooks/session/result-recorder.ts';
-import type { MadeAttempt } from '../../../src/webhooks/settle-attempts.ts';
+import { madeAttempt } from './made-attempts.ts';
 import { response } from './send-results.ts';
 
 const STATEMENT_MS = 10;
 const GROUPS = 6;
-
-function delivered(n: number): MadeAttempt {
-  return {
-    deliveryId: `delivery-${n}`,
-    deliveryDay: '2026-11-21',
-    token: 'token',
-    attempts: 0,
-    probes: 0,
-    eventType: 'message',
-    replay: false,
-    isProbe: false,
-    workflowId: null,
-    endpoint: {
-      id: '1',
-      wabaId: '9',
-      url: 'https://receiver.example/',
-      version: 1,
-      signatureProfile: 'standard',
-      maxInFlight: null,
-      rateLimitPerSecond: null,
-      timeoutMs: 1_000,
-      retryScheduleMs: [],
-      customHeaders: {},
-      secret: '',
-      previousSecret: null,
-    },
-    sent: {
-      wabaId: '9',
-      url: 'https://receiver.example/',
-      startedAt: new Date(),
-      headers: {},
-      result: response(200),
-    },
-  };
-}
 
 /** Records a new result each millisecond; returns the shortest time between two statements. */
 async function shortestGapMs({ promoted }: { promoted: number }): Promise<number> {
@@ -60,6 +25,7 @@ async function shortestGapMs({ promoted }: { promoted: number }): Promise<number
       health: makeEndpointHealth(),
       retryLimits: { perEndpoint: 20, overall: 200 },
       worker: 'test',
+      onAttempt: () => undefined,
     },
     {
       giveUpMs: 1_000,
@@ -72,7 +38,7 @@ async function shortestGapMs({ promoted }: { promoted: number }): Promise<number
     },
   );
   for (let n = 0; ended.length < GROUPS; n += 1) {
-    recorder.add(delivered(n));
+    recorder.add(madeAttempt(response(200), n));
     await sleep(1);
   }
   return Math.min(...started.slice(1).map((ms, index) => ms - (ended[index] ?? 0)));

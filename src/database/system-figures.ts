@@ -1,0 +1,49 @@
+import type { Database } from './database.ts';
+import { countInbox } from './inbox.ts';
+import { oldestWaitingBodyAt } from './inbox-status.ts';
+import { query } from './sql.ts';
+import { countEndpointModes, oldestDueAt, readBacklog } from './system-health.ts';
+
+/** What waits, over all tenants and processes. Ages are 0 where nothing waits. */
+export type SystemFigures = {
+  /** By state of the queue; counting stops at 20,001 in all. */
+  openDeliveries: Readonly<Record<string, number>>;
+  oldestOpenSeconds: number;
+  oldestDueSeconds: number;
+  /** By mode. */
+  endpoints: Readonly<Record<string, number>>;
+  inboxBacklog: number;
+  inboxOldestSeconds: number;
+  inboxFailed: number;
+};
+
+/** Reads them in one transaction; rejects when a statement takes longer than `statementTimeoutMs`. */
+export async function readSystemFigures(
+  database: Database,
+  statementTimeoutMs: number,
+): Promise<SystemFigures> {
+  return await database.transaction(async (trx) => {
+    const limit = `select set_config('statement_timeout', ?, true)`;
+    const [, backlog, dueAt, endpoints, inbox, bodyAt] = await Promise.all([
+      query(trx, limit, [String(statementTimeoutMs)]),
+      readBacklog(trx),
+      oldestDueAt(trx),
+      countEndpointModes(trx),
+      countInbox(trx),
+      oldestWaitingBodyAt(trx),
+    ]);
+    return {
+      openDeliveries: backlog.states,
+      oldestOpenSeconds: ageSeconds(backlog.oldestAt),
+      oldestDueSeconds: ageSeconds(dueAt),
+      endpoints,
+      inboxBacklog: inbox.new ?? 0,
+      inboxOldestSeconds: ageSeconds(bodyAt),
+      inboxFailed: inbox.failed ?? 0,
+    };
+  });
+}
+
+function ageSeconds(at: Date | null): number {
+  return at === null ? 0 : Math.max(0, Date.now() - at.getTime()) / 1_000;
+}

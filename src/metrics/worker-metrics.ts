@@ -1,0 +1,48 @@
+import { Gauge, Registry } from '@prometheus-io/client';
+import type { AttemptObserver } from '../webhooks/settle-attempts.ts';
+import { makeAttemptMetrics } from './attempt-metrics.ts';
+import { type CountResult, makeResultCounter } from './result-counter.ts';
+
+/** What the parts of a worker count with; made once per process and handed to them. */
+export type WorkerMetrics = {
+  registry: Registry;
+  attempt: AttemptObserver;
+  inboxBody: CountResult<'done' | 'set_aside' | 'failed'>;
+  mediaDownload: CountResult<'stored' | 'failed' | 'finished' | 'later'>;
+  send: CountResult<'accepted' | 'failed' | 'unknown' | 'over' | 'later'>;
+};
+
+export function makeWorkerMetrics(): WorkerMetrics {
+  const registry = new Registry();
+  return {
+    registry,
+    attempt: makeAttemptMetrics(registry),
+    inboxBody: makeResultCounter(registry, {
+      name: 'heliograph_inbox_bodies_total',
+      help: 'Upstream bodies that were taken in.',
+      results: ['done', 'set_aside', 'failed'],
+    }),
+    mediaDownload: makeResultCounter(registry, {
+      name: 'heliograph_media_downloads_total',
+      help: 'Runs that fetch inbound media; later: tried again, finished: it had ended before.',
+      results: ['stored', 'failed', 'finished', 'later'],
+    }),
+    send: makeResultCounter(registry, {
+      name: 'heliograph_sends_total',
+      help: 'Runs that send a message; later: waits for its turn or is tried again, over: it had ended before.',
+      results: ['accepted', 'failed', 'unknown', 'over', 'later'],
+    }),
+  };
+}
+
+/** Shows how many attempts the session of this process has under way. */
+export function watchSession(registry: Registry, session: { inFlight(): number }): void {
+  new Gauge({
+    name: 'heliograph_session_in_flight',
+    help: 'Deliveries that the session of this process holds: claimed, being sent or recorded; at most 512.',
+    registers: [registry],
+    collect() {
+      this.set(session.inFlight());
+    },
+  });
+}

@@ -1,0 +1,48 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { loadConfig } from '../../../src/config/config.ts';
+import { insertBodies } from '../../../src/database/inbox.ts';
+import { findFreePorts } from '../../../src/embedded/ports.ts';
+import { startWorker } from '../../../src/worker/start-worker.ts';
+import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import { counted } from '../../support/metrics-text.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
+
+const WABA = '900000000000101';
+const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
+const ATTEMPTS = 'heliograph_webhook_attempts_total';
+
+test('a running worker counts each attempt once, whether a workflow or a session made it', async () => {
+  const { database, url } = await testDatabase(20);
+  await seedFixtureAccounts(database);
+  const [port = 0] = await findFreePorts(1);
+  const settings = testSettings(url, { HELIOGRAPH_WORKER_HEALTH_PORT: String(port) });
+  const worker = await startWorker(loadConfig(settings), silentLogger);
+  onTestFinished(() => worker.stop());
+  const receiver = await startReceiver();
+  onTestFinished(() => receiver.close());
+  await addEndpoint(database, WABA, `${receiver.url}/hook`);
+  const scrape = async () => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const attempts = async () => counted(await scrape(), ATTEMPTS);
+
+  receiver.behave(answer(500));
+  await insertBodies(database, [bodyOf(ACCOUNT, [textMessage('wamid.METRICS-0', 'hello')])]);
+  await eventually('a first attempt', () => receiver.received.length > 0);
+  receiver.behave(answer(200));
+  await insertBodies(
+    database,
+    Array.from({ length: 300 }, (_, n) => bodyOf(ACCOUNT, [messageStatus(`wamid.METRICS-${n}`, 'sent')])),
+  );
+  await eventually(
+    'all delivered',
+    async () => (await attempts())['{outcome="delivered",answer="2xx"}'] === 301,
+  );
+  expect(await attempts()).toEqual({
+    '{outcome="delivered",answer="2xx"}': 301,
+    '{outcome="retrying",answer="5xx"}': receiver.received.length - 301,
+  });
+  expect(counted(await scrape(), 'heliograph_inbox_bodies_total')).toEqual({ '{result="done"}': 301 });
+});

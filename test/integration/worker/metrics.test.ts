@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openDatabase } from '../../../src/database/database.ts';
+import { insertBodies } from '../../../src/database/inbox.ts';
+import { query } from '../../../src/database/sql.ts';
+import { findFreePorts } from '../../../src/embedded/ports.ts';
+import { makeWorkerMetrics } from '../../../src/metrics/worker-metrics.ts';
+import { makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
+import { type AttemptTools, attemptDelivery } from '../../../src/webhooks/delivery-attempt.ts';
+import { makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
+import { makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
+import { type HttpSender, makeHttpSender } from '../../../src/webhooks/http-sender.ts';
+import { type HealthServer, startHealthServer } from '../../../src/worker/health-server.ts';
+import { takeInBatch } from '../../../src/worker/intake/intake-batch.ts';
+import { makeWorkerScrape } from '../../../src/worker/worker-scrape.ts';
+import { counted, samplesOf } from '../../support/metrics-text.ts';
+import { intakeTools } from '../../support/take-in.ts';
+import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
+import { testDatabase } from '../../support/test-database.ts';
+import { fixtureBody } from '../../support/upstream-fixtures.ts';
+import { answer, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+
+const WABA = '900000000000101';
+const OTHER_WABA = '900000000000202';
+
+let receiver: WebhookReceiver;
+let sender: HttpSender;
+let health: HealthServer | null;
+
+beforeEach(async () => {
+  health = null;
+  receiver = await startReceiver();
+  const guard = makeAddressGuard({ allowCidrs: ['127.0.0.0/8'] });
+  sender = makeHttpSender({ guard, allowHttp: true, connectTimeoutMs: 2_000, totalTimeoutMs: 5_000 });
+});
+
+afterEach(async () => {
+  await health?.close();
+  await sender.close();
+  await receiver.close();
+});
+
+/** A worker's parts that count, on a database of their own; `scrape` asks over HTTP as Prometheus does. */
+async function countingWorker() {
+  const { database, url } = await testDatabase();
+  await seedFixtureAccounts(database);
+  const metrics = makeWorkerMetrics();
+  const port = await serve(
+    (): ReturnType<typeof makeWorkerScrape> =>
+      makeWorkerScrape(metrics, { database, session: { inFlight: () => 0 } }),
+  );
+  const tools: AttemptTools = {
+    ...{ database, sender, limiter: makeEndpointLimiter(), secretBox: testSecretBox, worker: 'test' },
+    ...{ health: makeEndpointHealth(), retryLimits: { perEndpoint: 20, overall: 200 } },
+    defaults: { retryScheduleMs: [60_000], timeoutMs: 5_000 },
+    onAttempt: metrics.attempt,
+  };
+  const takeIn = async (...bodies: Buffer[]) => {
+    await insertBodies(database, bodies);
+    while (await takeInBatch({ ...intakeTools(database), onBody: metrics.inboxBody }));
+  };
+  return { database, url, tools, takeIn, scrape: () => scrape(port) };
+}
+
+async function serve(makeScrape: Parameters<typeof startHealthServer>[0]['makeScrape']): Promise<number> {
+  const [port = 0] = await findFreePorts(1);
+  health = await startHealthServer({ host: '127.0.0.1', port, isReady: () => true, makeScrape });
+  return port;
+}
+
+async function scrape(port: number): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${port}/metrics`);
+  expect([response.status, response.headers.get('content-type')]).toEqual([
+    200,
+    'text/plain; version=0.0.4; charset=utf-8',
+  ]);
+  return await response.text();
+}
+
+async function attemptHead({ database, tools }: { database: AttemptTools['database']; tools: AttemptTools }) {
+  const [head] = await query<{ id: string; day: string }>(
+    database,
+    'select delivery_id as id, delivery_day as day from delivery_queue order by position limit 1',
+  );
+  const { id: deliveryId = '', day: deliveryDay = '' } = head ?? {};
+  return await attemptDelivery(tools, { deliveryId, deliveryDay, workflowId: 'delivery/w' });
+}
+
+describe('the metrics of a worker', () => {
+  test('say exactly what became of bodies and deliveries', async () => {
+    const worker = await countingWorker();
+    await addEndpoint(worker.database, WABA, `${receiver.url}/hook`);
+    await worker.takeIn(
+      ...['st_sent_v24', 'st_delivered', 'st_read'].map(fixtureBody),
+      Buffer.from('no JSON'),
+    );
+    await attemptHead(worker);
+    await attemptHead(worker);
+    receiver.behave(answer(503));
+    await attemptHead(worker);
+
+    const text = await worker.scrape();
+    expect(counted(text, 'heliograph_inbox_bodies_total')).toEqual({
+      '{result="done"}': 3,
+      '{result="failed"}': 1,
+    });
+    expect(counted(text, 'heliograph_webhook_attempts_total')).toEqual({
+      '{outcome="delivered",answer="2xx"}': 2,
+      '{outcome="retrying",answer="5xx"}': 1,
+    });
+    const samples = samplesOf(text);
+    expect(samples.get('heliograph_webhook_attempt_duration_seconds_count')).toBe(3);
+    expect(samples.get('heliograph_webhook_delivery_latency_seconds_count')).toBe(2);
+    expect(samples.get('heliograph_database_up')).toBe(1);
+    expect(counted(text, 'heliograph_deliveries_open')).toEqual({ '{state="retrying"}': 1 });
+    expect(counted(text, 'heliograph_endpoints')).toEqual({ '{mode="open"}': 1 });
+    expect(samples.get('heliograph_delivery_oldest_open_seconds')).toBeGreaterThan(0);
+    expect(samples.get('heliograph_delivery_oldest_due_seconds')).toBe(0);
+    expect([samples.get('heliograph_inbox_backlog'), samples.get('heliograph_inbox_failed')]).toEqual([0, 1]);
+  });
+
+  test('tell how long something waits that could go out, and pass over endpoints that are switched off', async () => {
+    const worker = await countingWorker();
+    await addEndpoint(worker.database, WABA, `${receiver.url}/hook`);
+    await addEndpoint(worker.database, OTHER_WABA, `${receiver.url}/other`);
+    await worker.takeIn(fixtureBody('st_sent_v24'));
+    await insertBodies(worker.database, [Buffer.from('{}')]);
+    await worker.database.raw(
+      `update delivery_queue set created_at = now() - interval '10 minutes';
+       update inbox set received_at = now() - interval '2 minutes' where state = 'new'`,
+    );
+    const samples = samplesOf(await worker.scrape());
+    expect(Math.round((samples.get('heliograph_delivery_oldest_due_seconds') ?? 0) / 60)).toBe(10);
+    expect(Math.round((samples.get('heliograph_inbox_oldest_seconds') ?? 0) / 60)).toBe(2);
+    expect(samples.get('heliograph_inbox_backlog')).toBe(1);
+
+    await worker.database.raw(`update webhook_endpoints set mode = 'paused' where waba_id = '${WABA}'`);
+    const again = makeWorkerScrape(makeWorkerMetrics(), { ...worker, session: { inFlight: () => 0 } });
+    const paused = samplesOf((await again()).text);
+    expect(paused.get('heliograph_delivery_oldest_due_seconds')).toBe(0);
+    expect(paused.get('heliograph_endpoints{mode="paused"}')).toBe(1);
+  });
+
+  test("are answered while PostgreSQL is away, without PostgreSQL's figures", async () => {
+    const [port = 0] = await findFreePorts(1);
+    const url = `postgresql://nobody@127.0.0.1:${port}/nothing`;
+    const database = openDatabase({ url, poolMax: 1, applicationName: 'test' });
+    const metrics = makeWorkerMetrics();
+    metrics.send('accepted');
+    const own = await serve(() => makeWorkerScrape(metrics, { database, session: { inFlight: () => 3 } }));
+    const samples = samplesOf(await scrape(own));
+    await database.destroy();
+    expect(samples.get('heliograph_database_up')).toBe(0);
+    expect(samples.has('heliograph_inbox_backlog')).toBe(false);
+    expect(samples.get('heliograph_sends_total{result="accepted"}')).toBe(1);
+    expect(samples.get('heliograph_session_in_flight')).toBe(3);
+  });
+
+  test('name no tenant, endpoint, address or event', async () => {
+    const worker = await countingWorker();
+    await addEndpoint(worker.database, WABA, `${receiver.url}/hook`);
+    await worker.takeIn(fixtureBody('st_sent_v24'));
+    await attemptHead(worker);
+    const text = await worker.scrape();
+    expect(text).not.toMatch(new RegExp(`${WABA}|wamid|/hook|127\\.0\\.0\\.1|Fixture`));
+  });
+
+  test('leave /healthz and /readyz as they were, and nothing else is there', async () => {
+    const port = await serve(() => async () => ({ contentType: 'text/plain', text: 'x' }));
+    const paths = ['/healthz', '/readyz', '/', '/metrics/'];
+    const answers = await Promise.all(paths.map((path) => fetch(`http://127.0.0.1:${port}${path}`)));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 404, 404]);
+  });
+});

@@ -1,0 +1,34 @@
+import { uuidV7 } from '../../../src/domain/uuid-v7.ts';
+import type { SendResult } from '../../../src/webhooks/send-result.ts';
+import type { MadeAttempt } from '../../../src/webhooks/settle-attempts.ts';
+
+/** A first attempt of the delivery `delivery-<n>` that got this answer. */
+export function madeAttempt(result: SendResult, n = 0): MadeAttempt {
+  return {
+    deliveryId: `delivery-${n}`,
+    deliveryDay: '2026-11-21',
+    token: 'token',
+    attempts: 0,
+    probes: 0,
+    eventUuid: uuidV7(Date.now()),
+    eventType: 'message',
+    replay: false,
+    isProbe: false,
+    workflowId: null,
+    endpoint: {
+      id: '1',
+      wabaId: '9',
+      url: 'https://receiver.example/',
+      version: 1,
+      signatureProfile: 'standard',
+      maxInFlight: null,
+      rateLimitPerSecond: null,
+      timeoutMs: 1_000,
+      retryScheduleMs: [],
+      customHeaders: {},
+      secret: '',
+      previousSecret: null,
+    },
+    sent: { wabaId: '9', url: 'https://receiver.example/', startedAt: new Date(), headers: {}, result },
+  };
+}
