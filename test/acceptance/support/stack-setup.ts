@@ -33,8 +33,10 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   await ready(child);
   project.provide('stack', { dataDir, portBase, startSeconds: (performance.now() - begin) / 1000 });
   return async () => {
-    child.kill('SIGINT');
-    await once(child, 'exit');
+    if (!hasEnded(child)) {
+      child.kill('SIGINT');
+      await once(child, 'exit');
+    }
     rmSync(join(dataDir, '..'), { recursive: true, force: true });
   };
 }
@@ -47,7 +49,12 @@ async function ready(child: ChildProcess): Promise<void> {
   child.stdout?.on('data', collect);
   child.stderr?.on('data', collect);
   while (!printed.includes('Heliograph is ready')) {
-    if (child.exitCode !== null) throw new Error(`start ended with ${child.exitCode}:\n${printed}`);
+    if (hasEnded(child))
+      throw new Error(`start ended with ${child.exitCode ?? child.signalCode}:\n${printed}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null;
 }
