@@ -96,7 +96,7 @@ async function receiverWorks(cwd: string, { program, args, env }: Command): Prom
 }
 
 async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
+  if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill('SIGKILL');
   await once(child, 'exit');
 }
