@@ -10,6 +10,9 @@ export const PUBLISHING_LOCK = 7_340_002;
 /** Held while contacts or conversations are added or change their identity: by intake, and by a first message out. */
 const CUSTOMERS_LOCK = 7_340_003;
 
+/** Held while an endpoint's order scope changes, so that two processes do not stop publishing one after the other. */
+const ORDER_SCOPE_LOCK = 7_340_004;
+
 /**
  * Takes the intake lock for the rest of the transaction; false when another process has it.
  * It ends with the transaction, also when its process dies or freezes (the server ends idle transactions).
@@ -39,4 +42,14 @@ export async function lockPublishing(trx: Transaction): Promise<void> {
 /** Waits until nobody publishes and lets nobody begin until the transaction ends. */
 export async function stopPublishing(trx: Transaction): Promise<void> {
   await query(trx, 'select pg_advisory_xact_lock(?::bigint)', [PUBLISHING_LOCK]);
+}
+
+/** Takes the order scope lock for the rest of the transaction; false when another process has it. */
+export async function tryOrderScopeLock(trx: Transaction): Promise<boolean> {
+  const [row] = await query<{ locked: boolean }>(
+    trx,
+    'select pg_try_advisory_xact_lock(?::bigint) as locked',
+    [ORDER_SCOPE_LOCK],
+  );
+  return row?.locked === true;
 }

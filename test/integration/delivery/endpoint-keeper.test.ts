@@ -1,7 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { giveUpBlocking } from '../../../src/database/blocked-lanes.ts';
 import type { Database } from '../../../src/database/database.ts';
-import { applyWantedScope } from '../../../src/database/order-scope.ts';
 import { query } from '../../../src/database/sql.ts';
 import { makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
 import { makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
@@ -93,42 +92,6 @@ describe('the endpoint keeper', () => {
     expect(second.keeper.sessionElsewhere()).toBe(false);
     await second.keeper.stop();
     await eventually('heard of its end', () => !first.keeper.sessionElsewhere());
-  });
-});
-
-describe('order scope', () => {
-  test('changes only when nothing of the present one is open, and then holds', async () => {
-    const { database, id } = await withEndpoint();
-    await takeIn(database, bodyOf(ACCOUNT, [textMessage('wamid.A', 'a'), textMessage('wamid.B', 'b')]));
-    await database.raw(`update webhook_endpoints set wanted_order_scope = 'endpoint'`);
-    expect(await applyWantedScope(database, id)).toBe(false);
-    await database.raw('delete from delivery_queue');
-    expect(await applyWantedScope(database, id)).toBe(true);
-    await takeIn(database, bodyOf(ACCOUNT, [textMessage('wamid.C', 'c'), textMessage('wamid.D', 'd')]));
-    const rows = await query<{ lane: string; state: string }>(
-      database,
-      'select lane, state from delivery_queue order by position',
-    );
-    expect(rows).toEqual([
-      { lane: 'endpoint', state: 'due' },
-      { lane: 'endpoint', state: 'queued' },
-    ]);
-  });
-
-  test('conversation: messages, and statuses of messages to the same customer, share a lane', async () => {
-    const { database } = await withEndpoint();
-    await database.raw(`update webhook_endpoints set order_scope = 'conversation'`);
-    await takeIn(
-      database,
-      bodyOf(ACCOUNT, [textMessage('wamid.E', 'e')]),
-      bodyOf(ACCOUNT, [textMessage('wamid.F', 'f')]),
-    );
-    const [first, second] = await query<{ lane: string; state: string }>(
-      database,
-      'select lane, state from delivery_queue order by position',
-    );
-    expect(first?.lane).toMatch(/^conversation\/\d+$/);
-    expect(second).toEqual({ lane: first?.lane, state: 'queued' });
   });
 });
 
