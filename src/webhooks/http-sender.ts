@@ -13,7 +13,6 @@ export type HttpSenderOptions = {
   /** Everything from the call on, the response body included; a request may set its own. */
   totalTimeoutMs: number;
   maxOrigins?: number;
-  connectionsPerOrigin?: number;
   originIdleMs?: number;
   connectionMaxAgeMs?: number;
   /** PEM certificates to trust in place of the well-known ones. */
@@ -39,7 +38,8 @@ export type HttpSender = {
 /**
  * The sender of webhooks: keep-alive per origin, HTTP/1.1, redirects are responses like any other, every address
  * checked before it is connected to, one deadline for everything. It does not retry: a connection that the receiver
- * closed while it was idle is reported as `reset`, for only the retry schedule may send an event twice.
+ * closed while it was idle is reported as `reset`, for only the retry schedule may send an event twice. No request waits
+ * for another one: how many are under way is for the callers to limit.
  */
 export function makeHttpSender(options: HttpSenderOptions): HttpSender {
   const { guard, allowHttp, connectTimeoutMs, totalTimeoutMs } = options;
@@ -49,7 +49,6 @@ export function makeHttpSender(options: HttpSenderOptions): HttpSender {
     resolve: shareLookups(options.resolve ?? makeHostResolver()),
     ca: options.ca,
     maxOrigins: options.maxOrigins ?? 512,
-    connectionsPerOrigin: options.connectionsPerOrigin ?? 100,
     originIdleMs: options.originIdleMs ?? 60_000,
     connectionMaxAgeMs: options.connectionMaxAgeMs ?? 300_000,
   });

@@ -6,7 +6,6 @@ const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
 
 export type PoolRules = ConnectRules & {
   maxOrigins: number;
-  connectionsPerOrigin: number;
   /** A pool that was not used for this long is closed. */
   originIdleMs: number;
   /** A connection takes no new request after this, so that a changed DNS answer is noticed on a busy endpoint too. */
@@ -19,7 +18,7 @@ export type ConnectionAware = Dispatcher.DispatchHandler & {
 };
 
 export type OriginPools = {
-  /** Queues a request on the pool of its origin and counts it until `release` is called. */
+  /** Sends requests through the pool of their origin and counts one until `release` is called. */
   acquire(origin: string): {
     dispatch(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void;
     release(): void;
@@ -35,6 +34,10 @@ type OriginPool = { pool: Pool; inFlight: number; lastUsedMs: number };
 /**
  * One keep-alive pool per origin, least recently used first out. Pools with requests in flight are never evicted, so
  * their number can pass `maxOrigins` for as long as that many origins are busy at once.
+ *
+ * Tenants may share an origin, a serverless platform's for instance. So a pool has no limit of its own: a request that
+ * finds no idle connection gets a new one, and an endpoint that hangs keeps nobody else waiting. What limits connections
+ * is what may be under way (the slots of sessions and activities, and the limit per endpoint); idle ones are closed.
  */
 export function makeOriginPools(rules: PoolRules): OriginPools {
   // A Map keeps insertion order: re-inserting on use makes it an LRU list.
@@ -76,7 +79,7 @@ function evict(pools: Map<string, OriginPool>, rules: PoolRules): void {
 function makePool(origin: string, rules: PoolRules): Pool {
   const tlsSession: TlsSessionSlot = { session: undefined };
   return new Pool(origin, {
-    connections: rules.connectionsPerOrigin,
+    connections: null,
     clientTtl: rules.connectionMaxAgeMs,
     pipelining: 1,
     allowH2: false,

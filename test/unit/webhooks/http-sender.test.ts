@@ -177,18 +177,6 @@ describe('the deadline', () => {
     expect(result.timings.totalMs).toBeLessThan(900);
   });
 
-  test('covers waiting for a free connection', async () => {
-    const { url } = await httpServer((_incoming, response) => setTimeout(() => response.end(), 600));
-    const sender = testSender({ connectionsPerOrigin: 1 });
-    const [first, second] = await Promise.all([
-      sender.send(request(url)),
-      sender.send({ ...request(url), timeoutMs: 200 }),
-    ]);
-    expect(outcomeOf(first)).toBe(200);
-    expect(second).toMatchObject({ errorClass: 'timeout', message: 'The connection was not made in time.' });
-    expect(second.timings).toMatchObject({ connectMs: null, reused: false });
-  });
-
   test('a connection that is not made in time is a timeout of its own, before the total one', async () => {
     // A TLS handshake that is never answered: TCP connects, the rest of the connection does not come.
     const { port } = await tcpServer(() => undefined);
