@@ -22,7 +22,8 @@ import type { Logger } from './logger.ts';
 import type { Loop } from './loop.ts';
 import { openMediaActivities } from './media-activities.ts';
 import { openSendActivities } from './send-activities.ts';
-import { connectTemporal, registerSearchAttributes } from './temporal-connection.ts';
+import { connectTemporal } from './temporal-connection.ts';
+import { openTemporalUpkeep, type TemporalUpkeep } from './temporal-upkeep.ts';
 import { runTemporalWorkers } from './temporal-workers.ts';
 import { workerOptions } from './worker-options.ts';
 import { makeWorkerScrape } from './worker-scrape.ts';
@@ -70,8 +71,9 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
   );
   const listener = listen(config, loops, delivery.session, logger);
 
-  const { connection, client } = await connectWhenUp(config, logger);
-  const workers = await runWorkers(config, { connection, database, delivery, logger, metrics });
+  const { connection, upkeep } = await connectWhenUp(config, logger);
+  const workers = await runWorkers(config, { connection, upkeep, database, delivery, logger, metrics });
+  const { client } = upkeep;
   for (const [name, loop] of startLoops(config, { client, database, delivery, loops, logger })) {
     loops.set(name, loop);
   }
@@ -117,13 +119,14 @@ async function runWorkers(
   config: Config,
   tools: {
     connection: NativeConnection;
+    upkeep: TemporalUpkeep;
     database: DatabasePool;
     delivery: Delivery;
     logger: Logger;
     metrics: WorkerMetrics;
   },
 ) {
-  const { connection, database, delivery, logger, metrics } = tools;
+  const { connection, upkeep, database, delivery, logger, metrics } = tools;
   const shared = { database, secretBox: delivery.secretBox, logger };
   const media = openMediaActivities(config, shared, metrics);
   const sends = openSendActivities(config, shared, metrics);
@@ -140,7 +143,7 @@ async function runWorkers(
         sends: sends.activities,
       },
     }),
-    logger,
+    { logger, ensure: upkeep.ensure },
   );
   return {
     stop: async () => {
@@ -190,15 +193,14 @@ function startLoops(
 async function connectWhenUp(
   config: Config,
   logger: Logger,
-): Promise<{ connection: NativeConnection; client: Client }> {
+): Promise<{ connection: NativeConnection; upkeep: TemporalUpkeep }> {
   for (let tries = 0; ; tries += 1) {
-    let connected: Awaited<ReturnType<typeof connectTemporal>> | null = null;
+    let connection: NativeConnection | null = null;
     try {
-      connected = await connectTemporal(config.temporal);
-      await registerSearchAttributes(connected.connection, config.temporal.namespace);
-      return connected;
+      connection = (await connectTemporal(config.temporal)).connection;
+      return { connection, upkeep: await openTemporalUpkeep(connection, config.temporal.namespace, logger) };
     } catch (error) {
-      await connected?.connection.close();
+      await connection?.close();
       if (tries === 0) logger.warn({ err: error }, 'Temporal is away: waiting for it');
       await new Promise((resolve) => setTimeout(resolve, CONNECT_RETRY_MS));
     }

@@ -40,19 +40,20 @@ export async function connectTemporal(
 const INDEXED_VALUE_TYPE_KEYWORD = 2;
 
 /**
- * Registers the search attributes that workflows are started with. Known ones are left as they are.
+ * Registers the search attributes that workflows are started with, and returns those that were missing.
  * Throws when the namespace does not exist: creating it is the operator's decision.
  */
 export async function registerSearchAttributes(
   connection: NativeConnection,
   namespace: string,
-): Promise<void> {
+): Promise<string[]> {
   const { operatorService } = connection;
   const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
   const missing = SEARCH_ATTRIBUTE_NAMES.filter((name) => customAttributes?.[name] === undefined);
-  if (missing.length === 0) return;
+  if (missing.length === 0) return [];
   await operatorService.addSearchAttributes({
     namespace,
     searchAttributes: Object.fromEntries(missing.map((name) => [name, INDEXED_VALUE_TYPE_KEYWORD])),
   });
+  return missing;
 }

@@ -10,12 +10,12 @@ export type TemporalWorkers = { stop(): Promise<void> };
 
 /**
  * Runs one Temporal worker per entry until stopped. A worker that ends by itself (Temporal lost its data or was
- * away for too long) is made anew, for ever: deliveries wait meanwhile.
+ * away for too long) is made anew, for ever: deliveries wait meanwhile. `ensure` brings back first what they need.
  */
 export async function runTemporalWorkers(
   connection: NativeConnection,
   entries: readonly WorkerOptions[],
-  logger: Logger,
+  { logger, ensure }: { logger: Logger; ensure: () => Promise<void> },
 ): Promise<TemporalWorkers> {
   let stopping = false;
   const current = new Map<WorkerOptions, Worker>();
@@ -29,7 +29,10 @@ export async function runTemporalWorkers(
     let worker: Worker | null = first;
     while (!stopping) {
       try {
-        worker ??= await create(options);
+        if (worker === null) {
+          await ensure();
+          worker = await create(options);
+        }
         await worker.run();
       } catch (error) {
         logger.warn(

@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Connection } from '@temporalio/client';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { loadConfig } from '../../../src/config/config.ts';
+import { insertBodies } from '../../../src/database/inbox.ts';
+import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
+import { installTemporalRuntime } from '../../../src/worker/temporal-connection.ts';
+import { SEARCH_ATTRIBUTE_NAMES } from '../../../src/workflows/search-attributes.ts';
+import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+import { eventually, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+
+const ACCOUNT = {
+  wabaId: '900000000000101',
+  phoneNumberId: '800000000000111',
+  displayPhoneNumber: '12025550100',
+};
+
+/** Other test files use the server's default namespace. */
+const NAMESPACE = `loss-${randomBytes(4).toString('hex')}`;
+
+let store: TestDatabase;
+let connection: Connection;
+let receiver: WebhookReceiver;
+let worker: RunningWorker;
+let taken = 0;
+
+beforeAll(async () => {
+  installTemporalRuntime(silentLogger);
+  store = await createTestDatabase(20);
+  await seedFixtureAccounts(store.database);
+  receiver = await startReceiver();
+  await addEndpoint(store.database, ACCOUNT.wabaId, `${receiver.url}/hook`);
+  connection = await Connection.connect({ address: inject('infrastructure').temporalAddress });
+  const { config } = await connection.workflowService.describeNamespace({ namespace: 'default' });
+  const workflowExecutionRetentionPeriod = config?.workflowExecutionRetentionTtl ?? null;
+  await connection.workflowService.registerNamespace({
+    namespace: NAMESPACE,
+    workflowExecutionRetentionPeriod,
+  });
+  const settings = testSettings(store.url, {
+    HELIOGRAPH_TEMPORAL_NAMESPACE: NAMESPACE,
+    HELIOGRAPH_DELIVERY_WORKFLOWS: 'always',
+  });
+  worker = await startWorker(loadConfig(settings), silentLogger);
+});
+
+afterAll(async () => {
+  await worker?.stop();
+  await connection?.close();
+  await receiver?.close();
+  await store?.close();
+});
+
+/** Takes one message more in; not so many that their number matters. */
+async function takeOne(): Promise<void> {
+  taken += 1;
+  await insertBodies(store.database, [bodyOf(ACCOUNT, [textMessage(`wamid.LOSS${taken}`, 'x')])]);
+  await sleep(100);
+}
+
+async function missingAttributes(): Promise<string[]> {
+  const { customAttributes } = await connection.operatorService.listSearchAttributes({
+    namespace: NAMESPACE,
+  });
+  return SEARCH_ATTRIBUTE_NAMES.filter((name) => customAttributes?.[name] === undefined);
+}
+
+const everythingThere = () => receiver.received.length >= taken;
+
+describe('a running worker whose Temporal lost its data', () => {
+  test('registers the search attributes again, and delivers what waited, without being restarted', async () => {
+    await takeOne();
+    await eventually('delivered before', everythingThere);
+    await connection.operatorService.removeSearchAttributes({
+      namespace: NAMESPACE,
+      searchAttributes: [...SEARCH_ATTRIBUTE_NAMES],
+    });
+    await eventually(
+      'gone',
+      async () => (await missingAttributes()).length === SEARCH_ATTRIBUTE_NAMES.length,
+    );
+    // Temporal may take a while to notice that they are gone; a start after that finds them missing.
+    await eventually('registered again', async () => {
+      await takeOne();
+      return (await missingAttributes()).length === 0;
+    });
+    await eventually('everything delivered', everythingThere);
+    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(taken);
+  });
+
+  test('makes the namespace again with the retention that it had, and delivers what waited', async () => {
+    const describe = async () => await connection.workflowService.describeNamespace({ namespace: NAMESPACE });
+    const before = await describe();
+    await connection.operatorService.deleteNamespace({ namespace: NAMESPACE });
+    await eventually(
+      'made again',
+      async () => {
+        await takeOne();
+        const now = await describe().catch(() => null);
+        return now !== null && now.namespaceInfo?.id !== before.namespaceInfo?.id;
+      },
+      60_000,
+    );
+    expect((await describe()).config?.workflowExecutionRetentionTtl).toEqual(
+      before.config?.workflowExecutionRetentionTtl,
+    );
+    await eventually('everything delivered', everythingThere, 60_000);
+    expect(await missingAttributes()).toEqual([]);
+  }, 150_000);
+});
