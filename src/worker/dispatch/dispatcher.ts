@@ -1,19 +1,14 @@
-import type { Database } from '../../database/database.ts';
-import { type HandedOver, handOverDue, handOverProbes, returnToDue } from '../../database/delivery-claims.ts';
 import { hasDue } from '../../database/session-claims.ts';
 import type { EndpointLimiter } from '../../webhooks/endpoint-limiter.ts';
 import type { DeliverySession } from '../../webhooks/session/delivery-session.ts';
-import type { Logger } from '../logger.ts';
 import { type Loop, startLoop } from '../loop.ts';
 import { makeBacklogWatch } from './backlog-watch.ts';
+import { makeHandOver, makeProber } from './hand-over.ts';
 import type { StartAllowance } from './start-allowance.ts';
-import { startDeliveries } from './start-deliveries.ts';
-import type { DeliveryStarter } from './start-delivery.ts';
+import type { StartTools } from './start-deliveries.ts';
 import type { SessionStarter } from './start-session.ts';
 
-export type DispatcherTools = Omit<DeliveryStarter, 'eager'> & {
-  database: Database;
-  logger: Logger;
+export type DispatcherTools = StartTools & {
   session: DeliverySession;
   limiter: EndpointLimiter;
   sessionStarter: SessionStarter;
@@ -23,70 +18,59 @@ export type DispatcherTools = Omit<DeliveryStarter, 'eager'> & {
   sessionElsewhere: () => boolean;
 };
 
-/** Bounds what Temporal has to take at once, and what one hanging endpoint may hold. */
+/** Bounds what Temporal has to take at once. */
 const MAX_STARTS = 100;
-const FIRST_ATTEMPTS_PER_ENDPOINT = 10;
-const PROBES_AT_ONCE = 20;
 
 /** Beside the wake-ups: finds what another process queued or settled. */
 const POLL_MS = 250;
-const PROBE_POLL_MS = 1_000;
 
 /**
  * Brings due deliveries on their way: each in a workflow of its own while the allowance and the endpoint's share
  * last, beyond it by a session, until that has been idle for a while. Probes go out by workflow in either case.
  */
 export function startDispatcher(tools: DispatcherTools): Loop {
-  let lastEndpointId = '0';
-  let probedMs = 0;
+  const probe = makeProber(tools);
+  const handOver = makeHandOver(tools);
   const backlog = makeBacklogWatch(tools);
-  const handOver = async (limit: number): Promise<number> => {
-    const limits = { limit, firstAttemptsPerEndpoint: FIRST_ATTEMPTS_PER_ENDPOINT };
-    const slots = tools.limiter.slots(FIRST_ATTEMPTS_PER_ENDPOINT);
-    const deliveries = await handOverDue(tools.database, { ...limits, slots }, lastEndpointId);
-    for (const { endpointId } of deliveries) tools.limiter.spend(endpointId, 1);
-    lastEndpointId = lastInTurn(deliveries, lastEndpointId);
-    await startOrReturn(tools, deliveries);
-    return deliveries.length;
+  /** Returns whether there may be more at once, and why starts failed, if they did. */
+  const bringOn = async (): Promise<{ more: boolean; failure: Error | null }> => {
+    const { allowance, session, sessionStarter } = tools;
+    if (allowance === null) {
+      const { started, dropped, failure } = await handOver(MAX_STARTS);
+      return { more: started.length + dropped > 0, failure };
+    }
+    if (session.isActive()) {
+      sessionStarter.arrived();
+      session.wake();
+      return DONE;
+    }
+    let failure: Error | null = null;
+    if (!tools.sessionElsewhere()) {
+      const limit = Math.min(allowance.available(), MAX_STARTS);
+      if (limit > 0) {
+        const starts = await handOver(limit);
+        allowance.spend(starts.started.length);
+        failure = starts.failure;
+      }
+      // What workflows cannot carry, a session may: it is started with less.
+      if (failure === null && allowance.available() > 0 && !(await backlog.isBehind())) return DONE;
+    }
+    backlog.reset();
+    if (await hasDue(tools.database)) await sessionStarter.start();
+    return { more: false, failure };
   };
   return startLoop({
     name: 'dispatcher',
     pollMs: POLL_MS,
     logger: tools.logger,
     turn: async () => {
-      if (performance.now() - probedMs > PROBE_POLL_MS) {
-        probedMs = performance.now();
-        await startOrReturn(tools, await handOverProbes(tools.database, PROBES_AT_ONCE));
-      }
-      if (tools.allowance === null) return (await handOver(MAX_STARTS)) > 0;
-      if (tools.session.isActive()) {
-        tools.sessionStarter.arrived();
-        tools.session.wake();
-        return false;
-      }
-      if (!tools.sessionElsewhere()) {
-        const limit = Math.min(tools.allowance.available(), MAX_STARTS);
-        if (limit > 0) tools.allowance.spend(await handOver(limit));
-        if (tools.allowance.available() > 0 && !(await backlog.isBehind())) return false;
-      }
-      backlog.reset();
-      if (await hasDue(tools.database)) await tools.sessionStarter.start();
-      return false;
+      const probes = await probe();
+      const { more, failure } = await bringOn();
+      const first = probes ?? failure;
+      if (first !== null) throw first;
+      return more;
     },
   });
 }
 
-async function startOrReturn(tools: DispatcherTools, deliveries: readonly HandedOver[]): Promise<void> {
-  await startDeliveries(tools, deliveries, (ids) => returnToDue(tools.database, ids));
-}
-
-/** The endpoint that the turn ended with: those above where it began come first, then it starts from below. */
-function lastInTurn(deliveries: readonly HandedOver[], after: string): string {
-  const turn = (id: bigint) => (id <= BigInt(after) ? 1 : 0);
-  let last: bigint | null = null;
-  for (const { endpointId } of deliveries) {
-    const id = BigInt(endpointId);
-    if (last === null || turn(id) > turn(last) || (turn(id) === turn(last) && id > last)) last = id;
-  }
-  return last?.toString() ?? '0';
-}
+const DONE = { more: false, failure: null };

@@ -1,16 +1,9 @@
-import type { Database } from '../../database/database.ts';
 import { returnRetryStarts, takeRetryStarts } from '../../database/retry-starts.ts';
 import type { RetryLimits } from '../../webhooks/judge-outcome.ts';
-import type { Logger } from '../logger.ts';
 import { type Loop, startLoop } from '../loop.ts';
-import { startDeliveries } from './start-deliveries.ts';
-import type { DeliveryStarter } from './start-delivery.ts';
+import { type StartTools, startDeliveries } from './start-deliveries.ts';
 
-export type RetryStarterTools = Omit<DeliveryStarter, 'eager'> & {
-  database: Database;
-  logger: Logger;
-  retryLimits: RetryLimits;
-};
+export type RetryStarterTools = StartTools & { retryLimits: RetryLimits };
 
 const BATCH = 50;
 const POLL_MS = 1_000;
@@ -23,8 +16,13 @@ export function startRetryStarter(tools: RetryStarterTools): Loop {
     logger: tools.logger,
     turn: async () => {
       const deliveries = await takeRetryStarts(tools.database, { ...tools.retryLimits, limit: BATCH });
-      await startDeliveries(tools, deliveries, (ids) => returnRetryStarts(tools.database, ids));
-      return deliveries.length === BATCH;
+      const { started, dropped, failure } = await startDeliveries(tools, deliveries, {
+        giveBack: (ids) => returnRetryStarts(tools.database, ids),
+        runsAlready: 'return',
+      });
+      if (failure !== null) throw failure;
+      // When all were given back, they would only be taken again at once.
+      return deliveries.length === BATCH && started.length + dropped > 0;
     },
   });
 }

@@ -1,29 +1,74 @@
 import type { Database } from '../../database/database.ts';
 import { recordWorkflow } from '../../database/deliveries.ts';
-import { type HandedOver, labelDeliveries } from '../../database/delivery-claims.ts';
+import { type DeliveryLabel, type HandedOver, labelDeliveries } from '../../database/delivery-claims.ts';
+import { dropUnsendable } from '../../database/delivery-orphans.ts';
+import { publicDeliveryId } from '../../domain/public-ids.ts';
+import type { Logger } from '../logger.ts';
 import { type DeliveryStarter, deliveryWorkflowId, startDelivery } from './start-delivery.ts';
 
+export type StartTools = Omit<DeliveryStarter, 'eager'> & { database: Database; logger: Logger };
+
+export type Caller = {
+  giveBack: (deliveryIds: string[]) => Promise<void>;
+  /**
+   * What it means that an earlier run has not ended. `return`: it may be about to end and leave the delivery to nobody,
+   * so the delivery is given back and started a moment later. `trust`: that run looks after it.
+   */
+  runsAlready: 'return' | 'trust';
+};
+
+export type Starts = {
+  started: readonly DeliveryLabel[];
+  returned: readonly DeliveryLabel[];
+  /** How many were taken out of the queue: their event or endpoint is gone. */
+  dropped: number;
+  /** Why starts failed; null when none did. */
+  failure: Error | null;
+};
+
 /**
- * Starts a workflow for each delivery. Those whose start fails are given to `giveBack`, and the failure is thrown:
- * Temporal is away, so the caller waits before it tries again.
+ * Starts a workflow for each delivery. Those whose start fails are given back; the failure is left to the caller to
+ * throw, so that it waits before it tries again: Temporal is away or refuses.
  */
 export async function startDeliveries(
-  tools: Omit<DeliveryStarter, 'eager'> & { database: Database },
+  tools: StartTools,
   deliveries: readonly HandedOver[],
-  giveBack: (deliveryIds: string[]) => Promise<void>,
-): Promise<void> {
-  if (deliveries.length === 0) return;
+  { giveBack, runsAlready }: Caller,
+): Promise<Starts> {
+  if (deliveries.length === 0) return { started: [], returned: [], dropped: 0, failure: null };
   const labels = await labelDeliveries(tools.database, deliveries);
-  const starts = await Promise.allSettled(
-    labels.map((label) => startDelivery({ ...tools, eager: true }, label)),
-  );
-  const failed = labels.filter((_, index) => starts[index]?.status === 'rejected');
-  if (failed.length > 0) await giveBack(failed.map((label) => label.deliveryId));
-  const started = labels.filter((_, index) => starts[index]?.status === 'fulfilled');
-  await recordWorkflow(
-    tools.database,
-    started.map((label) => ({ ...label, workflowId: deliveryWorkflowId(label) })),
-  );
-  const failure = starts.find((start) => start.status === 'rejected');
-  if (failure !== undefined) throw failure.reason;
+  const answers = await Promise.all(labels.map((label) => tryStart(tools, label)));
+  const good = runsAlready === 'trust' ? ['started', 'running'] : ['started'];
+  const isGood = (_: unknown, index: number) => good.some((answer) => answer === answers[index]);
+  const started = labels.filter(isGood);
+  const returned = labels.filter((label) => !started.includes(label));
+  if (returned.length > 0) await giveBack(returned.map(({ deliveryId }) => deliveryId));
+  const carried = started.map((label) => ({ ...label, workflowId: deliveryWorkflowId(label) }));
+  if (carried.length > 0) await recordWorkflow(tools.database, carried);
+  const dropped = await dropUnlabelled(tools, deliveries, labels);
+  return { started, returned, dropped, failure: answers.find((answer) => answer instanceof Error) ?? null };
+}
+
+async function tryStart(tools: StartTools, label: DeliveryLabel): Promise<'started' | 'running' | Error> {
+  try {
+    return await startDelivery({ ...tools, eager: true }, label);
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+/** What has no label has no event or no endpoint: left alone, it would use up its endpoint's share for ever. */
+async function dropUnlabelled(
+  { database, logger }: StartTools,
+  deliveries: readonly HandedOver[],
+  labels: readonly DeliveryLabel[],
+): Promise<number> {
+  if (labels.length === deliveries.length) return 0;
+  const labelled = new Set(labels.map(({ deliveryId }) => deliveryId));
+  const others = deliveries.map(({ deliveryId }) => deliveryId).filter((id) => !labelled.has(id));
+  const dropped = await dropUnsendable(database, others);
+  const ids = dropped.map(publicDeliveryId);
+  if (ids.length > 0)
+    logger.info({ deliveries: ids }, 'taken out of the queue: their event or endpoint no longer exists');
+  return ids.length;
 }

@@ -26,11 +26,11 @@ export type DeliveryStarter = {
   eager: boolean;
 };
 
-/** Starts the workflow of a delivery. One that runs already is as good as started. */
+/** Starts the workflow of a delivery. `running`: an earlier run of it has not ended, so none was started. */
 export async function startDelivery(
   { client, taskQueue, leaseMs, eager }: DeliveryStarter,
   label: DeliveryLabel,
-): Promise<void> {
+): Promise<'started' | 'running'> {
   const { deliveryId, deliveryDay } = label;
   const options: WorkflowStartOptions<typeof deliverEvent> = {
     taskQueue,
@@ -44,8 +44,10 @@ export async function startDelivery(
   };
   try {
     await client.workflow.start<typeof deliverEvent>('deliverEvent', options);
+    return 'started';
   } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return 'running';
+    throw error;
   }
 }
 

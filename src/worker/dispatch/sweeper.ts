@@ -1,17 +1,10 @@
-import type { Client } from '@temporalio/client';
 import { giveUpBlocking } from '../../database/blocked-lanes.ts';
-import type { Database } from '../../database/database.ts';
 import { findOverdue, returnToDue } from '../../database/delivery-claims.ts';
 import { releaseExpired } from '../../database/session-claims.ts';
-import type { Logger } from '../logger.ts';
 import { type Loop, startLoop } from '../loop.ts';
-import { startDeliveries } from './start-deliveries.ts';
-import type { DeliveryStarter } from './start-delivery.ts';
+import { type StartTools, startDeliveries } from './start-deliveries.ts';
 
-export type SweeperTools = Omit<DeliveryStarter, 'eager'> & {
-  client: Client;
-  database: Database;
-  logger: Logger;
+export type SweeperTools = StartTools & {
   /** After how long a failing delivery may no longer hold up others; 0: never, unless its endpoint says so. */
   blockLimitHours: number;
   /** Deliveries became claimable. */
@@ -44,8 +37,12 @@ export function startSweeper(tools: SweeperTools): Loop {
       if (released + given.length > 0) tools.onReleased();
       for (const { workflowId } of given) if (workflowId !== null) await cancel(tools, workflowId);
       const limits = { overdueMs: OVERDUE_MS, firstOverdueMs: FIRST_OVERDUE_MS, limit: RESTARTS };
-      await startDeliveries(tools, await findOverdue(database, limits), (ids) => returnToDue(database, ids));
-      return released === RELEASES;
+      const { dropped, failure } = await startDeliveries(tools, await findOverdue(database, limits), {
+        giveBack: (ids) => returnToDue(database, ids),
+        runsAlready: 'trust',
+      });
+      if (failure !== null) throw failure;
+      return released === RELEASES || dropped === RESTARTS;
     },
   });
 }

@@ -1,0 +1,112 @@
+import type { Client } from '@temporalio/client';
+import type { NativeConnection } from '@temporalio/worker';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { loadConfig } from '../../../src/config/config.ts';
+import { labelDeliveries } from '../../../src/database/delivery-claims.ts';
+import { insertBodies } from '../../../src/database/inbox.ts';
+import { query } from '../../../src/database/sql.ts';
+import { deliveryWorkflowId } from '../../../src/worker/dispatch/start-delivery.ts';
+import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
+import { connectTemporal, installTemporalRuntime } from '../../../src/worker/temporal-connection.ts';
+import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+import { answer, eventually, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+
+const ACCOUNT = {
+  wabaId: '900000000000101',
+  phoneNumberId: '800000000000111',
+  displayPhoneNumber: '12025550100',
+};
+
+/** Half of what passes before the sweeper looks after a delivery that was attempted before. */
+const SOON_MS = 30_000;
+
+let store: TestDatabase;
+let connection: NativeConnection;
+let client: Client;
+let worker: RunningWorker;
+let receiver: WebhookReceiver;
+
+beforeAll(async () => {
+  installTemporalRuntime(silentLogger);
+  store = await createTestDatabase(20);
+  await seedFixtureAccounts(store.database);
+  const config = loadConfig(testSettings(store.url, { HELIOGRAPH_DELIVERY_WORKFLOWS: 'always' }));
+  ({ connection, client } = await connectTemporal(config.temporal));
+  worker = await startWorker(config, silentLogger);
+});
+
+afterAll(async () => {
+  await worker?.stop();
+  await connection?.close();
+  await store?.close();
+});
+
+beforeEach(async () => {
+  await store.database.raw('delete from delivery_queue; delete from webhook_endpoints');
+  receiver = await startReceiver();
+  await addEndpoint(store.database, ACCOUNT.wabaId, `${receiver.url}/hook`);
+});
+
+afterEach(() => receiver.close());
+
+async function queued() {
+  return await query<{
+    deliveryId: string;
+    deliveryDay: string;
+    eventDay: string;
+    eventUuid: string;
+    endpointId: string;
+    change: string;
+  }>(
+    store.database,
+    `select delivery_id as "deliveryId", delivery_day as "deliveryDay", event_day as "eventDay",
+            event_uuid as "eventUuid", endpoint_id as "endpointId", cast(xmin as text) as change from delivery_queue`,
+  );
+}
+
+const change = (column: string) =>
+  store.database.raw(`update webhook_endpoints set ${column}, version = version + 1`);
+
+const takeIn = (id: string) => insertBodies(store.database, [bodyOf(ACCOUNT, [textMessage(id, 'x')])]);
+
+describe('a delivery that is handed over while an earlier workflow of it still ends', () => {
+  test('is sent soon: a 410 that came while the endpoint was edited costs no minute', async () => {
+    receiver.behave(async (webhook, response) => {
+      if (receiver.received.length > 1) return answer(200)(webhook, response);
+      await change(`description = 'edited'`);
+      return answer(410)(webhook, response);
+    });
+    await takeIn('wamid.EDITED');
+    await eventually(
+      'settled',
+      async () => receiver.received.length > 1 && (await queued()).length === 0,
+      SOON_MS,
+    );
+    expect(receiver.received).toHaveLength(2);
+  });
+
+  test('is sent soon after that one has ended, however long it takes, and once', async () => {
+    await change(`mode = 'paused'`);
+    await takeIn('wamid.LINGERS');
+    await eventually('it waits', async () => (await queued()).length === 1);
+    // Attempted before: the sweeper leaves it alone for a minute.
+    await store.database.raw('update delivery_queue set attempts = 1');
+    const [before] = await queued();
+    const [label] = await labelDeliveries(store.database, before === undefined ? [] : [before]);
+    const workflowId = label === undefined ? '' : deliveryWorkflowId(label);
+    const earlier = await client.workflow.start('deliverEvent', {
+      workflowId,
+      taskQueue: 'nobody-polls-this',
+    });
+    await change(`mode = 'open'`);
+    await eventually('handed over', async () => (await queued())[0]?.change !== before?.change);
+    expect(receiver.received).toHaveLength(0);
+    await earlier.terminate('it has ended');
+    await eventually('settled', async () => (await queued()).length === 0, SOON_MS);
+    expect(receiver.received).toHaveLength(1);
+  });
+});

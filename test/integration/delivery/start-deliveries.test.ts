@@ -1,0 +1,217 @@
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Database } from '../../../src/database/database.ts';
+import { leaseDelivery } from '../../../src/database/delivery-claims.ts';
+import { returnUnattempted } from '../../../src/database/hand-over-returns.ts';
+import { query } from '../../../src/database/sql.ts';
+import { makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
+import type { DeliverySession } from '../../../src/webhooks/session/delivery-session.ts';
+import { startDispatcher } from '../../../src/worker/dispatch/dispatcher.ts';
+import { startRetryStarter } from '../../../src/worker/dispatch/retry-starter.ts';
+import { makeStartAllowance } from '../../../src/worker/dispatch/start-allowance.ts';
+import { startSweeper } from '../../../src/worker/dispatch/sweeper.ts';
+import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testDatabase } from '../../support/test-database.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
+
+const ACCOUNT = {
+  wabaId: '900000000000101',
+  phoneNumberId: '800000000000111',
+  displayPhoneNumber: '12025550100',
+};
+
+/** What the loops' poll waits between two turns, less what a clock may differ. */
+const LEAST_GAP_MS = 200;
+
+type Row = { id: string; day: string; state: string; attempts: number; awaits: boolean };
+
+async function queue(database: Database): Promise<Row[]> {
+  return await query<Row>(
+    database,
+    `select delivery_id as id, delivery_day as day, state, attempts, awaits_workflow as awaits
+       from delivery_queue order by position`,
+  );
+}
+
+/** An endpoint for which `count` messages wait, each in a lane of its own. */
+async function waiting(count: number): Promise<Database> {
+  const { database } = await testDatabase();
+  await seedFixtureAccounts(database);
+  await addEndpoint(database, ACCOUNT.wabaId, 'http://127.0.0.1:9/hook');
+  const items = Array.from({ length: count }, (_, n) => textMessage(`wamid.START${n}`, 'x'));
+  if (count > 0) await takeIn(database, bodyOf(ACCOUNT, items));
+  return database;
+}
+
+/** Stands in for Temporal where its answer is what the test is about. */
+function standIn(answer: () => 'started' | Error) {
+  const starts: { workflowId: string; atMs: number }[] = [];
+  const start = async (_type: string, { workflowId }: { workflowId: string }) => {
+    starts.push({ workflowId, atMs: performance.now() });
+    const given = answer();
+    if (given instanceof Error) throw given;
+  };
+  return { client: { workflow: { start } } as unknown as Client, starts };
+}
+
+const stillRuns = () => new WorkflowExecutionAlreadyStartedError('it runs', 'delivery/1', 'deliverEvent');
+
+function loopTools(database: Database, client: Client) {
+  return { database, client, logger: silentLogger, taskQueue: 'nobody', leaseMs: 30_000 };
+}
+
+function runDispatcher(database: Database, client: Client, { always = true } = {}) {
+  const asked = { sessions: 0 };
+  const loop = startDispatcher({
+    ...loopTools(database, client),
+    limiter: makeEndpointLimiter(),
+    session: { isActive: () => false } as unknown as DeliverySession,
+    sessionStarter: {
+      start: async () => {
+        asked.sessions += 1;
+      },
+      arrived: () => {},
+    },
+    allowance: always ? null : makeStartAllowance(1),
+    sessionElsewhere: () => false,
+  });
+  onTestFinished(loop.stop);
+  return asked;
+}
+
+function runSweeper(database: Database, client: Client) {
+  const tools = { ...loopTools(database, client), blockLimitHours: 0, onReleased: () => {} };
+  onTestFinished(startSweeper(tools).stop);
+}
+
+const gaps = (starts: readonly { atMs: number }[]) =>
+  starts.slice(1).map(({ atMs }, n) => atMs - (starts[n]?.atMs ?? 0));
+
+describe('a delivery whose earlier workflow has not ended', () => {
+  test('is handed over again at the pace of the poll until its workflow can be started', async () => {
+    const database = await waiting(1);
+    const { client, starts } = standIn(() => (starts.length < 5 ? stillRuns() : 'started'));
+    runDispatcher(database, client);
+    await eventually(
+      'started',
+      async () => starts.length === 5 && (await queue(database))[0]?.state === 'retrying',
+    );
+    expect(Math.min(...gaps(starts))).toBeGreaterThan(LEAST_GAP_MS);
+  });
+
+  test('waits for its retry workflow as before, tried at the pace of the poll', async () => {
+    const database = await waiting(60);
+    await database.raw(`update delivery_queue set state = 'retrying', attempts = 1, awaits_workflow = true,
+                               next_attempt_at = now() - interval '1 second'`);
+    const { client, starts } = standIn(stillRuns);
+    onTestFinished(
+      startRetryStarter({ ...loopTools(database, client), retryLimits: { perEndpoint: 20, overall: 200 } })
+        .stop,
+    );
+    await eventually('two turns', () => starts.length >= 100);
+    const firstOfSecondTurn = starts[50]?.atMs ?? 0;
+    expect(firstOfSecondTurn - (starts[49]?.atMs ?? 0)).toBeGreaterThan(LEAST_GAP_MS);
+    await eventually('given back', async () => (await queue(database)).every(({ awaits }) => awaits));
+  });
+
+  test('stays with that workflow when the sweeper finds it overdue', async () => {
+    const database = await waiting(1);
+    await database.raw(
+      `update delivery_queue set state = 'retrying', next_attempt_at = now() - interval '1 hour'`,
+    );
+    const { client, starts } = standIn(stillRuns);
+    runSweeper(database, client);
+    await eventually('asked', () => starts.length > 0);
+    await eventually(
+      'noted',
+      async () =>
+        (await query(database, 'select 1 from deliveries where workflow_id is not null')).length === 1,
+    );
+    expect((await queue(database))[0]?.state).toBe('retrying');
+  });
+
+  test('given back, is attempted by that workflow all the same, once', async () => {
+    const database = await waiting(1);
+    const [{ id: deliveryId, day: deliveryDay } = { id: '', day: '' }] = await queue(database);
+    const lease = { deliveryId, deliveryDay, leaseMs: 30_000 };
+    await database.raw(`update delivery_queue set state = 'retrying', next_attempt_at = now()`);
+    await returnUnattempted(database, [deliveryId]);
+    const token = '00000000-0000-4000-8000-000000000001';
+    expect((await leaseDelivery(database, { ...lease, token })).kind).toBe('claimed');
+    await returnUnattempted(database, [deliveryId]);
+    expect((await queue(database))[0]?.state).toBe('claimed');
+    const other = '00000000-0000-4000-8000-000000000002';
+    expect((await leaseDelivery(database, { ...lease, token: other })).kind).toBe('wait');
+  });
+
+  test.each([
+    ['waits for its retry', `awaits_workflow = false, next_attempt_at = now() + interval '1 hour'`],
+    ['waits for a retry workflow', `awaits_workflow = true, next_attempt_at = now()`],
+  ])('is not given back when that attempted it meanwhile and it %s', async (_, columns) => {
+    const database = await waiting(1);
+    await database.raw(`update delivery_queue set state = 'retrying', attempts = 1, ${columns}`);
+    const before = await queue(database);
+    await returnUnattempted(
+      database,
+      before.map(({ id }) => id),
+    );
+    expect(await queue(database)).toEqual(before);
+    expect(before[0]?.state).toBe('retrying');
+  });
+});
+
+describe('workflows that cannot be started', () => {
+  test('do not keep a session from being started, which carries deliveries without them', async () => {
+    const database = await waiting(3);
+    const { client } = standIn(() => new Error('no mapping defined for search attribute'));
+    const asked = runDispatcher(database, client, { always: false });
+    await eventually('a session is asked for', () => asked.sessions > 0);
+    await eventually('given back', async () => (await queue(database)).every(({ state }) => state === 'due'));
+  });
+});
+
+describe('a delivery whose event is gone', () => {
+  /** Removes the events of what waits. */
+  const forgetEvents = (database: Database) => database.raw('delete from events');
+
+  test('is taken out when it is handed over, so that the next ones of its endpoint and of its lane go', async () => {
+    const database = await waiting(30);
+    await forgetEvents(database);
+    const status = (step: string) => bodyOf(ACCOUNT, [messageStatus('wamid.LADDER', step)]);
+    await takeIn(database, status('sent'));
+    await forgetEvents(database);
+    await takeIn(database, status('delivered'), status('read'));
+    const { client, starts } = standIn(() => 'started');
+    runDispatcher(database, client);
+    await eventually('only the two with an event are left', async () => (await queue(database)).length === 2);
+    await eventually('the next of the lane is started', () => starts.length === 1);
+    const [head, behind] = await eventualStates(database, 'retrying');
+    expect([head?.state, behind?.state]).toEqual(['retrying', 'queued']);
+    const dropped = await query(
+      database,
+      `select 1 from deliveries where state = 'dropped' and finished_at is not null`,
+    );
+    expect(dropped).toHaveLength(31);
+  });
+
+  test('does not fill what the sweeper restarts: a lost workflow behind 200 of them is started again', async () => {
+    const database = await waiting(200);
+    await forgetEvents(database);
+    await takeIn(database, bodyOf(ACCOUNT, [textMessage('wamid.LOST', 'x')]));
+    await database.raw(`update delivery_queue set state = 'retrying',
+                               next_attempt_at = now() - interval '1 hour' + position * interval '1 millisecond'`);
+    const { client, starts } = standIn(() => 'started');
+    runSweeper(database, client);
+    await eventually('started again', () => starts.length > 0);
+    expect(starts[0]?.workflowId).toContain('wamid.LOST');
+    expect(await queue(database)).toHaveLength(1);
+  });
+});
+
+async function eventualStates(database: Database, headState: string): Promise<Row[]> {
+  await eventually(`the head is ${headState}`, async () => (await queue(database))[0]?.state === headState);
+  return await queue(database);
+}
