@@ -33,7 +33,10 @@ export async function runTemporalWorkers(
           await ensure();
           worker = await create(options);
         }
-        await worker.run();
+        const run = worker.run();
+        // `stop` may have come before this one was there to be told.
+        if (stopping) worker.shutdown();
+        await run;
       } catch (error) {
         logger.warn(
           { err: error, taskQueue: options.taskQueue },
