@@ -56,7 +56,7 @@ export function startDispatcher(tools: DispatcherTools): Loop {
       if (failure === null && allowance.available() > 0 && !(await backlog.isBehind())) return DONE;
     }
     backlog.reset();
-    if (await hasDue(tools.database)) await sessionStarter.start();
+    if (await hasDue(tools.database, tools.limiter.slots(1))) await sessionStarter.start();
     return { more: false, failure };
   };
   return startLoop({
