@@ -145,14 +145,21 @@ function outcomeOf(
   return judgeOutcome(made, now, tools.retryLimits);
 }
 
-/** True when the endpoint has to be taken for down. The test event says nothing about the others. */
-function countAttempt(
-  { health }: SettlementTools,
-  { eventType, endpoint, sent }: MadeAttempt,
-  ok: boolean,
-): boolean {
+/** What was said of attempts whose recording may have to be tried again. */
+const verdicts = new WeakMap<MadeAttempt, boolean>();
+
+/**
+ * True when the endpoint has to be taken for down. An attempt counts once, however often its recording is tried: a
+ * database that stumbles must neither stop an endpoint nor lose the verdict. The test event says nothing about others.
+ */
+function countAttempt({ health }: SettlementTools, attempt: MadeAttempt, ok: boolean): boolean {
+  const { eventType, endpoint, sent } = attempt;
   if (eventType === 'test') return false;
-  return health.record(endpoint.id, { ok, durationMs: sent.result.timings.totalMs });
+  const known = verdicts.get(attempt);
+  if (known !== undefined) return known;
+  const isDown = health.record(endpoint.id, { ok, durationMs: sent.result.timings.totalMs });
+  verdicts.set(attempt, isDown);
+  return isDown;
 }
 
 type Settled = { attempt: MadeAttempt; outcome: SettledOutcome };
