@@ -1,6 +1,6 @@
 import type { Database } from './database.ts';
-import { removeHeads } from './delivery-settlement.ts';
-import { execute, query } from './sql.ts';
+import { dropHeads } from './delivery-settlement.ts';
+import { query } from './sql.ts';
 
 /**
  * Takes those of these deliveries out of the queue whose event or endpoint no longer exists, and lets the next of
@@ -23,15 +23,7 @@ export async function dropUnsendable(
       [deliveryIds],
     );
     const ids = rows.map(({ id }) => id);
-    await execute(
-      trx,
-      `update deliveries d set state = 'dropped', finished_at = clock_timestamp(), next_attempt_at = null,
-                               last_error = 'its event or its endpoint no longer exists'
-         from delivery_queue q
-        where q.delivery_id = any (?::uuid[]) and d.day = q.delivery_day and d.id = q.delivery_id`,
-      [ids],
-    );
-    await removeHeads(trx, ids);
+    await dropHeads(trx, ids);
     return ids;
   });
 }

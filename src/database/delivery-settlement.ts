@@ -41,17 +41,21 @@ export async function removeHeads(trx: Transaction, deliveryIds: readonly string
 /** Takes claimed deliveries out of the queue whose event or endpoint no longer exists: nothing could ever be sent. */
 export async function dropOrphans(database: Database, claims: readonly Claim[]): Promise<void> {
   await database.transaction(async (trx) => {
-    const ours = [...(await lockClaims(trx, claims))];
-    await execute(
-      trx,
-      `update deliveries d set state = 'dropped', finished_at = clock_timestamp(), next_attempt_at = null,
-                               last_error = 'its event no longer exists'
-         from delivery_queue q
-        where q.delivery_id = any (?::uuid[]) and d.day = q.delivery_day and d.id = q.delivery_id`,
-      [ours],
-    );
-    await removeHeads(trx, ours);
+    await dropHeads(trx, [...(await lockClaims(trx, claims))]);
   });
+}
+
+/** Takes locked heads out of the queue whose event or endpoint no longer exists, and says so in the log of deliveries. */
+export async function dropHeads(trx: Transaction, deliveryIds: readonly string[]): Promise<void> {
+  await execute(
+    trx,
+    `update deliveries d set state = 'dropped', finished_at = clock_timestamp(), next_attempt_at = null,
+                             last_error = 'its event or its endpoint no longer exists'
+       from delivery_queue q
+      where q.delivery_id = any (?::uuid[]) and d.day = q.delivery_day and d.id = q.delivery_id`,
+    [deliveryIds],
+  );
+  await removeHeads(trx, deliveryIds);
 }
 
 /**
