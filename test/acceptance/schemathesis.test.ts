@@ -31,7 +31,8 @@ test('schemathesis finds nothing that is not explained in schemathesis.toml', { 
   const args = [
     ...['--config-file', SETTINGS, 'run', `${apiUrl}/api/external/openapi.json`, '--url', apiUrl],
     ...['--header', `Authorization: Bearer ${apiKey}`, '--no-color', '--checks', 'all', '--seed', '4'],
-    ...['--workers', '2', '--warnings', 'off', ...(process.env.SCHEMATHESIS === 'whole' ? WHOLE : SHORT)],
+    // One thread: with two, its library's cache of sources now and then fails with a KeyError.
+    ...['--workers', '1', '--warnings', 'off', ...(process.env.SCHEMATHESIS === 'whole' ? WHOLE : SHORT)],
   ];
   const { code, output } = await run(join(python.bin, 'st'), args, {
     cwd,
