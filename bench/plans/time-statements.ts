@@ -30,7 +30,7 @@ export async function timeStatements(database: Database): Promise<Timing[]> {
   return [
     ...(await timeSession(database)),
     await timeLoop('hasDue', async (clock) => {
-      await clock(async () => ((await hasDue(database)) ? 1 : 0));
+      await clock(async () => ((await hasDue(database, SLOTS)) ? 1 : 0));
     }),
     await timeLoop('handOverDue, up to 100', async (clock) => {
       const limits = { limit: 100, firstAttemptsPerEndpoint: 10, slots: SLOTS };

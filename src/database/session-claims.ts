@@ -85,10 +85,8 @@ export async function releaseExpired(database: Database, limit: number): Promise
   );
 }
 
-const ANY: FreeSlots = { endpointIds: [], free: [], otherwise: 1 };
-
 /** Whether any open endpoint has a due delivery; those that have no free slot by `slots` are not asked. */
-export async function hasDue(database: Database, slots = ANY): Promise<boolean> {
+export async function hasDue(database: Database, slots: FreeSlots): Promise<boolean> {
   const rows = await query(
     database,
     `with recursive ${pickDue()} select 1 from in_turn where free > 0 limit 1`,

@@ -1,7 +1,7 @@
-import { createServer } from 'node:http';
+import { type InnerServer, startInnerServer } from './inner-server.ts';
 import { answerScrape, type Scrape } from './metrics-answer.ts';
 
-export type MetricsServer = { close(): Promise<void> };
+export type MetricsServer = InnerServer;
 
 /** Answers GET /metrics on a port of its own, which is not for the public. A port of -1 starts nothing. */
 export async function startMetricsServer(options: {
@@ -12,14 +12,8 @@ export async function startMetricsServer(options: {
 }): Promise<MetricsServer> {
   if (options.port < 0) return { close: async () => {} };
   const scrape = options.makeScrape();
-  const server = createServer((request, response) => {
+  return await startInnerServer(options, (request, response) => {
     if (request.url === '/metrics') void answerScrape(response, scrape);
     else response.writeHead(404, { 'content-type': 'text/plain' }).end('not found\n');
   });
-  server.requestTimeout = 5_000;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, options.host, resolve);
-  });
-  return { close: () => new Promise((resolve) => server.close(() => resolve())) };
 }

@@ -1,7 +1,7 @@
-import { createServer } from 'node:http';
+import { type InnerServer, startInnerServer } from '../metrics/inner-server.ts';
 import { answerScrape, type Scrape } from '../metrics/metrics-answer.ts';
 
-export type HealthServer = { close(): Promise<void> };
+export type HealthServer = InnerServer;
 
 /** Answers /healthz with 200, /readyz with 200 once `isReady`, else 503, and /metrics with a scrape. A port of -1 starts nothing. */
 export async function startHealthServer(options: {
@@ -13,7 +13,7 @@ export async function startHealthServer(options: {
 }): Promise<HealthServer> {
   if (options.port < 0) return { close: async () => {} };
   const scrape = options.makeScrape();
-  const server = createServer((request, response) => {
+  return await startInnerServer(options, (request, response) => {
     if (request.url === '/metrics') {
       void answerScrape(response, scrape);
       return;
@@ -23,10 +23,4 @@ export async function startHealthServer(options: {
     response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' });
     response.end(status === 200 ? 'ok\n' : 'not ready\n');
   });
-  server.requestTimeout = 5_000;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, options.host, resolve);
-  });
-  return { close: () => new Promise((resolve) => server.close(() => resolve())) };
 }
