@@ -17,6 +17,7 @@ import { checkRowId } from './account-input.ts';
 import type { AccountTools } from './account-tools.ts';
 import { type Audited, recordChange } from './audit.ts';
 import { changeSealedHeaders } from './endpoint-headers.ts';
+import { type EndpointMove, headersAfterChange, moveDetail } from './endpoint-move.ts';
 import { checkEndpointOptions, type EndpointOptions, type OptionRules } from './endpoint-options.ts';
 import { type EndpointView, endpointView } from './endpoint-view.ts';
 import { knownWaba } from './known-accounts.ts';
@@ -76,14 +77,15 @@ export async function storeEndpoint(
 
 /**
  * Changes the options that are given and leaves the others. Another order scope takes effect once nothing of the
- * present one is open; until then it shows as wanted. Throws AccountError as `addEndpoint`, and `unknown_endpoint`.
+ * present one is open; until then it shows as wanted. A URL of another origin forgets own headers that are not given
+ * again. Throws AccountError as `addEndpoint`, and `unknown_endpoint`.
  */
 export async function updateEndpoint(
   tools: AccountTools & OptionRules & Audited,
   wabaId: string,
   endpointId: string,
   options: EndpointOptions,
-): Promise<EndpointView> {
+): Promise<EndpointView & EndpointMove> {
   const { database, secretBox, actor } = tools;
   await knownEndpoint(database, wabaId, endpointId);
   // Names are resolved before the row is locked: that can take seconds.
@@ -91,18 +93,18 @@ export async function updateEndpoint(
   return await database.transaction(async (trx) => {
     if (!(await lockEndpoint(trx, wabaId, endpointId))) throw unknownEndpoint(endpointId);
     const present = await knownEndpoint(trx, wabaId, endpointId);
-    const customHeadersSealed =
-      options.customHeaders === undefined
-        ? present.customHeadersSealed
-        : changeSealedHeaders(secretBox, present, options.customHeaders);
+    const { move, customHeadersSealed } = headersAfterChange(secretBox, present, {
+      ...options,
+      ...(checked.url !== undefined && { url: checked.url }),
+    });
     const orderScope = present.wantedOrderScope ?? present.orderScope;
     await saveEndpointOptions(trx, wabaId, { ...present, orderScope, ...checked, customHeadersSealed });
     const updated = await knownEndpoint(trx, wabaId, endpointId);
-    // Names only: values of headers are secret.
-    const detail = { changed: Object.keys(options).sort().join(', '), host: new URL(updated.url).host };
+    const changed = Object.keys(options).sort().join(', ');
+    const detail = { changed, ...moveDetail(present.url, updated.url, move) };
     const target = endpointName(endpointId);
     await recordChange(trx, actor, { wabaId, action: 'endpoint.updated', target, detail });
-    return endpointView(secretBox, updated);
+    return { ...endpointView(secretBox, updated), ...move };
   });
 }
 

@@ -13,8 +13,16 @@ import { type Audited, recordChange } from './audit.ts';
 import type { UrlRules } from './endpoint-options.ts';
 import { knownWaba } from './known-accounts.ts';
 
-/** `secret` is what the tenant verifies signatures with; null when it stays the one that was shown before. */
-export type SavedOperationsUrl = { wabaId: string; url: string; secret: string | null };
+/**
+ * `secret` is what the tenant verifies signatures with; null when it stays the one that was shown before.
+ * `secretRotationAdvised`: alerts go to another server now, and the one before still knows it.
+ */
+export type SavedOperationsUrl = {
+  wabaId: string;
+  url: string;
+  secret: string | null;
+  secretRotationAdvised: boolean;
+};
 
 /** An alert that came up while there was no operations URL is `given_up` with 0 attempts. */
 export type AlertView = Omit<ListedAlert, 'uuid' | 'alert'> & {
@@ -51,9 +59,11 @@ export async function setOperationsUrl(
   const stored = await findOperationsUrl(database, wabaId);
   if (stored?.secretSealed) {
     await save(tools, wabaId, { url, secretSealed: stored.secretSealed, action: 'operations_url.set' });
-    return { wabaId, url, secret: null };
+    const isMoved = stored.url !== null && new URL(stored.url).origin !== new URL(url).origin;
+    return { wabaId, url, secret: null, secretRotationAdvised: isMoved };
   }
-  return { wabaId, url, secret: await saveWithNewSecret(tools, wabaId, url, 'operations_url.set') };
+  const secret = await saveWithNewSecret(tools, wabaId, url, 'operations_url.set');
+  return { wabaId, url, secret, secretRotationAdvised: false };
 }
 
 /** Where a WABA's alerts go; null when nowhere. Throws AccountError: `invalid_value`, `unknown_waba`. */
@@ -88,7 +98,7 @@ export async function rotateOperationsSecret(
   const url = await operationsUrlOf(tools, wabaId);
   if (url === null) throw new AccountError('no_operations_url', `WABA ${wabaId} has no operations URL.`);
   const secret = await saveWithNewSecret(tools, wabaId, url, 'operations_url.secret_rotated');
-  return { wabaId, url, secret };
+  return { wabaId, url, secret, secretRotationAdvised: false };
 }
 
 /** The newest alerts of a WABA, or those before one. Throws AccountError: `invalid_value`, `unknown_waba`. */
@@ -126,10 +136,16 @@ async function save(
   { action, ...saved }: { url: string | null; secretSealed: string | null; action: string },
 ): Promise<void> {
   await database.transaction(async (trx) => {
+    const before = (await findOperationsUrl(trx, wabaId))?.url ?? null;
     await saveOperationsUrl(trx, wabaId, saved);
-    // No more of it: paths can be secrets.
-    const host = saved.url === null ? null : new URL(saved.url).host;
+    const [host, previousHost] = [hostOf(saved.url), hostOf(before)];
     const target = `operations URL of ${wabaId}`;
-    await recordChange(trx, actor, { wabaId, action, target, detail: { host } });
+    const detail = { host, ...(previousHost !== host && { previousHost }) };
+    await recordChange(trx, actor, { wabaId, action, target, detail });
   });
+}
+
+/** No more of a URL is written down: paths can be secrets. */
+function hostOf(url: string | null): string | null {
+  return url === null ? null : new URL(url).host;
 }

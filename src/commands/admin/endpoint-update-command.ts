@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { invalidValue } from '../../accounts/account-error.ts';
+import type { EndpointMove } from '../../accounts/endpoint-move.ts';
 import { endpointForOperator, endpointStatus, updateEndpoint } from '../../accounts/endpoints.ts';
 import { adminAction } from './admin-action.ts';
 import {
@@ -17,7 +18,10 @@ export function endpointUpdateCommand(): Command {
   const command = new Command('update')
     .description('change what is given of a webhook endpoint; "default" as a value goes back to the default')
     .argument('<id>')
-    .option('--url <url>', 'where its webhooks are sent, waiting ones included');
+    .option(
+      '--url <url>',
+      'where its webhooks are sent, waiting ones included; own headers go to another host only if given again',
+    );
   withEndpointOptions(command)
     .option('--remove-header <name...>', 'take these headers of its own away')
     .option('--clear-headers', 'take all headers of its own away');
@@ -37,9 +41,19 @@ export function endpointUpdateCommand(): Command {
       ...(clearHeaders && { customHeaders: null }),
     };
     if (Object.keys(patch).length === 0) throw invalidValue('Say what is to be changed; see --help.');
-    await updateEndpoint({ ...tools, ...optionRulesOf(tools) }, wabaId, id, patch);
+    const move = await updateEndpoint({ ...tools, ...optionRulesOf(tools) }, wabaId, id, patch);
     const changed = await endpointStatus(tools, wabaId, id);
     const note = `the order scope becomes "${changed.wantedOrderScope}" once nothing of the present one is open.`;
-    return describeEndpoint(changed, changed.wantedOrderScope === null ? [] : [note]);
+    const notes = changed.wantedOrderScope === null ? [] : [note];
+    const { json, ...described } = describeEndpoint(changed, [...notes, ...moveNotes(id, move)]);
+    const { droppedHeaderNames, secretRotationAdvised } = move;
+    return { ...described, json: { ...json, droppedHeaderNames, secretRotationAdvised } };
   });
+}
+
+function moveNotes(id: string, { droppedHeaderNames, secretRotationAdvised }: EndpointMove): string[] {
+  const names = droppedHeaderNames.join(', ');
+  const dropped = `the URL leads to another server, so these own headers were dropped: ${names}; give them again with --header.`;
+  const rotate = `the server before still knows the signing secret: "endpoint rotate-secret ${id}" makes a new one.`;
+  return [...(names === '' ? [] : [dropped]), ...(secretRotationAdvised ? [rotate] : [])];
 }

@@ -50,8 +50,10 @@ function rotateCommand(): Command {
 }
 
 function describeSaved(saved: SavedOperationsUrl): AdminOutcome {
+  const note = `the server before still knows the secret: "operations-url rotate-secret --waba ${saved.wabaId}" makes a new one.`;
   return {
     json: saved,
+    notes: saved.secretRotationAdvised ? [note] : [],
     text: alignedFields([
       ['WABA', saved.wabaId],
       ['URL', saved.url],

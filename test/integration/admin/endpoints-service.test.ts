@@ -7,7 +7,7 @@ import { addEndpoint, endpointStatus, updateEndpoint } from '../../../src/accoun
 import type { Database } from '../../../src/database/database.ts';
 import { execute, query } from '../../../src/database/sql.ts';
 import { endpointsOfWabas } from '../../../src/database/subscribers.ts';
-import { endpointSecretPlace } from '../../../src/domain/secret-places.ts';
+import { endpointHeadersPlace, endpointSecretPlace } from '../../../src/domain/secret-places.ts';
 import { makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
 import { newQueuedRow, queueRows } from '../../support/queued-rows.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
@@ -40,6 +40,24 @@ async function secretsOf(database: Database, id: string): Promise<(string | null
   return [row?.now ?? null, row?.before ?? null].map((sealed) =>
     sealed === null ? null : testSecretBox.open(sealed, place),
   );
+}
+
+async function headersOf(database: Database, id: string): Promise<Record<string, string>> {
+  const [row] = await query<{ sealed: string }>(
+    database,
+    'select custom_headers_sealed as sealed from webhook_endpoints where id = ?',
+    [id],
+  );
+  return JSON.parse(testSecretBox.open(row?.sealed ?? '', endpointHeadersPlace(id)));
+}
+
+async function lastAudited(database: Database): Promise<object | undefined> {
+  const [row] = await query<{ detail: object }>(
+    database,
+    'select detail from audit_log order by id desc limit 1',
+    [],
+  );
+  return row?.detail;
 }
 
 describe('endpoints of accounts', () => {
@@ -126,6 +144,30 @@ describe('endpoints of accounts', () => {
     }
     const last = await rotateSecret(tools, WABA, id, { overlapHours: 0 });
     expect(await secretsOf(database, id)).toEqual([last.secret, null]);
+  });
+
+  test.each([
+    ['another host', 'https://other.example/hook'],
+    ['another port', 'https://shop.example:8443/hook'],
+    ['another scheme', 'http://shop.example/hook'],
+  ])('a change of the URL to %s takes no stored header value along', async (_, url) => {
+    const { database, tools, id } = await startAccounts();
+    const rules = { ...tools, urlRules: { ...tools.urlRules, allowHttp: true } };
+    const customHeaders = { Authorization: 'Bearer s3cret', 'X-Shop': '1' };
+    await updateEndpoint(rules, WABA, id, { customHeaders });
+    const path = await updateEndpoint(rules, WABA, id, { url: `${URL}/v2` });
+    expect(path).toMatchObject({ customHeaderNames: ['Authorization', 'X-Shop'], droppedHeaderNames: [] });
+    expect(path.secretRotationAdvised).toBe(false);
+
+    const moved = await updateEndpoint(rules, WABA, id, { url, customHeaders: { 'x-shop': '2' } });
+    expect(moved).toMatchObject({ customHeaderNames: ['x-shop'], droppedHeaderNames: ['Authorization'] });
+    expect(moved.secretRotationAdvised).toBe(true);
+    expect(await headersOf(database, id)).toEqual({ 'x-shop': '2' });
+    const back = await updateEndpoint(rules, WABA, id, { url: URL });
+    expect(back).toMatchObject({ customHeaderNames: [], droppedHeaderNames: ['x-shop'] });
+    expect(await lastAudited(database)).toMatchObject({
+      ...{ host: 'shop.example', previousHost: new globalThis.URL(url).host, droppedHeaders: 'x-shop' },
+    });
   });
 
   test('headers stored under a key that is gone are said to be so, and can be replaced as a whole', async () => {

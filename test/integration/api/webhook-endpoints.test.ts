@@ -96,6 +96,13 @@ describe('webhook endpoints', () => {
       timeoutMs: 5_000,
       url: URL,
     });
+    expect(changed.json()).toMatchObject({ droppedHeaderNames: [], secretRotationAdvised: false });
+    const elsewhere = await call('PATCH', `${ENDPOINTS}/${id}`, { url: 'https://93.184.216.34:8443/hook' });
+    expect(elsewhere.json()).toMatchObject({
+      customHeaderNames: [],
+      droppedHeaderNames: ['X-B'],
+      secretRotationAdvised: true,
+    });
     await publish(api.database, 3);
     const gone = await call('DELETE', `${ENDPOINTS}/${id}`);
     expect([gone.statusCode, gone.json()]).toEqual([200, { id, deleted: true, dropped: 3 }]);
@@ -299,8 +306,12 @@ describe('the operations URL', () => {
     expect([refused.statusCode, refused.json().error.code]).toEqual([409, 'url_is_webhook_endpoint']);
     const url = 'https://93.184.216.34/operations';
     const set = (await call('PUT', OPERATIONS, { url })).json();
-    expect(set).toEqual({ url, secret: expect.stringMatching(/^whsec_/) });
-    expect((await call('PUT', OPERATIONS, { url })).json()).toEqual({ url, secret: null });
+    expect(set).toMatchObject({ url, secret: expect.stringMatching(/^whsec_/) });
+    const same = { url, secret: null, secretRotationAdvised: false };
+    expect((await call('PUT', OPERATIONS, { url })).json()).toEqual(same);
+    const elsewhere = await call('PUT', OPERATIONS, { url: 'https://93.184.216.34:8443/operations' });
+    expect(elsewhere.json()).toMatchObject({ secret: null, secretRotationAdvised: true });
+    await call('PUT', OPERATIONS, { url });
     expect((await call('GET', OPERATIONS)).json()).toEqual({ url });
     const rotated = (await call('POST', `${OPERATIONS}/rotate-secret`)).json();
     expect(rotated.secret).not.toBe(set.secret);

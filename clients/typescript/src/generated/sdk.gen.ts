@@ -387,7 +387,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Change a webhook endpoint
      *
-     * Changes the members that are given; null goes back to the default.
+     * Changes the members that are given; null goes back to the default. When scheme, host or port of `url` change, `customHeaders` that are not given in the same request are forgotten, because their values were meant for the server before: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the server before still knows the signing secret.
      *
      * Scope: `manage_webhooks`.
      */
@@ -527,7 +527,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Have alerts sent to a URL
      *
-     * `secret` is in the first answer only; later changes of the URL keep it and answer null.
+     * `secret` is in the first answer only; later changes of the URL keep it and answer null. `secretRotationAdvised`: the URL leads to another server, and the one before still knows the secret.
      *
      * Scope: `manage_webhooks`.
      */

@@ -37,6 +37,37 @@ export type ApiKey = {
 };
 
 /**
+ * ChangedWebhookEndpoint
+ */
+export type ChangedWebhookEndpoint = {
+    id: string;
+    url: string;
+    description: string;
+    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test'> | null;
+    phoneNumberIds: Array<string> | null;
+    customHeaderNames: Array<string> | null;
+    retryScheduleSeconds: Array<number> | null;
+    timeoutMs: number | null;
+    signatureProfile: 'standard' | 'github' | 'stripe';
+    maxInFlight: number | null;
+    rateLimitPerSecond: number | null;
+    blockLimitSeconds: number | null;
+    orderScope: 'event' | 'conversation' | 'endpoint';
+    wantedOrderScope: 'event' | 'conversation' | 'endpoint' | null;
+    mode: 'open' | 'probing' | 'paused' | 'disabled';
+    modeReason: string | null;
+    modeChangedAt: string;
+    failingSince: string | null;
+    nextProbeAt: string | null;
+    previousSecretExpiresAt: string | null;
+    createdAt: string;
+    updatedAt: string;
+    waiting: WaitingDeliveries;
+    droppedHeaderNames: Array<string>;
+    secretRotationAdvised: boolean;
+};
+
+/**
  * Conversation
  */
 export type Conversation = {
@@ -823,6 +854,7 @@ export type RotatedSecret = {
 export type SavedOperationsUrl = {
     url: string;
     secret: string | null;
+    secretRotationAdvised: boolean;
 };
 
 /**
@@ -3445,7 +3477,7 @@ export type UpdateWebhookEndpointResponses = {
     /**
      * The endpoint as it is now.
      */
-    200: WebhookEndpoint;
+    200: ChangedWebhookEndpoint;
 };
 
 export type UpdateWebhookEndpointResponse = UpdateWebhookEndpointResponses[keyof UpdateWebhookEndpointResponses];

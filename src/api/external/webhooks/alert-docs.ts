@@ -46,14 +46,16 @@ export const alertDocs = {
   setUrl: documented({
     operationId: 'setOperationsUrl',
     summary: 'Have alerts sent to a URL',
-    description: '`secret` is in the first answer only; later changes of the URL keep it and answer null.',
+    description:
+      '`secret` is in the first answer only; later changes of the URL keep it and answer null. ' +
+      '`secretRotationAdvised`: the URL leads to another server, and the one before still knows the secret.',
     tag,
     errors: ['invalid_url', 'url_is_webhook_endpoint'],
     requests: { url: { url: 'https://shop.example/operations' } },
     answers: {
       200: {
         description: 'The URL, and the secret that signs alerts.',
-        example: { url: 'https://shop.example/operations', secret: SECRET },
+        example: { url: 'https://shop.example/operations', secret: SECRET, secretRotationAdvised: false },
       },
     },
   }),
@@ -74,7 +76,7 @@ export const alertDocs = {
     answers: {
       200: {
         description: 'The new secret.',
-        example: { url: 'https://shop.example/operations', secret: SECRET },
+        example: { url: 'https://shop.example/operations', secret: SECRET, secretRotationAdvised: false },
       },
     },
   }),

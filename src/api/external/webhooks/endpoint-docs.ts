@@ -97,12 +97,21 @@ export const endpointDocs = {
   update: documented({
     operationId: 'updateWebhookEndpoint',
     summary: 'Change a webhook endpoint',
-    description: 'Changes the members that are given; null goes back to the default.',
+    description:
+      'Changes the members that are given; null goes back to the default. When scheme, host or port of `url` change, ' +
+      '`customHeaders` that are not given in the same request are forgotten, because their values were meant for the ' +
+      'server before: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the server before still ' +
+      'knows the signing secret.',
     tag,
     parameters,
     errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint'],
     requests: { url: { url: 'https://shop.example/hook' }, 'all events': { eventTypes: null } },
-    answers: { 200: { description: 'The endpoint as it is now.', example: WITH_WAITING } },
+    answers: {
+      200: {
+        description: 'The endpoint as it is now.',
+        example: { ...WITH_WAITING, droppedHeaderNames: [], secretRotationAdvised: false },
+      },
+    },
   }),
   delete: documented({
     operationId: 'deleteWebhookEndpoint',

@@ -77,6 +77,17 @@ export const EndpointWithWaiting = Type.Object(
   { title: 'WebhookEndpoint' },
 );
 
+/** An endpoint that was changed, and what another origin of its URL meant for its secrets. */
+export const ChangedEndpoint = Type.Object(
+  {
+    ...ENDPOINT_MEMBERS,
+    waiting: Waiting,
+    droppedHeaderNames: Type.Array(Type.String()),
+    secretRotationAdvised: Type.Boolean(),
+  },
+  { title: 'ChangedWebhookEndpoint' },
+);
+
 /** A new endpoint, with the secret that is shown this once. */
 export const CreatedEndpoint = Type.Object(
   { ...ENDPOINT_MEMBERS, secret: Type.String() },

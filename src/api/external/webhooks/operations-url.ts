@@ -16,7 +16,7 @@ const PATH = '/api/external/operations-url';
 
 const OperationsUrl = Type.Object({ url: nullable(Type.String()) }, { title: 'OperationsUrl' });
 const SavedOperationsUrl = Type.Object(
-  { url: Type.String(), secret: nullable(Type.String()) },
+  { url: Type.String(), secret: nullable(Type.String()), secretRotationAdvised: Type.Boolean() },
   { title: 'SavedOperationsUrl' },
 );
 
@@ -42,12 +42,12 @@ export function changeOperationsUrl(app: ExternalApp, { accounts }: ExternalCont
     response: { 200: SavedOperationsUrl },
   };
   app.put(PATH, { schema: put, config: SCOPES.manageWebhooks }, async (request) => {
-    const { url, secret } = await setOperationsUrl(
+    const { url, secret, secretRotationAdvised } = await setOperationsUrl(
       { ...accounts, actor: apiActorOf(request) },
       accountOf(request).wabaId,
       request.body.url,
     );
-    return { url, secret };
+    return { url, secret, secretRotationAdvised };
   });
   const rotate = {
     ...alertDocs.rotateSecret,
@@ -57,10 +57,10 @@ export function changeOperationsUrl(app: ExternalApp, { accounts }: ExternalCont
   };
   const options = { schema: rotate, config: SCOPES.manageWebhooks };
   app.post(`${PATH}/rotate-secret`, options, async (request) => {
-    const { url, secret } = await rotateOperationsSecret(
+    const { url, secret, secretRotationAdvised } = await rotateOperationsSecret(
       { ...accounts, actor: apiActorOf(request) },
       accountOf(request).wabaId,
     );
-    return { url, secret };
+    return { url, secret, secretRotationAdvised };
   });
 }

@@ -6,7 +6,7 @@ import { NoQuery } from '../no-query.ts';
 import { accountObjectId } from '../object-id.ts';
 import { endpointDocs } from './endpoint-docs.ts';
 import { endpointJson } from './endpoint-json.ts';
-import { EndpointChange, EndpointWithWaiting, IdParams } from './endpoint-schemas.ts';
+import { ChangedEndpoint, EndpointChange, IdParams } from './endpoint-schemas.ts';
 
 /** PATCH /api/external/webhook-endpoints/:id: changes the members that are given; null goes back to the default. */
 export function updateWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): void {
@@ -15,17 +15,18 @@ export function updateWebhookEndpoint(app: ExternalApp, { accounts }: ExternalCo
     params: IdParams,
     querystring: NoQuery,
     body: EndpointChange,
-    response: { 200: EndpointWithWaiting },
+    response: { 200: ChangedEndpoint },
   };
   const options = { schema, config: SCOPES.manageWebhooks };
   app.patch('/api/external/webhook-endpoints/:id', options, async (request) => {
     const { wabaId } = accountOf(request);
-    const { id } = await updateEndpoint(
+    const { id, droppedHeaderNames, secretRotationAdvised } = await updateEndpoint(
       { ...accounts, actor: apiActorOf(request) },
       wabaId,
       accountObjectId(request.params.id),
       request.body,
     );
-    return endpointJson(await endpointStatus(accounts, wabaId, id));
+    const changed = endpointJson(await endpointStatus(accounts, wabaId, id));
+    return { ...changed, droppedHeaderNames, secretRotationAdvised };
   });
 }

@@ -15,10 +15,7 @@ export function noticeBox({ kind, text }: Notice): Markup {
  * The notice that a redirect asked for by `?done=<code>`: only texts of `texts` are ever shown, so that a link from
  * elsewhere cannot put words into the page.
  */
-export function noticeAfter(
-  code: string | undefined,
-  texts: Readonly<Record<string, string>>,
-): Notice | null {
+export function noticeAfter(code: string | undefined, texts: Readonly<Record<string, Child>>): Notice | null {
   const text = code === undefined || !Object.hasOwn(texts, code) ? undefined : texts[code];
   return text === undefined ? null : { kind: 'done', text };
 }

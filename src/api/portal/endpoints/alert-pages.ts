@@ -26,7 +26,12 @@ import { sendSecretPage } from './secret-page.ts';
 
 const PATH = '/portal/w/:wabaId/endpoints/alerts';
 const SHOWN = 50;
-const DONE = { saved: 'Alerts go to this URL.', removed: 'No more alerts are sent.' };
+const DONE = {
+  saved: 'Alerts go to this URL.',
+  moved:
+    'Alerts go to this URL. The server before still knows the secret that signs them: make a new one below.',
+  removed: 'No more alerts are sent.',
+};
 
 /** /portal/w/:wabaId/endpoints/alerts: where it is told that an endpoint is in trouble, and what was told. */
 export function alertPages(app: PortalApp, context: PortalContext): void {
@@ -37,9 +42,16 @@ export function alertPages(app: PortalApp, context: PortalContext): void {
     const { wabaId } = wabaOf(request);
     const url = formValues(request.body).text('url').trim();
     try {
-      const { secret } = await setOperationsUrl(toolsOf(request, context), wabaId, url);
+      const { secret, secretRotationAdvised } = await setOperationsUrl(
+        toolsOf(request, context),
+        wabaId,
+        url,
+      );
       if (secret !== null) return sendAlertSecret(request, reply, 'Alerts are on', secret);
-      return reply.redirect(`${endpointsPath(wabaId)}/alerts?done=saved`, 303);
+      return reply.redirect(
+        `${endpointsPath(wabaId)}/alerts?done=${secretRotationAdvised ? 'moved' : 'saved'}`,
+        303,
+      );
     } catch (error) {
       if (!(error instanceof AccountError)) throw error;
       return await sendAlerts(request, reply, context, { url, error });

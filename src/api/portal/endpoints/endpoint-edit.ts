@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { AccountError } from '../../../accounts/account-error.ts';
+import type { EndpointMove } from '../../../accounts/endpoint-move.ts';
 import {
   addEndpoint,
   type EndpointStatus,
@@ -74,10 +75,15 @@ export function endpointEditPages(app: PortalApp, context: PortalContext): void 
     const values = readEndpointForm(formValues(request.body));
     return await submitted(request, reply, context, { endpoint, values }, async () => {
       const { wabaId } = wabaOf(request);
-      await updateEndpoint(toolsOf(request, context), wabaId, endpoint.id, optionsOf(values));
-      return reply.redirect(`${endpointPath(wabaId, endpoint.id)}?done=saved`, 303);
+      const move = await updateEndpoint(toolsOf(request, context), wabaId, endpoint.id, optionsOf(values));
+      return reply.redirect(`${endpointPath(wabaId, endpoint.id)}?done=${doneCode(move)}`, 303);
     });
   });
+}
+
+function doneCode({ droppedHeaderNames, secretRotationAdvised }: EndpointMove): string {
+  if (!secretRotationAdvised) return 'saved';
+  return droppedHeaderNames.length === 0 ? 'moved' : 'moved-without-headers';
 }
 
 /** Saves, or shows the form again with what was written: for the check of the URL alone, or with what is wrong. */

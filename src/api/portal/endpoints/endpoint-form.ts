@@ -92,7 +92,7 @@ function whereFields(view: EndpointFormView): Markup {
     placeholder: 'https://example.com/webhooks',
     hint: 'An https address that is reachable from the internet.',
     error: problem(view, 'url'),
-  })}<div class="url-check" id="url-check" aria-live="polite">${urlCheck}</div>
+  })}${(view.headerNames?.length ?? 0) > 0 && html`<p class="hint"><strong>Headers of your own are for this server only.</strong> Another host, port or scheme forgets them unless you enter them again below.</p>`}<div class="url-check" id="url-check" aria-live="polite">${urlCheck}</div>
 <button name="check" value="1" class="check-button" formnovalidate>Check the address</button></div>
 ${textField({ label: 'Description', name: 'description', value: values.description, maxLength: 200, hint: 'For people, such as “orders to the warehouse”.', error: problem(view, 'description') })}`;
 }

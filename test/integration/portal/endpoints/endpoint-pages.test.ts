@@ -239,6 +239,26 @@ test('the operations URL is set with a secret shown once, refused where it is an
   ]);
 });
 
+test('a URL of another server takes no header along: the form says so before, the page after', async () => {
+  const { id } = await add({ newHeaders: 'Authorization: Bearer s3cret' });
+  expect((await admin.get(`${PATH}/${id}/edit`)).body).toContain('forgets them unless you enter them again');
+  const saved = await admin.post(`${PATH}/${id}/edit`, { url: 'https://other.example/hook' });
+  expect(saved.headers.location).toBe(`${PATH}/${id}?done=moved-without-headers`);
+  const page = await admin.get(`${PATH}/${id}?done=moved-without-headers`);
+  expect(page.body).toContain('the headers of your own were not taken along');
+  expect(page.body).toContain('<a href="#secret">make a new one</a>');
+  expect(await stored(id)).toMatchObject({ url: 'https://other.example/hook', custom_headers_sealed: null });
+
+  const alerts = `${PATH}/alerts`;
+  await admin.get(alerts);
+  await admin.post(alerts, { url: 'https://ops.example/alerts' });
+  await admin.get(alerts);
+  const moved = await admin.post(alerts, { url: 'https://ops2.example/alerts' });
+  expect(moved.headers.location).toBe(`${alerts}?done=moved`);
+  const { rows } = await api.database.raw('select detail from audit_log order by id desc limit 1');
+  expect(rows[0].detail).toEqual({ host: 'ops2.example', previousHost: 'ops.example' });
+});
+
 test('an endpoint is deleted from a page that says what is lost', async () => {
   const { id } = await add();
   await addDelivery(api.database, { eventId: 'wamid.waits', state: 'pending', attempts: [] });
