@@ -15,7 +15,11 @@ export async function insertBodies(database: Database, bodies: readonly Buffer[]
   );
 }
 
-export type InboxBody = { day: string; id: string; body: Buffer };
+/** A part of a body that emitted nothing, and why. */
+export type SetAsideNote = { path: string; reason: string };
+
+/** `notes`: what was set aside when it was taken in before, null the first time. */
+export type InboxBody = { day: string; id: string; body: Buffer; notes: SetAsideNote[] | null };
 
 /** The oldest bodies not yet taken in, by id and never by a cursor: a lower id may become visible later. */
 export async function takeNewBodies(
@@ -24,15 +28,14 @@ export async function takeNewBodies(
 ): Promise<InboxBody[]> {
   return await query<InboxBody>(
     trx,
-    `select day, id, body from (
-       select received_day as day, id, body, sum(octet_length(body)) over (order by id) - octet_length(body) as before
-         from (select received_day, id, body from inbox where state = 'new' order by id limit :bodies) as oldest
+    `select day, id, body, notes from (
+       select received_day as day, id, body, notes,
+              sum(octet_length(body)) over (order by id) - octet_length(body) as before
+         from (select received_day, id, body, notes from inbox where state = 'new' order by id limit :bodies) as oldest
      ) as counted where before < :bytes order by id`,
     limits,
   );
 }
-
-type SetAsideNote = { path: string; reason: string };
 
 export type InboxOutcome = {
   day: string;
@@ -49,7 +52,7 @@ export async function finishBodies(trx: Transaction, outcomes: readonly InboxOut
   for (const day of new Set(plain.map((o) => o.day))) {
     await execute(
       trx,
-      `update inbox set state = 'done', processed_at = now() where received_day = ? and id = any (?::bigint[])`,
+      `update inbox set state = 'done', notes = null, processed_at = now() where received_day = ? and id = any (?::bigint[])`,
       [day, plain.filter((o) => o.day === day).map((o) => o.id)],
     );
   }
@@ -91,14 +94,14 @@ export async function countSetAside(trx: Transaction, counts: readonly SetAsideC
   );
 }
 
-/** Puts every body that was set aside or failed back before the intake; returns how many. */
+/** Puts every body that was set aside or failed back before the intake, with its notes; returns how many. */
 export async function retryInbox(
   database: Database,
   states: readonly ('set_aside' | 'failed')[],
 ): Promise<number> {
   const changed = await execute(
     database,
-    `update inbox set state = 'new', notes = null, processed_at = null where state = any (?::text[])`,
+    `update inbox set state = 'new', processed_at = null where state = any (?::text[])`,
     [states],
   );
   await execute(database, `select pg_notify('heliograph_inbox', '')`);

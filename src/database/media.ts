@@ -4,16 +4,26 @@ import { execute, query } from './sql.ts';
 
 export type NewMedia = MediaReference & { wabaId: string; messageId: string };
 
-/** Adds media that is to be fetched. */
+/**
+ * Adds media that is to be fetched, and media that upstream never had as failed. That gives way to a reference that
+ * comes later under the id of the same message.
+ */
 export async function insertMedia(trx: Transaction, media: readonly NewMedia[]): Promise<void> {
   if (media.length === 0) return;
   await execute(
     trx,
     `insert into media (waba_id, message_id, media_type, upstream_media_id, mime_type, expected_sha256, upstream_url,
-                        caption, file_name)
-     select * from unnest(?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[],
-                          ?::text[])
-     on conflict (message_id) do nothing`,
+                        caption, file_name, error_message, state, error_code, finished_at)
+     select *, case when u.id is null then 'failed' else 'pending' end,
+            case when u.id is null then '${NEVER_HAD}' end, case when u.id is null then now() end
+       from unnest(?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[],
+                   ?::text[]) as u (waba_id, message_id, type, id)
+     on conflict (message_id) do update
+        set media_type = excluded.media_type, upstream_media_id = excluded.upstream_media_id,
+            mime_type = excluded.mime_type, expected_sha256 = excluded.expected_sha256,
+            upstream_url = excluded.upstream_url, caption = excluded.caption, file_name = excluded.file_name,
+            state = 'pending', error_code = null, error_message = null, finished_at = null
+      where media.error_code = '${NEVER_HAD}' and excluded.upstream_media_id is not null`,
     [
       media.map((m) => m.wabaId),
       media.map((m) => m.messageId),
@@ -24,8 +34,17 @@ export async function insertMedia(trx: Transaction, media: readonly NewMedia[]):
       media.map((m) => m.url),
       media.map((m) => m.caption),
       media.map((m) => m.fileName),
+      media.map((m) => (m.upstreamMediaId === null ? neverHadText(m.upstreamError) : null)),
     ],
   );
+}
+
+/** The code that tenants see in `mediaError` of media that upstream gave no id of. */
+const NEVER_HAD = 'media_unavailable';
+
+function neverHadText(upstreamError: string | null): string {
+  const text = 'The upstream platform could not take this media from the customer';
+  return upstreamError === null ? `${text}.` : `${text}: ${upstreamError}`;
 }
 
 /** Media that is still to be fetched, with what its event needs. */

@@ -16,6 +16,7 @@ import * as portalReading from './0014-portal-reading.ts';
 import * as followers from './0015-followers.ts';
 import * as auditReading from './0016-audit-reading.ts';
 import * as retention from './0017-retention.ts';
+import * as missingMedia from './0026-missing-media-and-groups.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
 type Migration = Knex.Migration & { config?: { transaction: boolean } };
@@ -39,6 +40,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0015-followers': { up: followers.up, down: followers.down },
   '0016-audit-reading': { up: auditReading.up, down: auditReading.down },
   '0017-retention': { up: retention.up, down: retention.down, config: retention.config },
+  '0026-missing-media-and-groups': { up: missingMedia.up, down: missingMedia.down },
 };
 
 /** Explicit list instead of a directory scan: a bundled or type-stripped file name never changes a migration's name. */

@@ -1,7 +1,7 @@
 import { sourceWithEdits } from '../json/json-splice.ts';
 import { type JsonNode, member, sourceOf, stringOf } from '../json/json-text.ts';
 import { type CartOrder, readCartOrder } from './cart-order.ts';
-import { contactsOfPerson } from './contact-book.ts';
+import { contactsOfSender } from './contact-book.ts';
 import { type ItemBase, type ItemContext, ItemRefused } from './item-context.ts';
 import { type MediaReference, mediaUrlRemovals, readMediaReference } from './media-reference.ts';
 import { readSender, type Sender } from './sender.ts';
@@ -84,7 +84,7 @@ export function readMessageItem(message: JsonNode, context: ItemContext, path: s
   const upstreamId = storableId(rawId);
   const type = storableText(stringOf(member(message, 'type')) || 'unknown', MAX_TYPE_CHARS);
   const placeholder = type === 'unsupported' || type === 'unknown';
-  const contacts = contactsOfPerson(
+  const contacts = contactsOfSender(
     context.contacts,
     rawIdOf(member(message, 'from')),
     rawIdOf(member(message, 'from_user_id')),

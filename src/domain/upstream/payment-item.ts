@@ -1,20 +1,13 @@
 import { jsonNumberText } from '../decimal.ts';
 import { memberRemovals, sourceWithEdits, type TextEdit } from '../json/json-splice.ts';
-import { items, type JsonNode, member, sourceOf, stringOf, textOf } from '../json/json-text.ts';
+import { items, type JsonNode, member, members, sourceOf, stringOf, textOf } from '../json/json-text.ts';
 import type { ItemBase, ItemContext } from './item-context.ts';
 import { idOf, rawIdOf, shortTextOf } from './storable-text.ts';
 
 const MAX_STATUS_CHARS = 128;
-const MESSAGE_STATUSES = new Set([
-  'accepted',
-  'sent',
-  'delivered',
-  'read',
-  'played',
-  'failed',
-  'deleted',
-  'warning',
-]);
+/** No message has this status. */
+const PAYMENT_STATUS = 'captured';
+const ID_NAME = /^(?:.*_)?id$/;
 
 /** A payment update. Only a hint: whoever needs certainty looks the payment up. */
 export type PaymentItem = ItemBase & {
@@ -24,11 +17,11 @@ export type PaymentItem = ItemBase & {
   transactionId: string | null;
 };
 
-/** Whether a `statuses[]` entry is about a payment and not about a message. */
+/** Whether a `statuses[]` entry is about a payment and not about a message: it says so, or has a `payment`. */
 export function isPaymentEntry(entry: JsonNode): boolean {
   if (stringOf(member(entry, 'type')) === 'payment') return true;
-  const status = stringOf(member(entry, 'status'));
-  return member(entry, 'payment')?.kind === 'object' && !(status !== null && MESSAGE_STATUSES.has(status));
+  if ((member(entry, 'payment')?.kind ?? 'null') !== 'null') return true;
+  return stringOf(member(entry, 'status')) === PAYMENT_STATUS;
 }
 
 /** A string as it is written, a number as a string; null for what is neither. */
@@ -50,6 +43,21 @@ function amountJsonOf(amount: JsonNode | null): string | null {
     else edits.push({ start: node.start, end: node.end, text: number });
   }
   return sourceWithEdits(amount, [...edits, ...memberRemovals(amount, removedNames)]);
+}
+
+/** The edits that quote numeric ids, at any depth, as they are written: a reader's numbers would not hold them. */
+function idQuotes(node: JsonNode): TextEdit[] {
+  if (node.kind === 'array') return items(node).flatMap(idQuotes);
+  return members(node).flatMap(({ name, value }) => {
+    if (value.kind !== 'number') return idQuotes(value);
+    const { start, end } = value;
+    return ID_NAME.test(stringOf(name) ?? '') ? [{ start, end, text: JSON.stringify(sourceOf(value)) }] : [];
+  });
+}
+
+function transactionJsonOf(transaction: JsonNode | null): string | null {
+  if (transaction === null || transaction.kind === 'null') return null;
+  return sourceWithEdits(transaction, idQuotes(transaction));
 }
 
 function dedupKeyOf(entry: JsonNode, context: ItemContext): string {
@@ -80,7 +88,7 @@ function eventDataOf(entry: JsonNode, context: ItemContext): string {
     ['status', stringJsonOf(member(entry, 'status'))],
     ['amount', amountJsonOf(member(payment, 'amount'))],
     ['currency', stringJsonOf(member(payment, 'currency'))],
-    ['transaction', transaction === null || transaction.kind === 'null' ? null : sourceOf(transaction)],
+    ['transaction', transactionJsonOf(transaction)],
     ['recipient_id', stringJsonOf(member(entry, 'recipient_id'))],
     ['timestamp', stringJsonOf(member(entry, 'timestamp'))],
     ['raw', sourceOf(entry)],

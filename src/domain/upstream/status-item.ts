@@ -1,5 +1,5 @@
 import { type JsonNode, member, sourceOf, stringOf } from '../json/json-text.ts';
-import { contactsOfPerson } from './contact-book.ts';
+import { contactsOfRecipient } from './contact-book.ts';
 import { type ItemBase, type ItemContext, ItemRefused } from './item-context.ts';
 import { readRecipient } from './sender.ts';
 import { rawIdOf, storableId, storableText } from './storable-text.ts';
@@ -38,7 +38,7 @@ export function readStatusItem(entry: JsonNode, context: ItemContext, path: stri
   const isGroup = stringOf(member(entry, 'recipient_type')) === 'group' || rawParticipant !== null;
   const waId = isGroup ? participantWaId : rawIdOf(member(entry, 'recipient_id'));
   const userId = isGroup ? participantUserId : rawIdOf(member(entry, 'recipient_user_id'));
-  const contacts = contactsOfPerson(context.contacts, waId, userId);
+  const contacts = contactsOfRecipient(context.contacts, waId, userId);
   const errors = member(entry, 'errors');
   const rawJson = sourceOf(entry);
   return {
@@ -50,7 +50,7 @@ export function readStatusItem(entry: JsonNode, context: ItemContext, path: stri
     dedupKey: JSON.stringify(['status', context.phoneNumberId, rawId, rawStatus, rawParticipant]),
     laneKey: upstreamId,
     eventId: upstreamId,
-    eventData: `{"metadata":${context.metadataJson},"status":${rawJson}}`,
+    eventData: `{"metadata":${context.metadataJson},${contactsMember(contacts)}"status":${rawJson}}`,
     upstreamId,
     status: storableText(rawStatus, MAX_STATUS_CHARS),
     participant: rawParticipant === null ? null : storableId(rawParticipant),
@@ -59,4 +59,9 @@ export function readStatusItem(entry: JsonNode, context: ItemContext, path: stri
     errorsJson: errors === null || errors.kind === 'null' ? null : sourceOf(errors),
     rawJson,
   };
+}
+
+/** Absent where upstream names nobody: it does so for the newer ids only. */
+function contactsMember(contacts: readonly JsonNode[]): string {
+  return contacts.length === 0 ? '' : `"contacts":[${contacts.map(sourceOf).join(',')}],`;
 }

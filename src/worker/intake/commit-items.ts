@@ -172,10 +172,12 @@ async function saveMedia(
       : [{ wabaId, messageId, eventId: mediaReadyEventId(item.eventId), ...item.media }];
   });
   if (rows.length === 0) return;
-  await insertMedia(trx, rows);
+  const fetched = rows.filter(({ upstreamMediaId }) => upstreamMediaId !== null);
+  // A placeholder and its real message may come in one batch.
+  await insertMedia(trx, [...new Map([...rows, ...fetched].map((row) => [row.messageId, row])).values()]);
   await insertWorkflowTasks(
     trx,
-    rows.map(({ wabaId, messageId, eventId }) => ({
+    fetched.map(({ wabaId, messageId, eventId }) => ({
       workflowId: `media/${messageId}`,
       workflowType: 'storeInboundMedia' as const,
       wabaId,

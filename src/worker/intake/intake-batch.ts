@@ -6,6 +6,7 @@ import {
   type InboxBody,
   type InboxOutcome,
   type SetAsideCount,
+  type SetAsideNote,
   takeNewBodies,
 } from '../../database/inbox.ts';
 import { tryIntakeLock } from '../../database/locks.ts';
@@ -162,22 +163,26 @@ function outcomeOf(read: ReadBody, reasons: ReadonlyMap<UpstreamItem, string>): 
   return { day, id, state: failed ? 'failed' : notes.length > 0 ? 'set_aside' : 'done', notes };
 }
 
-/** Beyond the known reasons, upstream chooses the words: a bounded number of them may become rows. */
+/**
+ * Beyond the known reasons, upstream chooses the words: a bounded number of them may become rows. What is set aside a
+ * second time for the same reason was counted the first time.
+ */
 function countsOf(bodies: readonly ReadBody[], reasons: ReadonlyMap<UpstreamItem, string>): SetAsideCount[] {
   const counts = new Map<string, SetAsideCount>();
-  const add = (reason: string, field: string, wabaId: string) => {
+  const add = (read: ReadBody, note: SetAsideNote, field: string, wabaId: string) => {
+    if (read.body.notes?.some(({ path, reason }) => path === note.path && reason === note.reason)) return;
+    const reason = read.unreadable === null ? note.reason : 'unreadable_body';
     const key = JSON.stringify([reason, field, wabaId]);
     const known = counts.get(key);
     if (known) known.count += 1;
     else counts.set(key, { reason, field, wabaId, count: 1 });
   };
-  for (const body of bodies) {
-    if (body.unreadable !== null) add('unreadable_body', '', '');
-    for (const { reason, field, wabaId } of body.setAside)
-      add(reason, (field ?? '').slice(0, 100), wabaId ?? '');
-    for (const item of body.items) {
+  for (const read of bodies) {
+    if (read.unreadable !== null) add(read, { path: '', reason: read.unreadable }, '', '');
+    for (const part of read.setAside) add(read, part, (part.field ?? '').slice(0, 100), part.wabaId ?? '');
+    for (const item of read.items) {
       const reason = reasons.get(item);
-      if (reason !== undefined) add(reason, 'messages', item.wabaId);
+      if (reason !== undefined) add(read, { path: item.path, reason }, 'messages', item.wabaId);
     }
   }
   return [...counts.values()];

@@ -24,3 +24,21 @@ test('admin inbox tells what waits and why, and takes bodies in once more', asyn
   ]);
   expect(await query(database, 'select 1 as one from events')).toHaveLength(1);
 });
+
+test('what stays set aside a second time is counted once', async () => {
+  const { database, json } = await startAdmin();
+  await takeIn(
+    database,
+    ...['odd_unknown_phone_number', 'err_value_auth_0'].map(fixtureBody),
+    Buffer.from('{"object":'),
+  );
+  const counts = () =>
+    query(database, 'select reason, waba_id, count from set_aside_counts order by reason, waba_id');
+  const once = await counts();
+  expect(once).toHaveLength(3);
+  expect(await json('inbox', 'retry')).toEqual({ retried: 3 });
+  await drainInbox(database);
+  expect(await counts()).toEqual(once);
+  const notes = await query(database, 'select 1 from inbox where notes is not null');
+  expect(notes).toHaveLength(3);
+});

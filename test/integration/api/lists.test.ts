@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { insertMedia } from '../../../src/database/media.ts';
-import { execute } from '../../../src/database/sql.ts';
+import { execute, query } from '../../../src/database/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { apiClient } from './api-client.ts';
@@ -256,6 +256,7 @@ describe('media', () => {
     wabaId: WABA,
     mediaType: 'image',
     upstreamMediaId: '77',
+    upstreamError: null,
     mimeType: 'image/jpeg',
     sha256: 'upstream hash',
     url: 'https://lookaside.example/secret',
@@ -314,4 +315,60 @@ describe('media', () => {
     expect(await media()).toMatchObject({ ...failed, mediaPath: null });
     expect(await message()).toMatchObject(failed);
   });
+
+  const error = { code: 131052, title: 'Media file size too big', message: 'Media file size too big' };
+
+  test.each([
+    ['an image', { type: 'image', image: { mime_type: 'image/jpeg', caption: 'Look' }, errors: [error] }],
+    ['an unsupported message', { type: 'unsupported', unsupported: { type: 'image' }, errors: [error] }],
+  ])('that upstream never had is an error at once, in %s', async (_name, content) => {
+    const api = await startTestApi();
+    const { get, page } = await apiClient(api);
+    await takeIn(api.database, inboundBody({ id: 'wamid.never', from: '12025550143', ...content }));
+    const failed = {
+      mediaPending: false,
+      mediaUrl: null,
+      mediaType: 'image',
+      mediaError: {
+        code: 'media_unavailable',
+        message:
+          'The upstream platform could not take this media from the customer: 131052 Media file size too big',
+      },
+    };
+    const [conversation] = (await page('/api/external/conversations')).data;
+    const [message] = (await page(`/api/external/conversations/${conversation?.id}/messages`)).data;
+    expect(message).toMatchObject(failed);
+    const id = message?.serviceMessageId;
+    expect((await get(`/api/external/messages/${id}`)).json()).toMatchObject(failed);
+    const media = await get(`/api/external/messages/${id}/media`);
+    expect([media.statusCode, media.json()]).toEqual([200, expect.objectContaining(failed)]);
+    expect(await query(api.database, 'select 1 from workflow_tasks')).toEqual([]);
+    const real = { type: 'image', image: { id: '77', mime_type: 'image/png' } };
+    await takeIn(api.database, inboundBody({ id: 'wamid.never', from: '12025550143', ...real }));
+    const state = await query(api.database, 'select state, error_code, upstream_media_id from media');
+    const isPlaceholder = content.type === 'unsupported';
+    expect(state).toEqual([
+      isPlaceholder
+        ? { state: 'pending', error_code: null, upstream_media_id: '77' }
+        : { state: 'failed', error_code: 'media_unavailable', upstream_media_id: null },
+    ]);
+  });
+
+  test('that upstream never had gives way to the real one of the same batch', async () => {
+    const { database } = await startTestApi();
+    const message = { id: 'wamid.never', from: '12025550143' };
+    const placeholder = { type: 'unsupported', unsupported: { type: 'image' }, errors: [error] };
+    const real = { type: 'image', image: { id: '77', mime_type: 'image/png' } };
+    await takeIn(database, inboundBody({ ...message, ...placeholder }), inboundBody({ ...message, ...real }));
+    expect(await query(database, 'select state, upstream_media_id from media')).toEqual([
+      { state: 'pending', upstream_media_id: '77' },
+    ]);
+  });
 });
+
+function inboundBody(message: object): Buffer {
+  const metadata = { display_phone_number: '12025550100', phone_number_id: NUMBER };
+  const value = { messaging_product: 'whatsapp', metadata, contacts: [], messages: [message] };
+  const entry = [{ id: WABA, changes: [{ field: 'messages', value }] }];
+  return Buffer.from(JSON.stringify({ object: 'whatsapp_business_account', entry }));
+}

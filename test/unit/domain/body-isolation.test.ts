@@ -96,7 +96,7 @@ function soundItemsOf(items: readonly UpstreamItem[]): string[] {
 
 describe('garbage in a body', () => {
   const soundMessageData = `{"metadata":${METADATA},"contacts":${CONTACTS},"message":${SOUND_MESSAGE}}`;
-  const soundStatusData = `{"metadata":${METADATA},"status":${SOUND_STATUS}}`;
+  const soundStatus = `"status":${SOUND_STATUS}}`;
 
   test('among the items never harms its siblings, and each part becomes an item or is set aside', () => {
     fc.assert(
@@ -110,7 +110,7 @@ describe('garbage in a body', () => {
             bodyText(`"contacts":${CONTACTS},"messages":[${messages}],"statuses":[${statuses}]`),
           );
           expect(soundItemsOf(split.items)).toContain(soundMessageData);
-          expect(soundItemsOf(split.items)).toContain(soundStatusData);
+          expect(soundItemsOf(split.items).some((data) => data.endsWith(soundStatus))).toBe(true);
           expect(split.items.length + split.setAside.length).toBe(2 * (before.length + after.length + 1));
           for (const item of split.items) {
             expect(() => parseJson(item.eventData)).not.toThrow();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { MessageItem } from '../../../src/domain/upstream/message-item.ts';
-import { CONTACTS, METADATA, messageOf, splitFixture } from './support/upstream-body.ts';
+import { bodyText, CONTACTS, METADATA, messageOf, splitFixture, splitText } from './support/upstream-body.ts';
 
 function fixtureMessage(name: string): MessageItem {
   const [item] = splitFixture(name).items;
@@ -17,6 +17,7 @@ const NO_FACTS = { placeholder: false, media: null, order: null, identityChange:
 const MEDIA = '"id":"600","mime_type":"a/b","sha256":"c2hh"';
 const MEDIA_FACT = {
   upstreamMediaId: '600',
+  upstreamError: null,
   mimeType: 'a/b',
   sha256: 'c2hh',
   url: null,
@@ -97,6 +98,7 @@ describe('media', () => {
     expect(item.media).toEqual({
       mediaType: 'image',
       upstreamMediaId: '600000000000001',
+      upstreamError: null,
       mimeType: 'image/jpeg',
       sha256: 'HUZ9jInE1/XJ7YJJtEUt+zlPgxSvC7mksE+EtIW9QVI=',
       url: expect.stringMatching(/^https:\/\/lookaside/),
@@ -119,19 +121,36 @@ describe('media', () => {
     expect(item.rawJson).toContain(`"message":{"type":"image","image":{${MEDIA}},"n":1.0}`);
   });
 
+  const errors = '"errors":[{"code":131052,"title":"t","message":"too big"},{"code":1}]';
+
+  test.each<[string, string, string | null]>([
+    ['no id', '"type":"image","image":{"mime_type":"image/jpeg",URL}', null],
+    ['an empty id', '"type":"image","image":{"id":"",URL}', null],
+    ['no content', '"type":"image"', null],
+    ['content of the wrong kind', '"type":"image","image":["id"]', null],
+    ['errors and no id', `"type":"image","image":{"mime_type":"a/b"},${errors}`, '131052 too big'],
+    ['errors in its content', `"type":"image","image":{${errors}}`, '131052 too big'],
+    [
+      'errors and an unsupported type',
+      `"type":"unsupported","unsupported":{"type":"image"},${errors}`,
+      '131052 too big',
+    ],
+    ['odd errors', '"type":"image","errors":[[{}],7]', null],
+  ])('with %s is media that upstream never had', (_name, members, upstreamError) => {
+    const item = withMembers(members.replace('URL', url));
+    expect(item.media).toMatchObject({ mediaType: 'image', upstreamMediaId: null, upstreamError, url: null });
+    expect(item.rawJson).not.toContain('lookaside');
+  });
+
   test.each([
-    ['no id', '"type":"image","image":{"mime_type":"image/jpeg",URL}'],
-    ['an empty id', '"type":"image","image":{"id":"",URL}'],
     [
       'an edit in an edit',
       '"type":"edit","edit":{"message":{"type":"edit","edit":{"message":{"type":"image","image":{"id":"1"}}}}}',
     ],
-    ['no content', '"type":"image"'],
-    ['content of the wrong kind', '"type":"image","image":["id"]'],
-  ])('with %s is no media to fetch', (_name, members) => {
-    const item = withMembers(members.replace('URL', url));
-    expect(item.media).toBeNull();
-    expect(item.rawJson).not.toContain('lookaside');
+    ['another error of an unsupported message', '"type":"unsupported","errors":[{"code":131051}]'],
+    ['errors of a text', `"type":"text","text":{"body":"b"},${errors}`],
+  ])('is not in %s', (_name, members) => {
+    expect(withMembers(members).media).toBeNull();
   });
 
   test('takes every repetition of url out, under any spelling', () => {
@@ -189,10 +208,24 @@ describe('the sender', () => {
     expect(entries).toEqual([{ wa_id: '1', profile: { name: 'One' }, user_id: 'U1' }]);
   });
 
-  test('is not the sole contact when the ids differ', () => {
-    const { sender, contacts } = read(`"from":"1",${text}`, '[{"wa_id":"2","profile":{"name":"Two"}}]');
-    expect(sender).toMatchObject({ waId: '1', name: null });
-    expect(contacts).toEqual([]);
+  test('is the sole contact of a value with one sender, although the ids differ', () => {
+    const contacts = '[{"wa_id":"5491112345678","profile":{"name":"Two"}}]';
+    const { sender, contacts: entries } = read(`"from":"541112345678",${text}`, contacts);
+    expect(sender).toMatchObject({ waId: '541112345678', name: 'Two' });
+    expect(entries).toEqual([{ wa_id: '5491112345678', profile: { name: 'Two' } }]);
+  });
+
+  test('is not the sole contact of a value with two senders, nor one of two contacts', () => {
+    const contactsOf = (from: string[], contacts: string) => {
+      const messages = from.map((waId, n) => `{"id":"w${n}","from":"${waId}"}`).join();
+      const { items } = splitText(bodyText(`"contacts":[${contacts}],"messages":[${messages}]`));
+      return items.map((item) => JSON.parse(item.eventData).contacts.length);
+    };
+    expect(contactsOf(['1', '3'], '{"wa_id":"2"}')).toEqual([0, 0]);
+    expect(contactsOf(['1', '2'], '{"wa_id":"2"}')).toEqual([0, 1]);
+    expect(contactsOf(['1', '1'], '{"wa_id":"2"}')).toEqual([1, 1]);
+    expect(contactsOf(['1'], '{"wa_id":"2"},{"wa_id":"3"}')).toEqual([0]);
+    expect(contactsOf(['1'], '{"wa_id":"2"},7')).toEqual([0]);
   });
 
   test('without ids is the sole contact, but none of several', () => {

@@ -60,11 +60,36 @@ describe('payments', () => {
     expect(item.laneKey).toBe('payment:::7');
   });
 
-  test('are recognised by type, or by their payment object unless the status is a message status', () => {
-    expect(paymentOf('{"type":"payment"}').eventId).toBe('payment:::');
-    expect(paymentOf('{"status":"captured","payment":{}}').eventId).toBe('payment:::captured');
-    expect(statusOf('{"id":"w","status":"read","payment":{}}').kind).toBe('status');
-    expect(statusOf('{"id":"w","status":"captured","payment":5}').kind).toBe('status');
+  test.each([
+    '{"type":"payment"}',
+    '{"status":"captured","payment":{}}',
+    '{"id":"w","status":"failed","payment":{"reference_id":"r"}}',
+    '{"id":"w","status":"read","payment":5}',
+    '{"id":"w","status":"captured"}',
+    '{"id":"w","status":"captured","payment":null}',
+  ])('are recognised by their type, a payment member or a status that no message has: %s', (entry) => {
+    expect(paymentOf(entry).kind).toBe('payment');
+  });
+
+  test.each(['{"id":"w","status":"failed"}', '{"id":"w","status":"read","payment":null}'])(
+    'are not what has none of these: %s',
+    (entry) => {
+      expect(statusOf(entry).kind).toBe('status');
+    },
+  );
+
+  test('have ids as strings, with every digit, in the transaction alone', () => {
+    const transaction =
+      '{"id":90071992547409931,"pg_transaction_id":12,"type":"upi","created_timestamp":5,' +
+      '"refunds":[{"id":7,"amount":{"value":1,"offset":100}}],"method":{"type":"upi","bank_id":1.0}}';
+    const entry = `{"type":"payment","status":"captured","payment":{"reference_id":"r","transaction":${transaction}}}`;
+    const item = paymentOf(entry);
+    expect(item.eventId).toBe('payment:r:90071992547409931:captured');
+    expect(item.eventData).toContain(
+      '"transaction":{"id":"90071992547409931","pg_transaction_id":"12","type":"upi","created_timestamp":5,' +
+        '"refunds":[{"id":"7","amount":{"value":1,"offset":100}}],"method":{"type":"upi","bank_id":"1.0"}}',
+    );
+    expect(item.eventData.endsWith(`"raw":${entry}}`)).toBe(true);
   });
 
   test('are the same only when nothing that tells progress differs', () => {

@@ -1,12 +1,35 @@
 import { describe, expect, test } from 'vitest';
-import { METADATA, splitFixture, statusOf } from './support/upstream-body.ts';
+import { bodyText, METADATA, splitFixture, splitText, statusOf } from './support/upstream-body.ts';
 
 describe('message statuses', () => {
   test('carry the upstream object unmodified', () => {
     const status = '{ "id":"wamid.A", "status":"sent","pricing":{"n":1.0},"id2":9007199254740993 }';
-    const item = statusOf(status);
+    const item = statusOf(status, '[]');
     expect(item.eventData).toBe(`{"metadata":${METADATA},"status":${status}}`);
     expect(item.rawJson).toBe(status);
+  });
+
+  test('have the unmodified contacts entries of the recipient, where there are any', () => {
+    const dataOf = (recipient: string, contacts: string) =>
+      statusOf(`{"id":"w","status":"sent","recipient_id":"${recipient}"}`, contacts).eventData;
+    const contact = '{ "wa_id" : "1" , "user_id":"U1", "n":1.0 }';
+    expect(dataOf('1', `[{"wa_id":"9"},${contact}]`)).toContain(
+      `{"metadata":${METADATA},"contacts":[${contact}],"status":{`,
+    );
+    expect(dataOf('2', `[${contact}]`)).toContain(`"contacts":[${contact}]`);
+    expect(dataOf('2', `[{"wa_id":"9"},${contact}]`)).not.toContain('contacts');
+  });
+
+  test('do not take the sole entry when it may be that of somebody else', () => {
+    const statuses = (ids: string[]) =>
+      ids.map((id) => `{"id":"w${id}","status":"sent","recipient_id":"${id}"}`).join();
+    const contactsOf = (value: string) =>
+      splitText(bodyText(`"contacts":[{"wa_id":"1"}],${value}`))
+        .items.filter(({ kind }) => kind === 'status')
+        .map((item) => JSON.parse(item.eventData).contacts?.length ?? 0);
+    expect(contactsOf(`"statuses":[${statuses(['2', '3'])}]`)).toEqual([0, 0]);
+    expect(contactsOf(`"statuses":[${statuses(['2', '1'])}]`)).toEqual([0, 1]);
+    expect(contactsOf(`"messages":[{"id":"m","from":"1"}],"statuses":[${statuses(['2'])}]`)).toEqual([0]);
   });
 
   test('carry the errors of a failure as they are written', () => {

@@ -33,21 +33,28 @@ function withoutMediaUrl(message: Json): Json {
   return copy;
 }
 
+function contactsOf(value: Value, waId: unknown, userId: unknown): Json[] {
+  return (value.contacts ?? []).filter(
+    (contact) => (contact.wa_id && contact.wa_id === waId) || (contact.user_id && contact.user_id === userId),
+  );
+}
+
+function statusDataOf(value: Value, status: Json): Json {
+  const contacts = contactsOf(value, status.recipient_id, status.recipient_user_id);
+  return { metadata: value.metadata, status, ...(contacts.length > 0 && { contacts }) };
+}
+
 function expectedDataOf(text: string): unknown[] {
   return valuesOf(text)
     .filter((value) => value.field === 'messages')
     .flatMap((value) => [
       ...(value.messages ?? []).map((message) => ({
         metadata: value.metadata,
-        contacts: (value.contacts ?? []).filter(
-          (contact) =>
-            (contact.wa_id && contact.wa_id === message.from) ||
-            (contact.user_id && contact.user_id === message.from_user_id),
-        ),
+        contacts: contactsOf(value, message.from, message.from_user_id),
         message: withoutMediaUrl(message),
       })),
       ...(value.statuses ?? []).map((status) =>
-        status.type === 'payment' ? { payment: status } : { metadata: value.metadata, status },
+        status.type === 'payment' ? { payment: status } : statusDataOf(value, status),
       ),
     ]);
 }

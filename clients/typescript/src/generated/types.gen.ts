@@ -1924,6 +1924,7 @@ export type StatusEvent = {
     occurredAt: string;
     data: {
         metadata: PhoneNumberMetadata;
+        contacts?: Array<CustomerContact>;
         status: UpstreamStatus;
     };
 };

@@ -102,7 +102,11 @@ export const EVENT_BODIES = {
     'message',
     Type.Object({ metadata: Metadata, contacts: Contacts, message: InboundMessage }),
   ),
-  status: envelopeOf('StatusEvent', 'status', Type.Object({ metadata: Metadata, status: MessageStatus })),
+  status: envelopeOf(
+    'StatusEvent',
+    'status',
+    Type.Object({ metadata: Metadata, contacts: Type.Optional(Contacts), status: MessageStatus }),
+  ),
   payment: envelopeOf('PaymentEvent', 'payment', Payment),
   order: envelopeOf('OrderEvent', 'order', Order),
   'media.ready': envelopeOf('MediaReadyEvent', 'media.ready', ReadyMedia),
