@@ -1,6 +1,6 @@
 import type { Database } from '../database/database.ts';
 import { type AlertPosition, type ListedAlert, listEndpointAlerts } from '../database/endpoint-alerts.ts';
-import { findOperationsUrl, saveOperationsUrl } from '../database/operations-urls.ts';
+import { findOperationsUrl, moveOperationsUrl, saveOperationsUrl } from '../database/operations-urls.ts';
 import { listEndpoints } from '../database/webhook-endpoints.ts';
 import { operationsSecretPlace } from '../domain/secret-places.ts';
 import { alertName, publicAlertId } from '../domain/webhook/alert-envelope.ts';
@@ -58,7 +58,7 @@ export async function setOperationsUrl(
   }
   const stored = await findOperationsUrl(database, wabaId);
   if (stored?.secretSealed) {
-    await save(tools, wabaId, { url, secretSealed: stored.secretSealed, action: 'operations_url.set' });
+    await save(tools, wabaId, { url, action: 'operations_url.set' });
     const isMoved = stored.url !== null && new URL(stored.url).origin !== new URL(url).origin;
     return { wabaId, url, secret: null, secretRotationAdvised: isMoved };
   }
@@ -133,12 +133,16 @@ async function saveWithNewSecret(
 async function save(
   { database, actor }: { database: Database } & Audited,
   wabaId: string,
-  { action, ...saved }: { url: string | null; secretSealed: string | null; action: string },
+  change:
+    | { url: string; action: string }
+    | { url: string | null; secretSealed: string | null; action: string },
 ): Promise<void> {
+  const { url, action } = change;
   await database.transaction(async (trx) => {
     const before = (await findOperationsUrl(trx, wabaId))?.url ?? null;
-    await saveOperationsUrl(trx, wabaId, saved);
-    const [host, previousHost] = [hostOf(saved.url), hostOf(before)];
+    if ('secretSealed' in change) await saveOperationsUrl(trx, wabaId, change);
+    else await moveOperationsUrl(trx, wabaId, change.url);
+    const [host, previousHost] = [hostOf(url), hostOf(before)];
     const target = `operations URL of ${wabaId}`;
     const detail = { host, ...(previousHost !== host && { previousHost }) };
     await recordChange(trx, actor, { wabaId, action, target, detail });

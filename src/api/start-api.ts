@@ -2,10 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import { reportUnreadableSecrets } from '../accounts/secret-keys.ts';
 import { openLogger } from '../commands/logger.ts';
 import type { Config } from '../config/config.ts';
 import { redactedSettings } from '../config/read-settings.ts';
 import { type DatabasePool, openDatabase } from '../database/database.ts';
+import { makeSecretBox, parseEncryptionKeys } from '../domain/secret-box.ts';
 import { type ApiMetrics, makeApiMetrics } from '../metrics/api-metrics.ts';
 import { scrapeOf } from '../metrics/metrics-answer.ts';
 import { type MetricsServer, startMetricsServer } from '../metrics/metrics-server.ts';
@@ -50,6 +52,7 @@ export async function startApi(
     durable: false,
   });
   const objectStore = openObjectStore(config.objectStore);
+  const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
   const isDraining = () => stop.signal.aborted;
   const metrics = makeApiMetrics();
   const deps = {
@@ -77,6 +80,7 @@ export async function startApi(
       await secure.listen({ host: config.api.host, port: config.api.httpsPort, listenTextResolver });
     }
     void announceSetUp(config, database, logger);
+    void reportUnreadableSecrets({ database, secretBox }, logger);
     await stop.requested;
     logger.info('api stops');
     await sleep(DRAIN_NOTICE_MS[config.mode]);

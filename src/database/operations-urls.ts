@@ -14,6 +14,11 @@ export async function findOperationsUrl(database: Database, wabaId: string): Pro
   return row ?? null;
 }
 
+/** Changes the URL alone: the secret is not written back, because it may have been encrypted anew since it was read. */
+export async function moveOperationsUrl(database: Database, wabaId: string, url: string): Promise<void> {
+  await execute(database, 'update wabas set operations_url = ? where waba_id = ?', [url, wabaId]);
+}
+
 export async function saveOperationsUrl(
   database: Database,
   wabaId: string,

@@ -1,6 +1,7 @@
 import type { Database } from './database.ts';
 import { countInbox } from './inbox.ts';
 import { oldestWaitingBodyAt } from './inbox-status.ts';
+import { countSealed, type SealedCount } from './sealed-columns.ts';
 import { query } from './sql.ts';
 import { countEndpointModes, oldestDueAt, readBacklog } from './system-health.ts';
 
@@ -15,6 +16,8 @@ export type SystemFigures = {
   inboxBacklog: number;
   inboxOldestSeconds: number;
   inboxFailed: number;
+  /** By the key that encrypted them. */
+  storedSecrets: Readonly<Record<string, number>>;
 };
 
 /** Reads them in one transaction; rejects when a statement takes longer than `statementTimeoutMs`. */
@@ -24,13 +27,14 @@ export async function readSystemFigures(
 ): Promise<SystemFigures> {
   return await database.transaction(async (trx) => {
     const limit = `select set_config('statement_timeout', ?, true)`;
-    const [, backlog, dueAt, endpoints, inbox, bodyAt] = await Promise.all([
+    const [, backlog, dueAt, endpoints, inbox, bodyAt, secrets] = await Promise.all([
       query(trx, limit, [String(statementTimeoutMs)]),
       readBacklog(trx),
       oldestDueAt(trx),
       countEndpointModes(trx),
       countInbox(trx),
       oldestWaitingBodyAt(trx),
+      countSealed(trx),
     ]);
     return {
       openDeliveries: backlog.states,
@@ -40,8 +44,15 @@ export async function readSystemFigures(
       inboxBacklog: inbox.new ?? 0,
       inboxOldestSeconds: ageSeconds(bodyAt),
       inboxFailed: inbox.failed ?? 0,
+      storedSecrets: sumByKey(secrets),
     };
   });
+}
+
+function sumByKey(counts: readonly SealedCount[]): Record<string, number> {
+  const sums: Record<string, number> = {};
+  for (const { keyId, count } of counts) sums[keyId] = (sums[keyId] ?? 0) + count;
+  return sums;
 }
 
 function ageSeconds(at: Date | null): number {

@@ -15,6 +15,8 @@ export class SecretBoxError extends Error {
 
 /** Encrypts and decrypts short secrets at rest. */
 export type SecretBox = {
+  /** Of the keys that open; the first seals. */
+  readonly keyIds: readonly string[];
   /** Returns `v1:keyId:nonce:ciphertext:tag`, parts in base64url, made with the first key. */
   seal(plain: string, associatedData: string): string;
   /** Gives the text back; throws SecretBoxError when it was changed, moved to another row or made with an unknown key. */
@@ -43,6 +45,7 @@ export function makeSecretBox(keys: readonly EncryptionKey[]): SecretBox {
       throw new SecretBoxError('bad_keys', `Encryption key ${id} is not 32 bytes long.`);
   }
   return {
+    keyIds: keys.map(({ id }) => id),
     seal: (plain, associatedData) => seal(current, plain, associatedData),
     open: (sealed, associatedData) => open(keyById, sealed, associatedData),
   };

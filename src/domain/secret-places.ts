@@ -19,3 +19,25 @@ export function operationsSecretPlace(wabaId: string): string {
 export function accessTokenPlace(wabaId: string): string {
   return `wabas|access_token|${wabaId}`;
 }
+
+/** A column of sealed texts, one per row at most. */
+export type SealedColumn = {
+  table: string;
+  column: string;
+  /** The row's key, which `place` is made of. */
+  idColumn: string;
+  idType: 'bigint' | 'text';
+  place(id: string): string;
+};
+
+const endpointColumn = { table: 'webhook_endpoints', idColumn: 'id', idType: 'bigint' } as const;
+const wabaColumn = { table: 'wabas', idColumn: 'waba_id', idType: 'text' } as const;
+
+/** Every column of sealed texts: what is not here keeps an encryption key from being retired without anybody knowing. */
+export const SEALED_COLUMNS: readonly SealedColumn[] = [
+  { ...endpointColumn, column: 'secret_sealed', place: endpointSecretPlace },
+  { ...endpointColumn, column: 'previous_secret_sealed', place: endpointSecretPlace },
+  { ...endpointColumn, column: 'custom_headers_sealed', place: endpointHeadersPlace },
+  { ...wabaColumn, column: 'access_token_sealed', place: accessTokenPlace },
+  { ...wabaColumn, column: 'operations_secret_sealed', place: operationsSecretPlace },
+];

@@ -21,6 +21,12 @@ export function makeSystemGauges(registry: Registry): ShowFigures {
     'state',
   );
   const endpoints = labelledGauge(registry, 'endpoints', 'Webhook endpoints by mode.', 'mode');
+  const secrets = labelledGauge(
+    registry,
+    'stored_secrets',
+    'Stored secrets by the id of the key that encrypted them.',
+    'key',
+  );
   const plain = [
     ['oldestOpenSeconds', 'delivery_oldest_open_seconds', 'Age of the oldest delivery that is not done.'],
     ['oldestDueSeconds', 'delivery_oldest_due_seconds', 'Age of the oldest delivery that may go out now.'],
@@ -33,6 +39,9 @@ export function makeSystemGauges(registry: Registry): ShowFigures {
     up.set(figures === null ? 0 : 1);
     for (const state of DELIVERY_STATES) show(open, figures && (figures.openDeliveries[state] ?? 0), state);
     for (const mode of ENDPOINT_MODES) show(endpoints, figures && (figures.endpoints[mode] ?? 0), mode);
+    // A key that nothing needs any more must not stay in sight.
+    secrets.reset();
+    for (const [key, count] of Object.entries(figures?.storedSecrets ?? {})) show(secrets, count, key);
     for (const { key, gauge } of gauges) {
       if (figures === null) gauge.remove();
       else gauge.set(figures[key]);

@@ -1,6 +1,7 @@
 import { availableParallelism, hostname } from 'node:os';
 import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
+import { reportUnreadableSecrets } from '../accounts/secret-keys.ts';
 import type { Config } from '../config/config.ts';
 import { type DatabasePool, openDatabase } from '../database/database.ts';
 import { makeWorkerMetrics, type WorkerMetrics } from '../metrics/worker-metrics.ts';
@@ -62,6 +63,7 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
     isReady: () => ready,
     makeScrape: () => makeWorkerScrape(metrics, { database, session: delivery.session }),
   });
+  void reportUnreadableSecrets({ database, secretBox: delivery.secretBox }, logger);
   const intake = { owners: makeNumberOwners(), onBody: metrics.inboxBody };
   const directClaims = () => delivery.session.directClaims();
   loops.set('intake', startIntake({ database, logger, directClaims, ...intake }));

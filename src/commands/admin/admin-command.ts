@@ -6,6 +6,7 @@ import { keyCommand } from './key-commands.ts';
 import { keyRequestCommand } from './key-request-commands.ts';
 import { operationsUrlCommand } from './operations-url-commands.ts';
 import { replayCommand } from './replay-commands.ts';
+import { secretsCommand } from './secrets-commands.ts';
 import { tenantCommand } from './tenant-commands.ts';
 import { userCommand } from './user-commands.ts';
 import { wabaCommand } from './waba-commands.ts';
@@ -28,6 +29,7 @@ export function buildAdminCommand(): Command {
     replayCommand(),
     findCommand(),
     inboxCommand(),
+    secretsCommand(),
   ];
   for (const part of parts) command.addCommand(part);
   settleUsageErrors(command);

@@ -45,7 +45,7 @@ describe('the admin command line', () => {
         'operations-url clear',
       ],
       ...['replay start', 'replay list', 'replay show', 'replay pause', 'replay resume', 'replay cancel'],
-      ...['find', 'inbox status', 'inbox retry'],
+      ...['find', 'inbox status', 'inbox retry', 'secrets status', 'secrets reencrypt'],
     ]);
     for (const { path, command } of all) {
       let help = '';

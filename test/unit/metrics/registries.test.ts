@@ -12,6 +12,7 @@ import { repositoryFile } from '../deployment/compose-file.ts';
 const LABELS = [
   'answer',
   'le',
+  'key',
   'mode',
   'operation',
   'outcome',
@@ -30,6 +31,7 @@ const FIGURES: SystemFigures = {
   inboxBacklog: 6,
   inboxOldestSeconds: 0.5,
   inboxFailed: 1,
+  storedSecrets: { k1: 4, k2: 9 },
 };
 
 function fullRegistries() {
