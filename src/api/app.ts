@@ -31,6 +31,7 @@ import { schemaErrorFormatter, validatorCompiler } from './plugins/validation.ts
 import { portalRoutes } from './portal/portal-routes.ts';
 import { createRequestLimits } from './rate-limits/request-limits.ts';
 import { serverOptions, type TlsFiles } from './server-options.ts';
+import { limitConnections } from './shares/connection-limit.ts';
 
 export type ApiDependencies = {
   config: Config;
@@ -74,6 +75,7 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
   addRequestMetrics(app, deps.metrics ?? makeApiMetrics());
   addBaseHeaders(app);
   addErrorHandling(app, publicUrl);
+  limitConnections(app);
   addOpenApiDocument(app, publicUrl);
   docsPage(app);
 

@@ -28,6 +28,9 @@ const NODE_SERVER_OPTIONS = {
   maxHeaderSize: 16_384,
 };
 
+/** As for headers: until then nobody has said anything. */
+const TLS_OPTIONS = { handshakeTimeout: NODE_SERVER_OPTIONS.headersTimeout };
+
 const BODY_LIMIT_BYTES = 1024 * 1024;
 
 /** Options of the HTTP server; with `tls` it speaks https. */
@@ -35,7 +38,9 @@ export function serverOptions(config: Config, logger: Logger, tls?: TlsFiles): F
   const { publicUrl, trustProxy } = config.api;
   return {
     ...TIMEOUTS,
-    ...(tls === undefined ? { http: NODE_SERVER_OPTIONS } : { https: { ...NODE_SERVER_OPTIONS, ...tls } }),
+    ...(tls === undefined
+      ? { http: NODE_SERVER_OPTIONS }
+      : { https: { ...NODE_SERVER_OPTIONS, ...TLS_OPTIONS, ...tls } }),
     loggerInstance: logger,
     logController: new RequestLog(),
     // An id from outside could be anything, twice, or somebody else's.

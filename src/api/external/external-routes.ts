@@ -4,6 +4,7 @@ import { requireApiKey } from '../plugins/api-key-auth.ts';
 import { refuseWhileClosing } from '../plugins/draining.ts';
 import { refuseNullBody } from '../plugins/null-body.ts';
 import { requireStorableValues } from '../plugins/storable-values.ts';
+import { guardBodies } from '../shares/body-guard.ts';
 import { accountIdentity } from './account-identity.ts';
 import { connectionTest } from './connection-test.ts';
 import { conversationMessages } from './conversation-messages.ts';
@@ -30,6 +31,8 @@ const HANDLER_TIMEOUT_MS = 15_000;
 /** Routes that take more say so. */
 const BODY_LIMIT_BYTES = 64 * 1024;
 
+const BODY_LIMITS = { maxBytes: 64 * 1024 * 1024, maxBytesPerAddress: 16 * 1024 * 1024 };
+
 /** The External API: everything but the connection test needs an API key. */
 export async function externalRoutes(scope: FastifyInstance, context: ExternalContext): Promise<void> {
   scope.addHook('onRoute', (route) => {
@@ -42,6 +45,7 @@ export async function externalRoutes(scope: FastifyInstance, context: ExternalCo
     await Promise.all([sends.outcomes.close(), upstream.close()]);
   });
   refuseWhileClosing(scope);
+  guardBodies(scope, BODY_LIMITS);
   refuseNullBody(scope);
   requireStorableValues(scope);
   connectionTest(scope);

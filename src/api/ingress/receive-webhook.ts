@@ -1,13 +1,16 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { verifyUpstreamSignature } from '../../domain/upstream/upstream-signature.ts';
+import { isUpstreamSignature, verifyUpstreamSignature } from '../../domain/upstream/upstream-signature.ts';
 import { ApiError, unavailable } from '../errors/api-error.ts';
+import { guardBodies } from '../shares/body-guard.ts';
 import { type BodyBatcher, BodyNotStoredError } from './body-batcher.ts';
-import { createRawBodyReader } from './raw-body.ts';
+import { MAX_DROPPED_BYTES, readRawBody } from './raw-body.ts';
 
 /** Upstream sends up to 3 MB; its unit is not known, so the larger one holds. */
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
-const MAX_READING_BYTES = 128 * 1024 * 1024;
+
+/** Whose bodies they are is known when they are whole. */
+const BODY_LIMITS = { maxBytes: 128 * 1024 * 1024, maxBytesPerAddress: 32 * 1024 * 1024 };
 
 const EMPTY = Buffer.alloc(0);
 
@@ -16,20 +19,20 @@ export function receiveWebhook(
   scope: FastifyInstance,
   { appSecrets, batcher }: { appSecrets: readonly string[]; batcher: BodyBatcher },
 ): void {
-  const readRawBody = createRawBodyReader({
-    maxBodyBytes: MAX_BODY_BYTES,
-    maxReadingBytes: MAX_READING_BYTES,
-  });
+  guardBodies(scope, BODY_LIMITS);
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser(
     '*',
-    async (_request: FastifyRequest, payload: Readable) => await readRawBody(payload),
+    async (_request: FastifyRequest, payload: Readable) => await readRawBody(payload, MAX_BODY_BYTES),
   );
   scope.route({
     method: 'POST',
     url: '/upstream/webhook',
+    bodyLimit: MAX_BODY_BYTES,
     onRequest: async (request) => {
-      if (request.headers['x-hub-signature-256'] === undefined) throw new ApiError('invalid_signature');
+      if (!isUpstreamSignature(request.headers['x-hub-signature-256']))
+        throw new ApiError('invalid_signature');
+      refuseLargeBody(request);
       // Whatever upstream calls it, and however it spells that, the body is bytes here.
       request.headers['content-type'] = 'application/octet-stream';
     },
@@ -43,6 +46,15 @@ export function receiveWebhook(
       return reply.type('text/plain; charset=utf-8').send('');
     },
   });
+}
+
+/** Before any of it is read, if its sender says how large it is. */
+function refuseLargeBody({ headers }: FastifyRequest): void {
+  const sizeBytes = Number(headers['content-length'] ?? 0);
+  if (sizeBytes <= MAX_BODY_BYTES) return;
+  // Up to a size the rest is passed over, so that its sender gets to see the answer.
+  const isPassedOver = sizeBytes <= MAX_DROPPED_BYTES;
+  throw new ApiError('body_too_large', isPassedOver ? {} : { headers: { connection: 'close' } });
 }
 
 async function keep(batcher: BodyBatcher, body: Buffer): Promise<void> {

@@ -1,5 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
+import type { FastifyInstance } from 'fastify';
+import { guardBodies } from '../shares/body-guard.ts';
 import { accessPages } from './access/access-pages.ts';
 import { requirePortalAccess } from './access/portal-access.ts';
 import { approvalPages } from './approvals/approval-pages.ts';
@@ -16,6 +18,9 @@ import type { PortalApp, PortalContext } from './portal-app.ts';
 import { replayPages } from './replays/replay-pages.ts';
 import { sandboxPages } from './sandbox/sandbox-pages.ts';
 
+/** Forms are read before anybody has signed in. */
+const BODY_LIMITS = { maxBytes: 64 * 1024 * 1024, maxBytesPerAddress: 16 * 1024 * 1024 };
+
 /** The portal: pages for tenants and operators, each behind a declared right. */
 export async function portalRoutes(scope: PortalApp, context: PortalContext): Promise<void> {
   await scope.register(fastifyStatic, {
@@ -26,6 +31,7 @@ export async function portalRoutes(scope: PortalApp, context: PortalContext): Pr
     setHeaders: (reply) => reply.header('cache-control', 'public, max-age=31536000, immutable'),
   });
   await scope.register(async (pages: PortalApp) => {
+    guardBodies(pages as unknown as FastifyInstance, BODY_LIMITS);
     const tokens = await requirePortalAccess(pages, context);
     accessPages(pages, context, tokens);
     overviewPages(pages, context);

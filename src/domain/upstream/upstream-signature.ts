@@ -3,6 +3,11 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'no
 /** Lowercase only: it is the one form that upstream sends, and one accepted form is one fewer to reason about. */
 const HEADER = /^sha256=([0-9a-f]{64})$/;
 
+/** Whether a header (X-Hub-Signature-256) has the form of a signature, before there is a body to compare it with. */
+export function isUpstreamSignature(header: unknown): header is string {
+  return typeof header === 'string' && HEADER.test(header);
+}
+
 /**
  * Whether `header` (X-Hub-Signature-256) signs exactly `rawBody` with one of the app secrets; several are in force
  * while a secret is exchanged. Constant time for a header of the right form. Never throws: a missing or malformed

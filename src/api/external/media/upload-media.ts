@@ -36,7 +36,7 @@ export function uploadMedia(app: ExternalApp, context: ExternalContext): void {
   const options = {
     schema,
     validatorCompiler: formValidator,
-    config: SCOPES.send,
+    config: { ...SCOPES.send, readsBody: true },
     handlerTimeout: HANDLER_TIMEOUT_MS,
   };
   app.post('/api/external/media', options, async (request, reply) => {

@@ -32,6 +32,7 @@ ${status >= 500 && html`<p class="hint">Request <code>${request.id}</code></p>`}
 const TITLES: Readonly<Record<number, string>> = {
   400: 'Request not understood',
   404: 'Not found',
+  408: 'Too slow',
   413: 'Too large',
   415: 'Request not understood',
   429: 'Too many requests',
