@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError, unavailable } from '../errors/api-error.ts';
+import { type ApiError, unavailable } from '../errors/api-error.ts';
 import { countedAddress } from '../rate-limits/client-address.ts';
+import { mayTakeMs, tooSlow } from './lowest-rate.ts';
 import { createSharedCapacity, type SharedCapacity } from './shared-capacity.ts';
 
 declare module 'fastify' {
@@ -20,12 +21,6 @@ export type BodyLimits = {
 /** Of a request that is being read, besides its body. */
 const REQUEST_BYTES = 32 * 1024;
 
-/**
- * A body that has not ended after this time must have come at this rate on average. The upstream platform itself gives
- * up after 5 seconds.
- */
-const GRACE_MS = 5_000;
-const MIN_BYTES_PER_SECOND = 32 * 1024;
 const CHECK_EVERY_MS = 500;
 
 type Body = { beganAt: number; sizeBytes: number; cut: (error: ApiError) => void };
@@ -84,13 +79,9 @@ function cutSlowBodies(bodies: ReadonlySet<Body>): void {
   for (const body of bodies) {
     const ageMs = now - body.beganAt;
     // They are in the order in which they began.
-    if (ageMs < GRACE_MS) return;
-    if (body.sizeBytes * 1_000 < ageMs * MIN_BYTES_PER_SECOND) body.cut(tooSlow());
+    if (ageMs < mayTakeMs(0)) return;
+    if (ageMs > mayTakeMs(body.sizeBytes)) body.cut(tooSlow());
   }
-}
-
-function tooSlow(): ApiError {
-  return new ApiError('request_timeout', { message: 'The body came too slowly.' });
 }
 
 function noRoom(): ApiError {

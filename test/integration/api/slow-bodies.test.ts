@@ -70,7 +70,7 @@ test('a body that comes to a halt is answered 408, and its connection ends', asy
   expect(answer).toContain('"code":"request_timeout"');
 });
 
-test('a form of the portal and a body of the API that come to a halt are answered 408 too', async () => {
+test('a form of the portal that comes to a halt is answered 408 too', async () => {
   const api = await startTestApi();
   const { port } = new URL(await api.app.listen({ host: '127.0.0.1', port: 0 }));
   const head = `POST /portal/sign-in HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nOrigin: http://127.0.0.1:${port}\r\n`;

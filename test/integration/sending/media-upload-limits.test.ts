@@ -98,6 +98,22 @@ describe('the limits', () => {
     expect(status).toBe(413);
   });
 
+  test('an upload that comes to a halt is refused with 408, and nothing is left', async () => {
+    await nothingIsLeft(async () => {
+      const outgoing = httpRequest(`${url}/api/external/media`, {
+        method: 'POST',
+        headers: { authorization: stack.authorization, 'content-type': CONTENT_TYPE },
+      });
+      outgoing.on('error', () => undefined);
+      outgoing.write(`${filePart('', 'a.pdf', 'application/pdf').slice(0, -2)}x`);
+      const status = await new Promise<number | undefined>((resolve) => {
+        outgoing.on('response', (response) => resolve(response.statusCode));
+      });
+      expect(status).toBe(408);
+      outgoing.destroy();
+    });
+  });
+
   test('a WABA uploads six files at a time, and no more', async () => {
     const head = filePart('', 'a.pdf', 'application/pdf').slice(0, -2);
     const open = Array.from({ length: 6 }, () => {

@@ -12,6 +12,7 @@ import {
   uploadedFileName,
 } from '../../../domain/uploaded-media.ts';
 import { ApiError } from '../../errors/api-error.ts';
+import { mayTakeMs, tooSlow } from '../../shares/lowest-rate.ts';
 
 /** What a whole upload was. */
 type UploadedFile = {
@@ -43,9 +44,13 @@ const MULTIPART_LIMITS = {
   fileSize: MAX_UPLOAD_BYTES + 1,
 };
 
-/** Reads the form up to its file. Throws ApiError for everything that is wrong before that. */
-export async function openUploadForm(request: FastifyRequest): Promise<UploadForm> {
+/**
+ * Reads the form up to its file. Throws ApiError for everything that is wrong before that. When `cut` rejects, nothing
+ * more is waited for.
+ */
+export async function openUploadForm(request: FastifyRequest, cut: Promise<never>): Promise<UploadForm> {
   const parts = request.parts({ limits: MULTIPART_LIMITS });
+  const readable = makeReader(request, cut);
   const next = () => readable(() => parts.next());
   const fields = new Map<string, string>();
   for (;;) {
@@ -60,14 +65,14 @@ export async function openUploadForm(request: FastifyRequest): Promise<UploadFor
     const restOfForm = async () => {
       for (let rest = await next(); !rest.done; rest = await next()) takeRest(fields, rest.value);
     };
-    return readFile(part, fields, restOfForm);
+    return readFile(part, fields, { restOfForm, readable });
   }
 }
 
 function readFile(
   part: MultipartFile,
   fields: ReadonlyMap<string, string>,
-  restOfForm: () => Promise<void>,
+  { restOfForm, readable }: { restOfForm: () => Promise<void>; readable: Reader },
 ): UploadForm {
   const hash = createHash('sha256');
   let head = Buffer.alloc(0);
@@ -155,11 +160,30 @@ function noSuchField(name: string): ApiError {
   });
 }
 
-/** Whatever the parser throws, or the connection, says that the form is not whole. */
-async function readable<T>(read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    throw new ApiError('invalid_multipart', { cause: error });
-  }
+type Reader = <T>(read: () => Promise<T>) => Promise<T>;
+
+/**
+ * Waits for the client at the lowest rate; the time that the store takes is not the client's. Whatever the parser
+ * throws, or the connection, says that the form is not whole.
+ */
+function makeReader({ raw: { socket } }: FastifyRequest, cut: Promise<never>): Reader {
+  // Requests of tests that come over no connection have not read anything.
+  const received = () => socket.bytesRead ?? 0;
+  const before = received();
+  let waitedMs = 0;
+  return async (read) => {
+    const work = read().catch((error: unknown) => {
+      throw new ApiError('invalid_multipart', { cause: error });
+    });
+    const beganAt = performance.now();
+    const late = Promise.withResolvers<never>();
+    const leftMs = mayTakeMs(received() - before) - waitedMs;
+    const timer = setTimeout(() => late.reject(tooSlow()), Math.max(leftMs, 0));
+    try {
+      return await Promise.race([work, late.promise, cut]);
+    } finally {
+      clearTimeout(timer);
+      waitedMs += performance.now() - beganAt;
+    }
+  };
 }

@@ -13,7 +13,7 @@ import type { ExternalApp, ExternalContext } from '../external-app.ts';
 import { NoQuery } from '../no-query.ts';
 import { mediaDocs } from './media-docs.ts';
 import { findMedia, UploadBody, UploadedMedia } from './media-json.ts';
-import { openUploadForm } from './upload-form.ts';
+import { openUploadForm, type UploadForm } from './upload-form.ts';
 import { makeUploadSlots } from './upload-slots.ts';
 
 /** A large file takes its time; the server itself ends requests that take more than a minute to arrive. */
@@ -45,8 +45,11 @@ export function uploadMedia(app: ExternalApp, context: ExternalContext): void {
       checkHead(request);
       // Parts of a request whose client is gone would be waited for without end, and the slot be kept.
       if (request.raw.destroyed) throw new ApiError('invalid_multipart');
-      const release = slots.take(wabaId);
-      const uuid = await store(context, request, wabaId).finally(release);
+      const cut = Promise.withResolvers<never>();
+      cut.promise.catch(() => {});
+      const release = slots.take(wabaId, cut.reject);
+      const form = openUploadForm(request, cut.promise);
+      const uuid = await store(context, form, wabaId).finally(release);
       reply.code(201).header('location', `/api/external/media/${publicMediaId(uuid)}`);
       return await findMedia(context.database, wabaId, publicMediaId(uuid));
     } finally {
@@ -77,10 +80,10 @@ function checkHead(request: FastifyRequest): void {
  */
 async function store(
   { database, objectStore }: ExternalContext,
-  request: FastifyRequest,
+  opening: Promise<UploadForm>,
   wabaId: string,
 ): Promise<string> {
-  const form = await openUploadForm(request);
+  const form = await opening;
   const uuid = uuidV7(Date.now());
   const objectKey = `uploads/${randomBytes(KEY_BYTES).toString('base64url')}`;
   await beginMediaUpload(database, wabaId, { uuid, objectKey });
