@@ -7,6 +7,7 @@ import { openLogger } from '../commands/logger.ts';
 import type { Config } from '../config/config.ts';
 import { redactedSettings } from '../config/read-settings.ts';
 import { type DatabasePool, openDatabase } from '../database/database.ts';
+import { warnWhenNotDurable } from '../database/durability.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../domain/secret-box.ts';
 import { type ApiMetrics, makeApiMetrics } from '../metrics/api-metrics.ts';
 import { scrapeOf } from '../metrics/metrics-answer.ts';
@@ -14,6 +15,7 @@ import { type MetricsServer, startMetricsServer } from '../metrics/metrics-serve
 import { watchProcess } from '../metrics/process-metrics.ts';
 import { openObjectStore } from '../storage/object-store.ts';
 import { type ApiDependencies, buildApp } from './app.ts';
+import { INGRESS_TIMEOUTS } from './ingress/upstream-webhook.ts';
 import { announceSetUp } from './portal/access/announce-set-up.ts';
 
 const INGRESS_POOL_MAX = 4;
@@ -44,6 +46,7 @@ export async function startApi(
     url,
     poolMax: INGRESS_POOL_MAX,
     applicationName: 'heliograph-ingress',
+    timeouts: INGRESS_TIMEOUTS,
   });
   const limitsDatabase = openDatabase({
     url,
@@ -81,6 +84,7 @@ export async function startApi(
     }
     void announceSetUp(config, database, logger);
     void reportUnreadableSecrets({ database, secretBox }, logger);
+    void warnWhenNotDurable(database, logger);
     await stop.requested;
     logger.info('api stops');
     await sleep(DRAIN_NOTICE_MS[config.mode]);

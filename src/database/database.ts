@@ -26,19 +26,36 @@ export class LastStatements<T> {
 }
 
 /** All connections of a process to one database. */
-export type DatabasePool = Database & { readonly options: DatabaseOptions; destroy(): Promise<void> };
+export type DatabasePool = Database & {
+  readonly options: DatabaseOptions;
+  /**
+   * Cuts the connections that were made before this moment (`performance.now()`): for when the way to the server is
+   * known to be dead. Statements under way on them fail as they do with any lost connection.
+   */
+  cutConnections(beforeMs: number): Promise<void>;
+  destroy(): Promise<void>;
+};
 
 /** Dates without a time stay text: a JavaScript Date would shift them by the time zone. */
 pg.types.setTypeParser(pg.types.builtins.DATE, (text) => text);
 
-const STATEMENT_TIMEOUT_MS = 30_000;
+/** The server cancels a statement at the first; what is not answered until the second has lost its server. */
+const TIMEOUTS = { statementMs: 30_000, answerMs: 35_000 };
 const LOCK_TIMEOUT_MS = 10_000;
-
-/** Longer than the server's own limit: what hangs longer has lost its server. */
-const QUERY_TIMEOUT_MS = 35_000;
 
 /** A frozen process must not hold locks for ever: the server ends its transaction after this time. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000;
+
+/** For the same when it froze, or vanished, while the server was sending to it: no time-out of a statement ends that. */
+const SERVER_SOCKET = [
+  'tcp_user_timeout=10000',
+  'tcp_keepalives_idle=5',
+  'tcp_keepalives_interval=2',
+  'tcp_keepalives_count=3',
+];
+
+/** The other way round: an idle connection notices within seconds that its server is gone. */
+const KEEP_ALIVE_DELAY_MS = 5_000;
 
 export type DatabaseOptions = {
   url: string;
@@ -46,8 +63,13 @@ export type DatabaseOptions = {
   poolMax: number;
   /** Shows in pg_stat_activity. */
   applicationName: string;
-  /** False: a commit may be lost when the server crashes, for statements whose loss only repeats work. */
+  /**
+   * False: a commit may be lost when the server crashes, for statements whose loss only repeats work. Otherwise a
+   * commit is on disk when it is answered, whatever the server's default is.
+   */
   durable?: boolean;
+  /** When the server cancels a statement, and when it is given up here. */
+  timeouts?: { statementMs: number; answerMs: number };
   /**
    * True: every statement keeps one plan, made of index look-ups. For a process whose statements are all answered by
    * indexes: a plan of its own per execution costs more than most of them, and one that was made while a partition
@@ -67,19 +89,49 @@ const FIXED_PLANS = [
 export function openDatabase(options: DatabaseOptions): DatabasePool {
   const pool = new pg.Pool({
     ...connectionOf(options),
-    query_timeout: QUERY_TIMEOUT_MS,
+    query_timeout: (options.timeouts ?? TIMEOUTS).answerMs,
     pipeline: true,
     max: options.poolMax,
     idleTimeoutMillis: 60_000,
   });
   // A connection that is lost while nobody uses it is replaced; whoever uses one gets the error himself.
   pool.on('error', () => {});
+  const madeAtMs = new Map<pg.PoolClient, number>();
+  pool.on('connect', (client) => madeAtMs.set(client, performance.now()));
+  pool.on('remove', (client) => madeAtMs.delete(client));
+  const cutConnections = async (beforeMs: number) => {
+    const old = [...madeAtMs].filter(([, atMs]) => atMs < beforeMs).map(([client]) => client);
+    await Promise.all(old.map(cutConnection));
+  };
+  /** A server that does not even cancel is out of reach: the other connections to it would hang as long. */
+  const watched = async <T>(work: Promise<T>): Promise<T> => {
+    const startMs = performance.now();
+    try {
+      return await work;
+    } catch (error) {
+      if (isUnanswered(error)) await cutConnections(startMs);
+      throw error;
+    }
+  };
   return {
     options,
-    raw: (text, bindings) => pool.query(bindings === undefined ? unprepared(text) : prepared(text, bindings)),
-    transaction: (work) => inTransaction(pool, work),
+    raw: (text, bindings) =>
+      watched(pool.query(bindings === undefined ? unprepared(text) : prepared(text, bindings))),
+    transaction: (work) => watched(inTransaction(pool, work)),
+    cutConnections,
     destroy: () => pool.end(),
   };
+}
+
+/** Ends a connection without a word to the server, which may never take it. */
+export async function cutConnection(client: pg.ClientBase): Promise<void> {
+  const stream = streamOf(client);
+  if (stream.closed) return;
+  await new Promise<void>((resolve) => stream.once('close', () => resolve()).destroy());
+}
+
+function isUnanswered(error: unknown): boolean {
+  return error instanceof Error && error.message === 'Query read timeout';
 }
 
 /** How to connect; also for a connection that is opened apart from the pool. */
@@ -88,17 +140,19 @@ export function connectionOf({
   applicationName,
   durable = true,
   fixedPlans = false,
-}: DatabaseOptions): pg.ClientConfig {
-  const settings = ['timezone=UTC', `lock_timeout=${LOCK_TIMEOUT_MS}`];
-  if (!durable) settings.push('synchronous_commit=off');
+  timeouts = TIMEOUTS,
+}: Omit<DatabaseOptions, 'poolMax'>): pg.ClientConfig {
+  const settings = ['timezone=UTC', `lock_timeout=${LOCK_TIMEOUT_MS}`, ...SERVER_SOCKET];
+  settings.push(`synchronous_commit=${durable ? 'on' : 'off'}`);
   if (fixedPlans) settings.push(...FIXED_PLANS);
   return {
     connectionString: url,
     application_name: applicationName,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
+    statement_timeout: timeouts.statementMs,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
     connectionTimeoutMillis: 8_000,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
     options: settings.map((setting) => `-c ${setting}`).join(' '),
   };
 }
@@ -137,13 +191,15 @@ async function bracket<T>(
     // Sent together with the first statement; when it fails, so does everything after it.
     const [, result] = await Promise.all([send(client, { text: begin }), work(trx.transaction)]);
     if (!(result instanceof LastStatements)) {
-      await client.query(commit);
+      requireCommitted(await client.query(commit));
       return result;
     }
     trx.end();
-    const [answers] = await Promise.all([result.answers, client.query(commit)]);
+    const [answers, committed] = await Promise.all([result.answers, client.query(commit)]);
+    requireCommitted(committed);
     return answers;
   } catch (error) {
+    if (isUnanswered(error)) throw new BrokenConnectionError('the server does not answer', { cause: error });
     try {
       await client.query(rollback);
     } catch {
@@ -153,9 +209,27 @@ async function bracket<T>(
   }
 }
 
+/** The commit of a transaction that has failed is answered like any other, but with another word. */
+function requireCommitted({ command }: pg.QueryResult): void {
+  if (command === 'ROLLBACK') throw new RolledBackError();
+}
+
+/** With the SQLSTATE of a transaction that was rolled back. */
+class RolledBackError extends Error {
+  readonly code = '40000';
+  constructor() {
+    super('the transaction was rolled back instead of committed');
+    this.name = 'RolledBackError';
+  }
+}
+
+function streamOf(client: pg.ClientBase): Duplex {
+  return (client as unknown as { connection: { stream: Duplex } }).connection.stream;
+}
+
 /** Statements that are given in the same tick leave in one write. */
 function send(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
-  const { stream } = (client as unknown as { connection: { stream: Duplex } }).connection;
+  const stream = streamOf(client);
   stream.cork();
   process.nextTick(() => stream.uncork());
   return client.query(statement);

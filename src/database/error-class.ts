@@ -25,6 +25,26 @@ export function isTransientError(error: unknown): boolean {
   return NETWORK_CODES.has(code);
 }
 
+/** Integrity (23) and contents (22) of data, a limit of the server's that they exceed (54000), refused by a trigger. */
+const DATA_CLASSES = new Set(['22', '23']);
+const DATA_STATES = new Set(['54000', 'P0001']);
+
+/**
+ * Whether what was to be stored is at fault, so that leaving it out lets the rest go on. Only what is known to say so
+ * does: a missing table, a revoked grant, a damaged index would fail for everything, and nothing may be given up for it.
+ * A mistake of ours in JavaScript is met by some data and not by others.
+ */
+export function isDataError(error: unknown): boolean {
+  if (!(error instanceof Error)) return true;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : null;
+  if (code === null) return !isConnectionMessage(error.message);
+  if (/^[0-9A-Z]{5}$/.test(code) && /\d/.test(code)) {
+    return DATA_CLASSES.has(code.slice(0, 2)) || DATA_STATES.has(code);
+  }
+  const isSystemCall = /^E[A-Z0-9]+$/.test(code);
+  return !isSystemCall;
+}
+
 /** The driver and the pool report some lost connections without a code. */
 function isConnectionMessage(message: string): boolean {
   return /connection|trying to connect|terminated|not queryable|Query read timeout/i.test(message);

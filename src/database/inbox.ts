@@ -94,26 +94,50 @@ export async function countSetAside(trx: Transaction, counts: readonly SetAsideC
   );
 }
 
-/** Puts every body that was set aside or failed back before the intake, with its notes; returns how many. */
+/** Per statement: rewriting a million bodies in one would take longer than a statement may. */
+const RETRY_PAGE = 5_000;
+
+/** Puts every body that was set aside or failed back before the intake, oldest first, with its notes; returns how many. */
 export async function retryInbox(
   database: Database,
   states: readonly ('set_aside' | 'failed')[],
 ): Promise<number> {
-  const changed = await execute(
-    database,
-    `update inbox set state = 'new', processed_at = null where state = any (?::text[])`,
-    [states],
+  const pages = states.map(
+    (state) => `(select received_day, id from inbox where state = '${state}' and id > :after
+                  order by id limit ${RETRY_PAGE})`,
   );
-  await execute(database, `select pg_notify('heliograph_inbox', '')`);
+  let changed = 0;
+  for (let after: string | null = '0'; after !== null; ) {
+    const [page]: { n: number; last: string | null }[] = await query(
+      database,
+      `with page as (
+         select received_day, id from (${pages.join(' union all ')}) as waiting order by id limit ${RETRY_PAGE}
+       ), changed as (
+         update inbox i set state = 'new', processed_at = null
+           from page p where i.received_day = p.received_day and i.id = p.id
+       )
+       select count(*)::integer as n, max(id) as last from page`,
+      { after },
+    );
+    changed += page?.n ?? 0;
+    after = page?.last ?? null;
+    await execute(database, `select pg_notify('heliograph_inbox', '')`);
+  }
   return changed;
 }
 
-/** How many bodies wait, were set aside, or failed. Each condition is that of an index: most bodies are done. */
+/** Counting a backlog of millions would take longer than anybody waits for a figure. */
+const COUNT_LIMIT = 100_000;
+
+/**
+ * How many bodies wait, were set aside, or failed; counting stops at 100,001 of each. Each condition is that of an
+ * index: most bodies are done.
+ */
 export async function countInbox(database: Database): Promise<Record<string, number>> {
-  const rows = await query<{ state: string; count: string }>(
-    database,
-    `select state, count(*) from inbox where state = 'new' group by state union all
-     select state, count(*) from inbox where state in ('set_aside', 'failed') group by state`,
+  const counted = ['new', 'set_aside', 'failed'].map(
+    (state) => `select '${state}' as state, count(*)
+       from (select 1 from inbox where state = '${state}' limit ${COUNT_LIMIT + 1}) as counted`,
   );
+  const rows = await query<{ state: string; count: string }>(database, counted.join(' union all '));
   return Object.fromEntries(rows.map((row) => [row.state, Number(row.count)]));
 }

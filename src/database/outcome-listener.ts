@@ -1,5 +1,6 @@
 import pg from 'pg';
-import { connectionOf, type DatabaseOptions } from './database.ts';
+import { HEARTBEAT, watchConnection } from './connection-watch.ts';
+import { connectionOf, cutConnection, type DatabaseOptions } from './database.ts';
 
 const RECONNECT_MS = 1_000;
 
@@ -27,10 +28,12 @@ export function listenToOutcomes(options: Pick<DatabaseOptions, 'url'>): Outcome
   const connect = () => {
     if (client !== null || closing) return;
     if (timer !== null) clearTimeout(timer);
-    const fresh = new pg.Client(
-      connectionOf({ ...options, poolMax: 1, applicationName: 'heliograph-outcomes' }),
-    );
+    const fresh = new pg.Client({
+      ...connectionOf({ ...options, applicationName: 'heliograph-outcomes' }),
+      query_timeout: HEARTBEAT.answerMs,
+    });
     client = fresh;
+    watchConnection(fresh, () => void cutConnection(fresh));
     fresh.on('error', () => lost(fresh));
     fresh.on('end', () => lost(fresh));
     fresh.on('notification', ({ payload }) => {
@@ -43,8 +46,8 @@ export function listenToOutcomes(options: Pick<DatabaseOptions, 'url'>): Outcome
         for (const wakes of waiting.values()) for (const wake of wakes) wake();
       })
       .catch(() => {
+        void cutConnection(fresh);
         lost(fresh);
-        return fresh.end().catch(() => undefined);
       });
   };
   return {

@@ -4,6 +4,7 @@ import type { NativeConnection } from '@temporalio/worker';
 import { reportUnreadableSecrets } from '../accounts/secret-keys.ts';
 import type { Config } from '../config/config.ts';
 import { type DatabasePool, openDatabase } from '../database/database.ts';
+import { warnWhenNotDurable } from '../database/durability.ts';
 import { makeWorkerMetrics, type WorkerMetrics } from '../metrics/worker-metrics.ts';
 import { openObjectStore } from '../storage/object-store.ts';
 import { taskQueues } from '../workflows/task-queues.ts';
@@ -71,7 +72,9 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
     'housekeeping',
     startHousekeeping({ database, objectStore, logger, retentionDays: config.retentionDays }),
   );
-  const listener = listen(config, loops, delivery.session, logger);
+  const listener = listen(config, { loops, database, session: delivery.session, logger });
+
+  void warnWhenNotDurable(database, logger);
 
   const { connection, upkeep } = await connectWhenUp(config, logger);
   const workers = await runWorkers(config, { connection, upkeep, database, delivery, logger, metrics });
@@ -101,20 +104,25 @@ type Delivery = ReturnType<typeof openDelivery>;
 
 function listen(
   config: Config,
-  loops: ReadonlyMap<string, Loop>,
-  session: Delivery['session'],
-  logger: Logger,
+  parts: {
+    loops: ReadonlyMap<string, Loop>;
+    database: DatabasePool;
+    session: Delivery['session'];
+    logger: Logger;
+  },
 ) {
+  const { loops, database, session, logger } = parts;
   const wake = (name: string) => () => loops.get(name)?.wake();
-  return listenToDatabase(
-    config.database.url,
-    {
+  return listenToDatabase({
+    url: config.database.url,
+    handlers: {
       heliograph_inbox: wake('intake'),
       heliograph_deliveries: () => (session.isActive() ? session.wake() : wake('dispatcher')()),
       heliograph_workflow_tasks: wake('workflowStarter'),
     },
     logger,
-  );
+    onSilence: (sinceMs) => void database.cutConnections(sinceMs),
+  });
 }
 
 async function runWorkers(

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config/config.ts';
 import type { Database } from '../../database/database.ts';
-import { isTransientError } from '../../database/error-class.ts';
+import { isDataError } from '../../database/error-class.ts';
 import { insertBodies } from '../../database/inbox.ts';
 import { createBodyBatcher } from './body-batcher.ts';
 import { receiveWebhook } from './receive-webhook.ts';
@@ -10,8 +10,11 @@ import { verificationHandshake } from './verification-handshake.ts';
 /** Less than the 5 seconds after which upstream is said to give up. */
 const COMMIT_TIMEOUT_MS = 4_000;
 
-/** More than the statement time-out of the database: what hangs longer has lost its connection. */
-const ABANDON_AFTER_MS = 35_000;
+/** An insert that takes longer than upstream waits is of no use; what is not even cancelled has lost its server. */
+export const INGRESS_TIMEOUTS = { statementMs: COMMIT_TIMEOUT_MS, answerMs: COMMIT_TIMEOUT_MS + 1_000 };
+
+/** More than the time-out of the answer: what hangs longer has lost its connection. */
+const ABANDON_AFTER_MS = INGRESS_TIMEOUTS.answerMs + 1_000;
 
 /** Where the upstream platform sends its webhooks. Nothing is parsed here and nothing is asked of Temporal. */
 export async function upstreamWebhookRoutes(
@@ -20,7 +23,7 @@ export async function upstreamWebhookRoutes(
 ): Promise<void> {
   const batcher = createBodyBatcher({
     store: async (bodies) => await insertBodies(database, bodies),
-    isTransient: isTransientError,
+    isTransient: (error) => !isDataError(error),
     onPoison: (error, sizeBytes) =>
       scope.log.error({ err: error, sizeBytes }, 'an upstream body cannot be stored'),
     maxBatchBodies: 500,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { INGRESS_TIMEOUTS } from '../../../src/api/ingress/upstream-webhook.ts';
 import { openDatabase } from '../../../src/database/database.ts';
 import { execute, query } from '../../../src/database/sql.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
@@ -251,6 +252,13 @@ describe('acknowledged means kept', () => {
     proxy.mend();
     await expect.poll(() => post(api, 'after'), { timeout: 10_000 }).toBe(200);
   });
+
+  test('with all connections forgotten by a firewall, bodies get 200 again within ten seconds', async () => {
+    const { api, proxy } = await startBehindProxy();
+    await Promise.all(Array.from({ length: 20 }, (_, n) => post(api, `before ${n}`)));
+    proxy.strand();
+    await expect.poll(() => post(api, 'after'), { timeout: 10_000 }).toBe(200);
+  });
 });
 
 /** The API whose way to the database goes through a proxy; `api.database` goes straight. */
@@ -258,7 +266,10 @@ async function startBehindProxy() {
   let proxy: PostgresProxy | undefined;
   const api = await startTestApi(async (databaseUrl) => {
     proxy = await startPostgresProxy(databaseUrl);
-    const ingressDatabase = openDatabase({ url: proxy.url, poolMax: 4, applicationName: 'test-proxy' });
+    const ingressDatabase = openDatabase({
+      ...{ url: proxy.url, poolMax: 4, applicationName: 'test-proxy' },
+      timeouts: INGRESS_TIMEOUTS,
+    });
     onTestFinished(() => ingressDatabase.destroy());
     return { ingressDatabase };
   });

@@ -2,25 +2,37 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 /** A way to PostgreSQL that can be cut, or made to swallow everything. */
-export type PostgresProxy = { url: string; cut(): void; hang(): void; mend(): void };
+export type PostgresProxy = {
+  url: string;
+  cut(): void;
+  hang(): void;
+  mend(): void;
+  /** As a firewall that forgot the present connections: they swallow everything for good, new ones go through. */
+  strand(): void;
+  /** As a process that froze once it had asked: nothing more is read of what the server sends. */
+  freeze(): void;
+};
 
 export async function startPostgresProxy(databaseUrl: string): Promise<PostgresProxy> {
   const target = new URL(databaseUrl);
   let state: 'through' | 'cut' | 'hanging' = 'through';
   const sockets = new Set<Socket>();
+  const upstreams = new Set<Socket>();
+  const stranded = new WeakSet<Socket>();
   const server = createServer((client) => {
     if (state === 'cut') {
       client.destroy();
       return;
     }
     const upstream = connect(Number(target.port), target.hostname);
+    upstreams.add(upstream);
     for (const [from, to] of [
       [client, upstream],
       [upstream, client],
     ] as const) {
       sockets.add(from);
       from.on('data', (chunk) => {
-        if (state === 'through') to.write(chunk);
+        if (state === 'through' && !stranded.has(from)) to.write(chunk);
       });
       from.on('error', () => {});
       from.on('close', () => to.destroy());
@@ -48,6 +60,12 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
     },
     mend: () => {
       state = 'through';
+    },
+    strand: () => {
+      for (const socket of sockets) stranded.add(socket);
+    },
+    freeze: () => {
+      for (const upstream of upstreams) upstream.pause();
     },
   };
 }

@@ -114,7 +114,7 @@ test('both ports serve everything, https with HSTS, and a stop ends the process 
 });
 
 test('a stop says not ready first, lets requests under way finish, and ends with what was acknowledged kept', async () => {
-  const { child, plain, database } = await startProcess('production');
+  const { child, lines, plain, database } = await startProcess('production');
   const body = Buffer.alloc(100_000, 'x');
   const slow = new Promise<Answer>((resolve, reject) => {
     const options = {
@@ -140,4 +140,6 @@ test('a stop says not ready first, lets requests under way finish, and ends with
   const [code] = await once(child, 'exit');
   expect(code).toBe(0);
   expect(await query(database, 'select id from inbox')).toHaveLength(1);
+  // The server of the tests is one that a crash may harm, and whoever runs it so is told.
+  expect(lines.join('\n')).toContain('"settings":["fsync"]');
 });
