@@ -15,6 +15,7 @@ import { externalRoutes } from './external/external-routes.ts';
 import { createOutcomeWaiter } from './external/send/outcome-waiter.ts';
 import { createSendStarter } from './external/send/send-starter.ts';
 import { makeUpstreamCalls } from './external/upstream-calls.ts';
+import { checkClock } from './health/clock-check.ts';
 import { healthRoutes } from './health/health-routes.ts';
 import { checkObjectStore } from './health/object-store-check.ts';
 import { createReadiness } from './health/readiness.ts';
@@ -82,7 +83,10 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
   const readiness = createReadiness({
     checks: { database: () => query(database, 'select 1') },
     // Without it media waits; taking the ingress out of service would help nobody.
-    optionalChecks: { objectStore: () => checkObjectStore(objectStore) },
+    optionalChecks: {
+      objectStore: () => checkObjectStore(objectStore),
+      clock: () => checkClock(database),
+    },
     isDraining,
     now: deps.now ?? Date.now,
   });

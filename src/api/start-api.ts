@@ -15,6 +15,7 @@ import { type MetricsServer, startMetricsServer } from '../metrics/metrics-serve
 import { watchProcess } from '../metrics/process-metrics.ts';
 import { openObjectStore } from '../storage/object-store.ts';
 import { type ApiDependencies, buildApp } from './app.ts';
+import { warnOfClock } from './health/clock-check.ts';
 import { INGRESS_TIMEOUTS } from './ingress/upstream-webhook.ts';
 import { announceSetUp } from './portal/access/announce-set-up.ts';
 
@@ -85,6 +86,7 @@ export async function startApi(
     void announceSetUp(config, database, logger);
     void reportUnreadableSecrets({ database, secretBox }, logger);
     void warnWhenNotDurable(database, logger);
+    void warnOfClock(database, logger);
     await stop.requested;
     logger.info('api stops');
     await sleep(DRAIN_NOTICE_MS[config.mode]);

@@ -13,13 +13,16 @@ export async function claimDedupKeys(trx: Transaction, keys: readonly Buffer[]):
   return new Set(rows.map((row) => row.key));
 }
 
-/** Upstream redelivers for 7 days; a body may also be replayed by an operator from a backup. */
-const DEDUP_DAYS = 60;
+/** Upstream redelivers for 7 days. */
+const DEDUP_DAYS = 14;
 
-/** Forgets keys older than any redelivery. The age is written out, so that the planner uses the index of it. */
-export async function forgetOldDedupKeys(database: Database): Promise<number> {
+/** Forgets up to `limit` keys older than any redelivery, the oldest first; returns how many. */
+export async function forgetOldDedupKeys(database: Database, limit: number): Promise<number> {
   return await execute(
     database,
-    `delete from dedup_keys where first_seen_at < now() - interval '${DEDUP_DAYS} days'`,
+    `delete from dedup_keys where key = any (array(
+       select key from dedup_keys where first_seen_at < now() - interval '${DEDUP_DAYS} days'
+        order by first_seen_at limit ?))`,
+    [limit],
   );
 }

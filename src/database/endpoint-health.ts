@@ -79,12 +79,12 @@ export async function findFailingFor(database: Database, hours: number): Promise
   return rows.map((row) => row.id);
 }
 
-/** What charts and the breaker no longer need. */
-export async function forgetOldMinutes(database: Database, days: number): Promise<void> {
-  await execute(
+/** Forgets up to `limit` rows that charts and the breaker no longer need; returns how many. */
+export async function forgetOldMinutes(database: Database, days: number, limit: number): Promise<number> {
+  return await execute(
     database,
     `delete from endpoint_minutes where ctid = any (array(
-       select ctid from endpoint_minutes where minute < now() - ? * interval '1 day' limit 50000))`,
-    [days],
+       select ctid from endpoint_minutes where minute < now() - ? * interval '1 day' limit ?))`,
+    [days, limit],
   );
 }

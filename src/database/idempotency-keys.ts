@@ -110,9 +110,12 @@ export async function saveIdempotentAnswer(
   );
 }
 
-/** Deletes keys that nobody will repeat any more; for housekeeping. */
-export async function forgetOldIdempotencyKeys(database: Database): Promise<void> {
-  await execute(database, `delete from idempotency_keys where created_at < now() - ? * interval '1 hour'`, [
-    KEPT_HOURS,
-  ]);
+/** Deletes up to `limit` keys that nobody will repeat any more; returns how many. For housekeeping. */
+export async function forgetOldIdempotencyKeys(database: Database, limit: number): Promise<number> {
+  return await execute(
+    database,
+    `delete from idempotency_keys where ctid = any (array(
+       select ctid from idempotency_keys where created_at < now() - ? * interval '1 hour' limit ?))`,
+    [KEPT_HOURS, limit],
+  );
 }

@@ -121,7 +121,11 @@ export async function endLinks(
   );
 }
 
-/** Deletes invitations whose time is over; for housekeeping. */
-export async function forgetOldInvitations(database: Database): Promise<void> {
-  await execute(database, 'delete from invitations where expires_at < now()');
+/** Deletes up to `limit` invitations whose time is over; returns how many. For housekeeping. */
+export async function forgetOldInvitations(database: Database, limit: number): Promise<number> {
+  return await execute(
+    database,
+    'delete from invitations where id = any (array(select id from invitations where expires_at < now() limit ?))',
+    [limit],
+  );
 }

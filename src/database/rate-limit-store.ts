@@ -34,9 +34,13 @@ export function openRateLimitStore(
   };
 }
 
-/** Forgets windows that are over. */
-export async function removeExpiredRateLimits(database: Database): Promise<void> {
-  await execute(database, 'delete from rate_limits where expire < ?', [Date.now()]);
+/** Forgets up to `limit` windows that are over; returns how many. */
+export async function removeExpiredRateLimits(database: Database, limit: number): Promise<number> {
+  return await execute(
+    database,
+    'delete from rate_limits where ctid = any (array(select ctid from rate_limits where expire < ? limit ?))',
+    [Date.now(), limit],
+  );
 }
 
 type LibraryStatement = { text: string; values: readonly Binding[] };

@@ -43,9 +43,14 @@ export async function holdBack(trx: Transaction, paced: Paced, pace: Pace, waitM
   );
 }
 
-/** Deletes what limits nothing any more; for housekeeping. */
-export async function forgetSpentPacing(database: Database): Promise<void> {
-  await execute(database, `delete from send_pacing where free_at < now() - interval '1 minute'`);
+/** Deletes up to `limit` rows that limit nothing any more; returns how many. For housekeeping. */
+export async function forgetSpentPacing(database: Database, limit: number): Promise<number> {
+  return await execute(
+    database,
+    `delete from send_pacing where ctid = any (array(
+       select ctid from send_pacing where free_at < now() - interval '1 minute' limit ? for update skip locked))`,
+    [limit],
+  );
 }
 
 function keyOf({ phoneNumberId, recipient }: Paced): { phoneNumberId: string; recipient: string } {

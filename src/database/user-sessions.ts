@@ -87,7 +87,12 @@ export async function deleteSessions(database: Database, userId: string): Promis
   await execute(database, 'delete from user_sessions where user_id = ?', [userId]);
 }
 
-/** Deletes sessions that have ended by themselves; for housekeeping. */
-export async function forgetEndedSessions(database: Database): Promise<void> {
-  await execute(database, 'delete from user_sessions where least(idle_until, expires_at) < now()');
+/** Deletes up to `limit` sessions that have ended by themselves; returns how many. For housekeeping. */
+export async function forgetEndedSessions(database: Database, limit: number): Promise<number> {
+  return await execute(
+    database,
+    `delete from user_sessions where id = any (array(
+       select id from user_sessions where least(idle_until, expires_at) < now() limit ?))`,
+    [limit],
+  );
 }

@@ -1,45 +1,58 @@
+import { MOST_CLOCK_SKEW_MS, readClockSkewMs } from '../database/clock.ts';
 import type { Database } from '../database/database.ts';
-import { forgetOldDedupKeys } from '../database/dedup-keys.ts';
-import { forgetOldMinutes } from '../database/endpoint-health.ts';
-import { forgetOldIdempotencyKeys } from '../database/idempotency-keys.ts';
-import { forgetOldInvitations } from '../database/invitations.ts';
-import { ensurePartitions } from '../database/maintenance.ts';
-import { forgetSpentPacing } from '../database/send-pacing.ts';
-import { forgetEndedSessions } from '../database/user-sessions.ts';
-import type { ObjectStore } from '../storage/object-store.ts';
+import { finishHousekeepingStep, takeHousekeepingStep } from '../database/housekeeping-steps.ts';
+import { type HousekeepingStep, type HousekeepingTools, housekeepingSteps } from './housekeeping-steps.ts';
 import type { Logger } from './logger.ts';
 import { type Loop, startLoop } from './loop.ts';
-import { applyRetention, type RetentionDays } from './retention.ts';
-import { removeSpentUploads } from './spent-uploads.ts';
 
-const HOUR_MS = 3_600_000;
+const POLL_MS = 60_000;
+const EVERY_MS = 3_600_000;
 
-/** For charts; the breaker looks at the last five minutes only. */
-const MINUTES_KEPT_DAYS = 90;
+/** A step that fails, or whose process died in it, has its next turn then. */
+const AGAIN_MS = 10 * 60_000;
 
-/** Hourly: partitions for the coming days, and an end to what nothing can ask for any more. */
-export function startHousekeeping(tools: {
-  database: Database;
-  objectStore: Pick<ObjectStore, 'remove'>;
-  logger: Logger;
-  retentionDays: RetentionDays;
-}): Loop {
+/**
+ * Hourly, in one of all workers: partitions for the coming days, and an end to what nothing can ask for any more. Each
+ * step goes on its own, so that one that fails stops no other; how it fails is kept for the portal and for metrics.
+ */
+export function startHousekeeping(tools: HousekeepingTools): Loop {
   const { database, logger } = tools;
+  const steps = housekeepingSteps(tools);
+  let clockCheckedMs = Number.NEGATIVE_INFINITY;
   return startLoop({
     name: 'housekeeping',
-    pollMs: HOUR_MS,
+    pollMs: POLL_MS,
     logger,
     turn: async () => {
-      await ensurePartitions(database);
-      await applyRetention(tools, tools.retentionDays);
-      await forgetOldDedupKeys(database);
-      await forgetOldMinutes(database, MINUTES_KEPT_DAYS);
-      await forgetOldIdempotencyKeys(database);
-      await forgetSpentPacing(database);
-      await removeSpentUploads(tools);
-      await forgetEndedSessions(database);
-      await forgetOldInvitations(database);
+      if (performance.now() - clockCheckedMs >= EVERY_MS) {
+        await warnOfClock(database, logger);
+        clockCheckedMs = performance.now();
+      }
+      for (const step of steps) await runStep(tools, step);
       return false;
     },
   });
+}
+
+/** Does a step that is due and that nobody else does; true when it was done, well or not. */
+export async function runStep(
+  { database, logger }: Pick<HousekeepingTools, 'database' | 'logger'>,
+  { name, run }: HousekeepingStep,
+): Promise<boolean> {
+  if (!(await takeHousekeepingStep(database, name, AGAIN_MS))) return false;
+  const failure = await run().then(
+    () => null,
+    (error: unknown) => error ?? new Error('no reason given'),
+  );
+  if (failure !== null) logger.warn({ step: name, err: failure }, 'a step of housekeeping failed');
+  const error = failure === null ? null : failure instanceof Error ? failure.message : String(failure);
+  await finishHousekeepingStep(database, name, { error, nextMs: failure === null ? EVERY_MS : AGAIN_MS });
+  return true;
+}
+
+/** Says so when this process and the database do not agree on the time: days of events come from one, leases from the other. */
+export async function warnOfClock(database: Database, logger: Logger): Promise<void> {
+  const skewMs = await readClockSkewMs(database);
+  if (Math.abs(skewMs) <= MOST_CLOCK_SKEW_MS) return;
+  logger.warn({ databaseAheadMs: skewMs }, 'the clocks of this process and of the database differ: set them');
 }

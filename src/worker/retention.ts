@@ -1,6 +1,9 @@
 import type { Database } from '../database/database.ts';
+import { inBatches } from '../database/in-batches.ts';
+import type { DailyTable } from '../database/partitions.ts';
 import {
-  type DailyTable,
+  clearDefaultPartition,
+  type DropOutcome,
   dropDay,
   forgetOldOrderingKeys,
   listDaysInUse,
@@ -24,44 +27,54 @@ type Tools = { database: Database; logger: Logger };
 const TRIES = 10;
 const PAUSE_MS = 200;
 
-/** As long as a deduplication key: upstream may still send a status of its message. */
+/** Upstream may still send a status of a message that is so old, and its number must follow the last one. */
 const LEAST_KEY_DAYS = 60;
-const KEYS_AT_ONCE = 10_000;
-const MOST_KEY_BATCHES = 100;
 
-/** Drops whole days that are past their time, except what something open still needs; forgets ordering keys likewise. */
+/** Days that are past their time and stay, because others hold their table. */
+export class TablesInUse extends Error {}
+
+/**
+ * Drops whole days that are past their time, except what something open still needs; forgets ordering keys likewise.
+ * Throws TablesInUse at the end when a day could not be dropped.
+ */
 export async function applyRetention(tools: Tools, days: RetentionDays): Promise<void> {
   const { inbox, events } = days;
   const attempts = events === 0 ? days.attempts : Math.min(days.attempts || events, events);
-  await dropOldDays(tools, 'inbox', inbox);
-  await dropOldDays(tools, 'attempts', attempts);
-  await dropOldDays(tools, 'deliveries', events);
-  await dropOldDays(tools, 'events', events);
-  if (events > 0) await forgetKeys(tools, Math.max(events, LEAST_KEY_DAYS));
+  const left = [
+    ...(await dropOldDays(tools, 'inbox', inbox)),
+    ...(await dropOldDays(tools, 'attempts', attempts)),
+    ...(await dropOldDays(tools, 'deliveries', events)),
+    ...(await dropOldDays(tools, 'events', events)),
+  ];
+  const { database } = tools;
+  const keyDays = Math.max(events, LEAST_KEY_DAYS);
+  if (events > 0) await inBatches((limit) => forgetOldOrderingKeys(database, keyDays, limit));
+  if (left.length > 0) throw new TablesInUse(`others hold the tables of ${left.join(', ')}`);
 }
 
-async function dropOldDays({ database, logger }: Tools, table: DailyTable, keepDays: number): Promise<void> {
-  if (keepDays === 0) return;
+async function dropOldDays(
+  { database, logger }: Tools,
+  table: DailyTable,
+  keepDays: number,
+): Promise<string[]> {
+  if (keepDays === 0) return [];
   const expired = await listExpiredDays(database, table, keepDays);
   const inUse = await listDaysInUse(database, table, expired);
+  const left: string[] = [];
   for (const day of expired) {
     if (inUse.has(day)) continue;
-    if (await dropWhenFree(database, table, day))
-      logger.info({ table, day }, 'a day past its retention was dropped');
-    else logger.info({ table, day }, 'the table is too busy to drop an old day; trying again in an hour');
+    const outcome = await dropWhenFree(database, table, day);
+    if (outcome === 'dropped') logger.info({ table, day }, 'a day past its retention was dropped');
+    if (outcome === 'busy') left.push(`${table} ${day}`);
   }
+  await inBatches((limit) => clearDefaultPartition(database, table, keepDays, limit));
+  return left;
 }
 
-async function dropWhenFree(database: Database, table: DailyTable, day: string): Promise<boolean> {
-  for (let tries = 1; tries <= TRIES; tries += 1) {
-    if (await dropDay(database, table, day)) return true;
+async function dropWhenFree(database: Database, table: DailyTable, day: string): Promise<DropOutcome> {
+  for (let tries = 1; ; tries += 1) {
+    const outcome = await dropDay(database, table, day);
+    if (outcome !== 'busy' || tries === TRIES) return outcome;
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-  }
-  return false;
-}
-
-async function forgetKeys({ database }: Tools, keepDays: number): Promise<void> {
-  for (let batch = 1; batch <= MOST_KEY_BATCHES; batch += 1) {
-    if ((await forgetOldOrderingKeys(database, keepDays, KEYS_AT_ONCE)) < KEYS_AT_ONCE) return;
   }
 }

@@ -11,13 +11,13 @@ const FAILURES_IN_A_ROW = 5;
 
 /**
  * Removes the bytes of files that nobody can send any more, and then what is known of them. A file whose bytes cannot be
- * removed stays until the next time and holds up no other.
+ * removed stays until the next time and holds up no other. Returns how many could not be removed.
  */
 export async function removeSpentUploads(tools: {
   database: Database;
   objectStore: Pick<ObjectStore, 'remove'>;
   logger: Logger;
-}): Promise<void> {
+}): Promise<number> {
   const { database, objectStore, logger } = tools;
   let failures = 0;
   let inARow = 0;
@@ -34,8 +34,10 @@ export async function removeSpentUploads(tools: {
     inARow += 1;
     if (inARow === FAILURES_IN_A_ROW) break;
   }
-  if (lastError === null) return;
-  logger.warn({ err: lastError, failures }, 'uploaded files that have expired are removed later');
+  if (lastError !== null) {
+    logger.warn({ err: lastError, failures }, 'uploaded files that have expired are removed later');
+  }
+  return failures;
 }
 
 async function* spentUploads(database: Database): AsyncGenerator<{ uuid: string; objectKey: string }> {

@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../../config/config.ts';
 import type { Database } from '../../database/database.ts';
+import { inBatches } from '../../database/in-batches.ts';
 import { openRateLimitStore, removeExpiredRateLimits } from '../../database/rate-limit-store.ts';
 import { ApiError } from '../errors/api-error.ts';
 import { countedAddress } from './client-address.ts';
@@ -40,7 +41,7 @@ export function createRequestLimits(
   const writes = open('write', rates.writesPerSecond * KEY_WINDOW_SECONDS, KEY_WINDOW_SECONDS);
   const wrongKeys = open('address', rates.wrongKeysPerMinute, ADDRESS_WINDOW_SECONDS);
   const visitors = createKnownVisitors();
-  const removeExpired = () => removeExpiredRateLimits(database).catch(() => {});
+  const removeExpired = () => inBatches((limit) => removeExpiredRateLimits(database, limit)).catch(() => {});
   const removal = setInterval(removeExpired, REMOVE_EXPIRED_EVERY_MS).unref();
 
   return {

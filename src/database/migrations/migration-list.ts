@@ -16,6 +16,7 @@ import * as portalReading from './0014-portal-reading.ts';
 import * as followers from './0015-followers.ts';
 import * as auditReading from './0016-audit-reading.ts';
 import * as retention from './0017-retention.ts';
+import * as housekeeping from './0021-housekeeping.ts';
 import * as missingMedia from './0026-missing-media-and-groups.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -40,6 +41,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0015-followers': { up: followers.up, down: followers.down },
   '0016-audit-reading': { up: auditReading.up, down: auditReading.down },
   '0017-retention': { up: retention.up, down: retention.down, config: retention.config },
+  '0021-housekeeping': { up: housekeeping.up, down: housekeeping.down },
   '0026-missing-media-and-groups': { up: missingMedia.up, down: missingMedia.down },
 };
 

@@ -46,7 +46,7 @@ describe('migrations', () => {
 
   test('partitions for the coming week exist, and asking again is harmless', async () => {
     const { database } = await testDatabase();
-    const { ensurePartitions } = await import('../../../src/database/maintenance.ts');
+    const { ensurePartitions } = await import('../../../src/database/partitions.ts');
     await ensurePartitions(database);
     const [row] = await query<{ count: string }>(
       database,

@@ -74,7 +74,7 @@ describe('the limit of a recipient', () => {
 
   test('is forgotten when it limits nothing any more', async () => {
     await query(stack.database, `update send_pacing set free_at = now() - interval '1 hour'`);
-    await forgetSpentPacing(stack.database);
+    await forgetSpentPacing(stack.database, 1_000);
     expect(await query(stack.database, 'select 1 from send_pacing')).toEqual([]);
   });
 });

@@ -130,7 +130,7 @@ describe('an invitation', () => {
       `update invitations set expires_at = now() - interval '1 second' where email = ?`,
       [old],
     );
-    await forgetOldInvitations(api.database);
+    await forgetOldInvitations(api.database, 1_000);
     expect(await query(api.database, 'select from invitations where email = ?', [old])).toEqual([]);
     expect((await openBrowser(api.app).get(path)).statusCode).toBe(200);
   });

@@ -122,7 +122,7 @@ describe('a session', () => {
       [email],
     );
     expect((await browser.get('/portal/account')).statusCode).toBe(303);
-    await forgetEndedSessions(api.database);
+    await forgetEndedSessions(api.database, 1_000);
     expect(await sessionsOf(email)).toEqual([]);
   });
 

@@ -1,0 +1,191 @@
+import type { Database, Transaction } from './database.ts';
+import { query } from './sql.ts';
+
+/** Tables with a partition per UTC day, named `<table>_YYYYMMDD`, and the column of the day. */
+export const DAY_COLUMNS = {
+  inbox: 'received_day',
+  events: 'day',
+  deliveries: 'day',
+  attempts: 'day',
+} as const;
+export type DailyTable = keyof typeof DAY_COLUMNS;
+export const DAILY_TABLES = Object.keys(DAY_COLUMNS) as DailyTable[];
+
+const DAYS_AHEAD = 7;
+
+/** Whoever waits for a table keeps those who come later waiting too, so not for long. */
+export const TABLE_LOCK_TIMEOUT_MS = 100;
+const TRIES = 3;
+const PAUSE_MS = 200;
+
+/** Rows of wrong clocks that are moved while nobody can read the default partition. A day with more stays there. */
+const MOST_MOVED = 10_000;
+
+/** A default partition that is read from end to end in a few milliseconds. */
+const SMALL_BYTES = 16 * 1024 * 1024;
+
+/** A partition that could not be made, and why. */
+export type MissingPartition = { table: DailyTable; day: string; daysAhead: number; reason: string };
+
+/**
+ * Makes the daily partitions of today and the next week, each in a transaction of its own that waits for nobody longer
+ * than a tenth of a second; returns those that are still missing. Rows of such a day go to the default partition.
+ */
+export async function ensurePartitions(database: Database): Promise<MissingPartition[]> {
+  const missing: MissingPartition[] = [];
+  for (const table of DAILY_TABLES) {
+    let busy: string | null = null;
+    for (const { day, daysAhead } of await listMissingDays(database, table)) {
+      const reason: string | null = busy ?? (await makeWhenFree(database, table, day, daysAhead));
+      if (reason === null) continue;
+      missing.push({ table, day, daysAhead, reason });
+      // Who holds the table for one day holds it for all.
+      if (reason === IN_USE) busy = reason;
+    }
+  }
+  return missing;
+}
+
+/** The name of the partition of a day (YYYY-MM-DD). */
+export function partitionName(table: DailyTable, day: string): string {
+  return `${table}_${day.replaceAll('-', '')}`;
+}
+
+const IN_USE = 'the table is in use';
+const TOO_MANY = `more than ${MOST_MOVED} rows of the day are in the default partition: it stays there`;
+
+async function listMissingDays(
+  database: Database,
+  table: DailyTable,
+): Promise<{ day: string; daysAhead: number }[]> {
+  return await query<{ day: string; daysAhead: number }>(
+    database,
+    `select (now() at time zone 'utc')::date + n as day, n as "daysAhead"
+       from generate_series(0, ${DAYS_AHEAD}) as ahead (n)
+      where not exists (select from pg_inherits where inhparent = cast(:table as regclass)
+              and inhrelid = to_regclass(:table || to_char((now() at time zone 'utc')::date + n, '"_"YYYYMMDD')))
+      order by n`,
+    { table },
+  );
+}
+
+/** Null once it is made. */
+async function makeWhenFree(
+  database: Database,
+  table: DailyTable,
+  day: string,
+  daysAhead: number,
+): Promise<string | null> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await makePartition(database, table, day, daysAhead);
+    } catch (error) {
+      if (!isLockTimeout(error)) return error instanceof Error ? error.message : String(error);
+      if (tries === TRIES) return IN_USE;
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  }
+}
+
+/**
+ * Made apart and attached, which stops nobody who reads or writes other days: only the default partition is taken
+ * alone, because it may hold rows of the day. Those are moved.
+ */
+async function makePartition(
+  database: Database,
+  table: DailyTable,
+  day: string,
+  daysAhead: number,
+): Promise<string | null> {
+  if (daysAhead > 1 && !(await isDefaultSmall(database, table))) await keepOutOfDefault(database, table, day);
+  return await database.transaction(async (trx) => {
+    await waitBriefly(trx);
+    const name = partitionName(table, day);
+    const [options] = await query<{ list: string | null }>(
+      trx,
+      `select array_to_string(reloptions, ', ') as list from pg_class where oid = cast(? as regclass)`,
+      [`${table}_default`],
+    );
+    const storage = options?.list ? `with (${options.list})` : '';
+    await trx.raw(
+      `create table ${name} (like ${table} including all excluding identity excluding indexes) ${storage}`,
+    );
+    await trx.raw(`lock table ${table}_default in access exclusive mode`);
+    if (!(await moveOutOfDefault(trx, table, day))) {
+      await trx.raw(`drop table ${name}`);
+      return TOO_MANY;
+    }
+    await trx.raw(
+      `alter table ${table} attach partition ${name} for values from ('${day}') to (date '${day}' + 1)`,
+    );
+    await trx.raw(`alter table ${table}_default drop constraint if exists ${keptOut(table, day)}`);
+    return null;
+  });
+}
+
+/** False when there are too many. */
+async function moveOutOfDefault(trx: Transaction, table: DailyTable, day: string): Promise<boolean> {
+  const column = DAY_COLUMNS[table];
+  const ofDay = `from ${table}_default where ${column} = '${day}'`;
+  const [row] = await query<{ n: number }>(
+    trx,
+    `select count(*)::integer as n from (select 1 ${ofDay} limit ${MOST_MOVED + 1}) as found`,
+  );
+  const found = row?.n ?? 0;
+  if (found > MOST_MOVED) return false;
+  if (found === 0) return true;
+  await trx.raw(
+    `with moved as (delete ${ofDay} returning *) insert into ${partitionName(table, day)} select * from moved`,
+  );
+  return true;
+}
+
+async function isDefaultSmall(database: Database, table: DailyTable): Promise<boolean> {
+  const [row] = await query<{ bytes: number }>(
+    database,
+    'select pg_relation_size(cast(? as regclass))::float8 as bytes',
+    [`${table}_default`],
+  );
+  return (row?.bytes ?? 0) <= SMALL_BYTES;
+}
+
+/**
+ * Attaching reads the whole default partition while nobody else can, unless a constraint says that the day is not in
+ * it; that one is checked while everybody can. Fails when rows of the day are there: they must be moved.
+ */
+async function keepOutOfDefault(database: Database, table: DailyTable, day: string): Promise<void> {
+  const column = DAY_COLUMNS[table];
+  const constraint = keptOut(table, day);
+  await database.transaction(async (trx) => {
+    await waitBriefly(trx);
+    await trx.raw(`alter table ${table}_default drop constraint if exists ${constraint}`);
+    await trx.raw(`alter table ${table}_default add constraint ${constraint}
+         check (${column} < '${day}' or ${column} >= date '${day}' + 1) not valid`);
+  });
+  try {
+    await database.raw(`alter table ${table}_default validate constraint ${constraint}`);
+  } catch (error) {
+    await database.transaction(async (trx) => {
+      await waitBriefly(trx);
+      await trx.raw(`alter table ${table}_default drop constraint if exists ${constraint}`);
+    });
+    if (!isCheckViolation(error)) throw error;
+  }
+}
+
+function keptOut(table: DailyTable, day: string): string {
+  return `${table}_default_without_${day.replaceAll('-', '')}`;
+}
+
+async function waitBriefly(trx: Transaction): Promise<void> {
+  await trx.raw(`set local lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}`);
+}
+
+/** Whether a statement gave up because others hold the table. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '55P03';
+}
+
+function isCheckViolation(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '23514';
+}
