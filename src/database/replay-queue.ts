@@ -80,13 +80,14 @@ const IDS_AT_ONCE = 1_000;
 
 /**
  * Unsettled deliveries of a replay, in portions. The queue is then looked into by id: a join would be planned as a
- * look at the whole queue for each delivery while statistics are stale.
+ * look at the whole queue for each delivery while statistics are stale. Days of deliveries come from the clocks of
+ * processes, the time of the replay from the database's: hence a day to spare.
  */
 async function pendingIds(database: Database, replay: Replay): Promise<string[][]> {
   const rows = await query<{ id: string }>(
     database,
     `select id from deliveries
-      where replay_id = ? and state = 'pending' and day >= (cast(? as timestamptz) at time zone 'utc')::date`,
+      where replay_id = ? and state = 'pending' and day >= (cast(? as timestamptz) at time zone 'utc')::date - 1`,
     [replay.id, replay.createdAt],
   );
   const ids = rows.map((row) => row.id);

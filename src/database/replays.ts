@@ -135,7 +135,7 @@ export async function countReplayOutcomes(database: Database, replay: Replay): P
   const rows = await query<{ state: keyof ReplayOutcomes; n: number }>(
     database,
     `select state, cast(count(*) as integer) as n from deliveries
-      where replay_id = ? and waba_id = ? and day >= (cast(? as timestamptz) at time zone 'utc')::date
+      where replay_id = ? and waba_id = ? and day >= (cast(? as timestamptz) at time zone 'utc')::date - 1
       group by state`,
     [replay.id, replay.wabaId, replay.createdAt],
   );

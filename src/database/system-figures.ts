@@ -1,4 +1,5 @@
 import type { Database } from './database.ts';
+import { listHousekeepingSteps } from './housekeeping-steps.ts';
 import { countInbox } from './inbox.ts';
 import { oldestWaitingBodyAt } from './inbox-status.ts';
 import { countSealed, type SealedCount } from './sealed-columns.ts';
@@ -18,6 +19,8 @@ export type SystemFigures = {
   inboxFailed: number;
   /** By the key that encrypted them. */
   storedSecrets: Readonly<Record<string, number>>;
+  /** Since when each step of housekeeping has failed, in seconds; 0 when its last turn went well. */
+  housekeepingFailingSeconds: Readonly<Record<string, number>>;
 };
 
 /** Reads them in one transaction; rejects when a statement takes longer than `statementTimeoutMs`. */
@@ -27,7 +30,7 @@ export async function readSystemFigures(
 ): Promise<SystemFigures> {
   return await database.transaction(async (trx) => {
     const limit = `select set_config('statement_timeout', ?, true)`;
-    const [, backlog, dueAt, endpoints, inbox, bodyAt, secrets] = await Promise.all([
+    const [, backlog, dueAt, endpoints, inbox, bodyAt, secrets, steps] = await Promise.all([
       query(trx, limit, [String(statementTimeoutMs)]),
       readBacklog(trx),
       oldestDueAt(trx),
@@ -35,6 +38,7 @@ export async function readSystemFigures(
       countInbox(trx),
       oldestWaitingBodyAt(trx),
       countSealed(trx),
+      listHousekeepingSteps(trx),
     ]);
     return {
       openDeliveries: backlog.states,
@@ -45,6 +49,9 @@ export async function readSystemFigures(
       inboxOldestSeconds: ageSeconds(bodyAt),
       inboxFailed: inbox.failed ?? 0,
       storedSecrets: sumByKey(secrets),
+      housekeepingFailingSeconds: Object.fromEntries(
+        steps.map(({ step, failingSince }) => [step, ageSeconds(failingSince)]),
+      ),
     };
   });
 }

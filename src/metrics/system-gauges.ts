@@ -27,6 +27,12 @@ export function makeSystemGauges(registry: Registry): ShowFigures {
     'Stored secrets by the id of the key that encrypted them.',
     'key',
   );
+  const housekeeping = labelledGauge(
+    registry,
+    'housekeeping_failing_seconds',
+    'For how long each step of housekeeping has failed; 0: its last turn went well.',
+    'step',
+  );
   const plain = [
     ['oldestOpenSeconds', 'delivery_oldest_open_seconds', 'Age of the oldest delivery that is not done.'],
     ['oldestDueSeconds', 'delivery_oldest_due_seconds', 'Age of the oldest delivery that may go out now.'],
@@ -42,6 +48,9 @@ export function makeSystemGauges(registry: Registry): ShowFigures {
     // A key that nothing needs any more must not stay in sight.
     secrets.reset();
     for (const [key, count] of Object.entries(figures?.storedSecrets ?? {})) show(secrets, count, key);
+    housekeeping.reset();
+    for (const [step, seconds] of Object.entries(figures?.housekeepingFailingSeconds ?? {}))
+      housekeeping.labels(step).set(seconds);
     for (const { key, gauge } of gauges) {
       if (figures === null) gauge.remove();
       else gauge.set(figures[key]);

@@ -124,6 +124,20 @@ describe('a replay sends the same events again', () => {
   });
 });
 
+test('cancelled around midnight, it takes out what processes with another clock have queued', async () => {
+  const { database } = stack;
+  await publish(database, WABA, { count: 5, keys: 5 });
+  await settleLive(database, 'failed');
+  const { replayId } = await startReplay(tools(), WABA, { states: ['failed'] }, 'test');
+  await ended(replayId);
+  await execute(database, 'update deliveries set day = day - 1 where replay_id = ?', [replayId]);
+  await execute(database, 'update delivery_queue set delivery_day = delivery_day - 1 where replay');
+  expect((await replayOf(tools(), WABA, replayId)).outcomes.pending).toBe(5);
+  await switchReplay(tools(), WABA, replayId, 'cancel');
+  await eventually('nothing is queued', async () => Object.keys(await queuedStates(database)).length === 0);
+  expect((await replayOf(tools(), WABA, replayId)).outcomes.dropped).toBe(5);
+});
+
 describe('what is selected', () => {
   test('open deliveries, unreleased events and endpoints that are gone are passed over and counted', async () => {
     const { database } = stack;

@@ -20,6 +20,7 @@ const LABELS = [
   'state',
   'status',
   'status_class',
+  'step',
   'version',
 ];
 
@@ -32,6 +33,7 @@ const FIGURES: SystemFigures = {
   inboxOldestSeconds: 0.5,
   inboxFailed: 1,
   storedSecrets: { k1: 4, k2: 9 },
+  housekeepingFailingSeconds: { partitions: 0, retention: 90 },
 };
 
 function fullRegistries() {

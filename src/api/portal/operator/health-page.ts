@@ -1,4 +1,5 @@
 import { shownCount } from '../../../accounts/shown-count.ts';
+import { type HousekeepingStep, listHousekeepingSteps } from '../../../database/housekeeping-steps.ts';
 import { countInbox } from '../../../database/inbox.ts';
 import {
   listSetAsideReasons,
@@ -37,7 +38,7 @@ const SILENT_AFTER_MS = 10_000;
 export function healthPage(app: PortalApp, context: PortalContext): void {
   const { config, database } = context;
   app.get('/portal/operator/health', { config: PAGES.operator }, async (request, reply) => {
-    const [parts, workers, backlog, inbox, oldestBodyAt, reasons, endpoints] = await Promise.all([
+    const [parts, workers, backlog, inbox, oldestBodyAt, reasons, endpoints, steps] = await Promise.all([
       checkParts(context),
       listSeenWorkers(database),
       readBacklog(database),
@@ -45,6 +46,7 @@ export function healthPage(app: PortalApp, context: PortalContext): void {
       oldestWaitingBodyAt(database),
       listSetAsideReasons(database, REASONS_OF_DAYS),
       listTroubledEndpoints(database, MAX_ENDPOINTS),
+      listHousekeepingSteps(database),
     ]);
     const now = new Date(context.now());
     return sendPage(reply, {
@@ -55,6 +57,7 @@ export function healthPage(app: PortalApp, context: PortalContext): void {
       body: html`${statRow(statsOf({ backlog, inbox, oldestBodyAt, now }))}
 <h2>Parts</h2>${partTable(parts)}
 <h2>Workers</h2>${workerTable(workers, now)}
+<h2>Housekeeping</h2>${stepTable(steps, now)}
 <h2>Endpoints that do not take everything</h2>${endpointTable(endpoints, now)}
 <h2>Upstream bodies that gave no event, last ${REASONS_OF_DAYS} days</h2>${reasonTable(reasons)}`,
     });
@@ -128,6 +131,25 @@ function workerTable(workers: readonly SeenWorker[], now: Date): Markup {
       const state = session ? badge('good', 'Runs a session') : badge('good', 'Runs');
       return [html`<code>${id}</code>`, isSilent ? badge('bad', 'Silent') : state, timeAgo(seenAt, now)];
     }),
+  );
+}
+
+function stepTable(steps: readonly HousekeepingStep[], now: Date): Markup {
+  if (steps.length === 0) return emptyState('Not done yet', 'The first worker that starts does it.');
+  return dataTable(
+    'Steps of housekeeping',
+    [
+      { label: 'Step' },
+      { label: 'State', kind: 'narrow' },
+      { label: 'Went well', kind: 'narrow' },
+      { label: 'What fails' },
+    ],
+    steps.map(({ step, succeededAt, failingSince, error }) => [
+      step,
+      failingSince === null ? badge('good', 'Works') : badge('bad', 'Fails'),
+      timeAgo(succeededAt, now),
+      error ?? '',
+    ]),
   );
 }
 

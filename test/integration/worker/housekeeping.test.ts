@@ -1,0 +1,230 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { SYSTEM } from '../../../src/accounts/audit.ts';
+import { deleteEndpoint } from '../../../src/accounts/endpoint-removal.ts';
+import { readClockSkewMs } from '../../../src/database/clock.ts';
+import type { Database, DatabasePool } from '../../../src/database/database.ts';
+import { listHousekeepingSteps } from '../../../src/database/housekeeping-steps.ts';
+import { DAILY_TABLES } from '../../../src/database/partitions.ts';
+import { dropDay, listDaysInUse } from '../../../src/database/retention.ts';
+import { execute, query } from '../../../src/database/sql.ts';
+import { readSystemFigures } from '../../../src/database/system-figures.ts';
+import { runStep } from '../../../src/worker/housekeeping.ts';
+import { housekeepingSteps } from '../../../src/worker/housekeeping-steps.ts';
+import { applyRetention } from '../../../src/worker/retention.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { createTestDatabase } from '../../support/test-database.ts';
+import { fixtureBody } from '../../support/upstream-fixtures.ts';
+
+const WABA = '900000000000101';
+const LONG_AGO = `((now() at time zone 'utc')::date - 100)`;
+
+let database: DatabasePool;
+
+beforeEach(async () => {
+  const store = await createTestDatabase();
+  database = store.database;
+  return store.close;
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function toolsOf(given: Database = database) {
+  return {
+    database: given,
+    logger: silentLogger,
+    objectStore: { remove: async () => {} },
+    retentionDays: { inbox: 14, events: 90, attempts: 30 },
+  };
+}
+
+async function run(name: string): Promise<void> {
+  const step = housekeepingSteps(toolsOf()).find((known) => known.name === name);
+  if (step === undefined) throw new Error(`no step ${name}`);
+  await step.run();
+}
+
+describe('steps of housekeeping', () => {
+  test('go on their own: one that fails is shown and stops no other', async () => {
+    const logged: unknown[] = [];
+    const logger = { ...silentLogger, warn: (...given: unknown[]) => logged.push(given) };
+    const tools = { ...toolsOf(), logger: logger as typeof silentLogger };
+    await database.raw('alter table dedup_keys rename to away');
+    for (const step of housekeepingSteps(tools)) expect(await runStep(tools, step)).toBe(true);
+    const steps = await listHousekeepingSteps(database);
+    expect(steps.filter(({ failingSince }) => failingSince !== null).map(({ step }) => step)).toEqual([
+      'deduplication keys',
+    ]);
+    expect(steps.filter(({ succeededAt }) => succeededAt !== null)).toHaveLength(steps.length - 1);
+    expect(steps.find(({ error }) => error !== null)?.error).toContain('dedup_keys');
+    expect(logged).toHaveLength(1);
+    await execute(
+      database,
+      `update housekeeping_steps set failing_since = now() - interval '90 seconds'
+                              where failing_since is not null`,
+    );
+    const figures = await readSystemFigures(database, 2_000);
+    expect(figures.housekeepingFailingSeconds['deduplication keys']).toBeGreaterThan(80);
+    expect(figures.housekeepingFailingSeconds.retention).toBe(0);
+  });
+
+  test('are done by one process per hour, again sooner after a failure, and are shown as working when they do', async () => {
+    let failing = true;
+    let runs = 0;
+    const step = {
+      name: 'some',
+      run: async () => {
+        runs += 1;
+        if (failing) throw new Error('not today');
+      },
+    };
+    const both = () => Promise.all([runStep(toolsOf(), step), runStep(toolsOf(), step)]);
+    expect((await both()).toSorted()).toEqual([false, true]);
+    const waitOf = async () =>
+      await query<{ minutes: number }>(
+        database,
+        `select round(extract(epoch from next_at - now()) / 60)::integer as minutes from housekeeping_steps`,
+      );
+    expect(await waitOf()).toEqual([{ minutes: 10 }]);
+    failing = false;
+    await execute(database, 'update housekeeping_steps set next_at = now()');
+    expect((await both()).toSorted()).toEqual([false, true]);
+    expect(await waitOf()).toEqual([{ minutes: 60 }]);
+    expect(runs).toBe(2);
+    expect(await listHousekeepingSteps(database)).toMatchObject([{ failingSince: null, error: null }]);
+  });
+
+  test('forget old deduplication keys in portions, and no young ones', async () => {
+    await execute(
+      database,
+      `insert into dedup_keys (key, first_seen_at)
+       select cast('key ' || n as bytea), now() - case when n <= 25000 then 15 else 13 end * interval '1 day'
+         from generate_series(1, 25010) as n`,
+    );
+    const deleted: number[] = [];
+    const counting = {
+      ...database,
+      raw: async (...given: Parameters<Database['raw']>) => {
+        const answer = await database.raw(...given);
+        deleted.push(answer.rowCount ?? 0);
+        return answer;
+      },
+    };
+    await housekeepingSteps(toolsOf(counting))
+      .find(({ name }) => name === 'deduplication keys')
+      ?.run();
+    expect(deleted).toEqual([10_000, 10_000, 5_000]);
+    expect(await query(database, 'select 1 from dedup_keys')).toHaveLength(10);
+  });
+});
+
+describe('an endpoint whose removal was cut off', () => {
+  test('has what was left in the queue dropped by housekeeping', async () => {
+    await seedFixtureAccounts(database);
+    const gone = await addEndpoint(database, WABA, 'https://gone.example/hook');
+    const kept = await addEndpoint(database, WABA, 'https://kept.example/hook');
+    await takeIn(database, fixtureBody('in_text'), fixtureBody('in_sticker_static'));
+    await execute(
+      database,
+      `update delivery_queue set state = 'claimed', token = gen_random_uuid(), lease_until = now() + interval '1 hour'
+        where endpoint_id = ? and state = 'due'`,
+      [gone.id],
+    );
+    await expect(
+      deleteEndpoint({ database: dyingAfterDelete(gone.id), actor: SYSTEM }, WABA, gone.id),
+    ).rejects.toThrow('killed');
+    const left = () =>
+      query<{ id: string }>(database, 'select distinct endpoint_id as id from delivery_queue order by 1');
+    expect((await left()).map(({ id }) => id)).toEqual([gone.id, kept.id]);
+    await run('deleted endpoints');
+    expect((await left()).map(({ id }) => id)).toEqual([kept.id]);
+    const states = await query(
+      database,
+      'select distinct state, last_error as error from deliveries where endpoint_id = ?',
+      [gone.id],
+    );
+    expect(states).toEqual([{ state: 'dropped', error: 'dropped: the endpoint was deleted' }]);
+  });
+});
+
+/** A database that is gone for the caller as soon as the endpoint is, as when its process is killed then. */
+function dyingAfterDelete(endpointId: string): Database {
+  let isDead = false;
+  const check = () => {
+    if (isDead) throw new Error('killed');
+  };
+  return {
+    raw: async (...given) => {
+      check();
+      return await database.raw(...given);
+    },
+    transaction: async (work) => {
+      check();
+      const result = await database.transaction(work);
+      const rows = await query(database, 'select 1 from webhook_endpoints where id = ?', [endpointId]);
+      isDead = rows.length === 0;
+      return result;
+    },
+  };
+}
+
+describe('days that are still needed', () => {
+  test('are found wherever in the queue they are, however long it is', async () => {
+    await execute(
+      database,
+      `insert into delivery_queue (endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid)
+       select 1, 'lane ' || n, 'due', true, current_date, gen_random_uuid(),
+              case when n = 20001 then ${LONG_AGO} else current_date end, gen_random_uuid()
+         from generate_series(1, 20001) as n`,
+    );
+    const [row] = await query<{ day: string; before: string }>(
+      database,
+      `select ${LONG_AGO} as day, ${LONG_AGO} - 1 as before`,
+    );
+    const { day = '', before = '' } = row ?? {};
+    expect(await listDaysInUse(database, 'events', [before, day])).toEqual(new Set([day]));
+    expect(await listDaysInUse(database, 'deliveries', [before, day])).toEqual(new Set());
+  });
+
+  test('of bodies are looked up again before they are dropped: a retry puts some back', async () => {
+    const [row] = await query<{ day: string }>(database, `select ${LONG_AGO} as day`);
+    const { day = '' } = row ?? {};
+    await query(database, `select ensure_partitions(cast(? as date), cast(? as date))`, [day, day]);
+    await execute(database, `insert into inbox (received_day, body, state) values (?, '{}', 'new')`, [day]);
+    expect(await dropDay(database, 'inbox', day)).toBe('in use');
+    await execute(database, `update inbox set state = 'set_aside'`);
+    expect(await dropDay(database, 'inbox', day)).toBe('dropped');
+  });
+
+  test('in default partitions are kept, and what is past its time is deleted there', async () => {
+    await execute(
+      database,
+      `insert into inbox (received_day, body, state)
+       values (${LONG_AGO}, '{}', 'done'), (${LONG_AGO} - 1, '{}', 'failed'), (current_date + 30, '{}', 'done')`,
+    );
+    await execute(
+      database,
+      `insert into attempts (day, delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, timings, url,
+                             request_headers, worker)
+       values (${LONG_AGO}, gen_random_uuid(), 1, '1', 1, now(), 1, '{}', 'u', '{}', 'w')`,
+    );
+    await applyRetention(toolsOf(), { inbox: 14, events: 90, attempts: 30 });
+    const counts = await Promise.all(
+      DAILY_TABLES.map((table) => query(database, `select 1 from ${table}_default`)),
+    );
+    expect(counts.map(({ length }) => length)).toEqual([2, 0, 0, 0]);
+  });
+});
+
+describe('the clock of a process', () => {
+  test('is compared with that of the database', async () => {
+    expect(await readClockSkewMs(database)).toBe(0);
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 });
+    expect(await readClockSkewMs(database)).toBeLessThan(-3_500_000);
+    vi.setSystemTime(Date.now() - 7_200_000);
+    expect(await readClockSkewMs(database)).toBeGreaterThan(3_500_000);
+  });
+});
