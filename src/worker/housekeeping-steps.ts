@@ -32,7 +32,7 @@ const DAYS_LEFT = 3;
 const GONE_ENDPOINTS_AT_ONCE = 100;
 
 /** What a step leaves undone. */
-export class HousekeepingError extends Error {}
+class HousekeepingError extends Error {}
 
 /** All steps, in the order in which they are done. */
 export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] {

@@ -51,7 +51,7 @@ export async function runStep(
 }
 
 /** Says so when this process and the database do not agree on the time: days of events come from one, leases from the other. */
-export async function warnOfClock(database: Database, logger: Logger): Promise<void> {
+async function warnOfClock(database: Database, logger: Logger): Promise<void> {
   const skewMs = await readClockSkewMs(database);
   if (Math.abs(skewMs) <= MOST_CLOCK_SKEW_MS) return;
   logger.warn({ databaseAheadMs: skewMs }, 'the clocks of this process and of the database differ: set them');

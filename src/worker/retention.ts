@@ -31,7 +31,7 @@ const PAUSE_MS = 200;
 const LEAST_KEY_DAYS = 60;
 
 /** Days that are past their time and stay, because others hold their table. */
-export class TablesInUse extends Error {}
+class TablesInUse extends Error {}
 
 /**
  * Drops whole days that are past their time, except what something open still needs; forgets ordering keys likewise.
