@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { giveUpBlocking } from '../../src/database/blocked-lanes.ts';
 import type { Database } from '../../src/database/database.ts';
 import { insertDeliveries } from '../../src/database/deliveries.ts';
-import { findOverdue, handOverDue, handOverProbes, returnToDue } from '../../src/database/delivery-claims.ts';
+import { handOverDue, handOverProbes, takeOverdue } from '../../src/database/delivery-claims.ts';
 import { enqueueDeliveries } from '../../src/database/delivery-queue.ts';
 import { type SettledDelivery, settleDeliveries } from '../../src/database/delivery-settlement.ts';
 import { countWaiting } from '../../src/database/endpoint-waiting.ts';
+import { returnUnattempted } from '../../src/database/hand-over-returns.ts';
 import { returnRetryStarts, takeRetryStarts } from '../../src/database/retry-starts.ts';
 import { type ClaimedDelivery, claimDue, hasDue, releaseExpired } from '../../src/database/session-claims.ts';
+import { stepAside } from '../../src/database/step-aside.ts';
 import { dayOfUuidV7, uuidV7 } from '../../src/domain/uuid-v7.ts';
 import { percentilesOf } from '../report/percentiles.ts';
 
@@ -20,6 +21,7 @@ const CLAIM_LIMIT = 512;
 const GROUP = 250;
 const SLOTS = { endpointIds: [], free: [], otherwise: 10 };
 const LEASE_MS = 30_000;
+const OVERDUE = { overdueMs: 60_000, firstOverdueMs: 10_000, againMs: 60_000, limit: 100 };
 
 /** The claim of a session as it is timed here. */
 export const claimOf = (database: Database, leaseMs = LEASE_MS, token: string = randomUUID()) =>
@@ -35,7 +37,7 @@ export async function timeStatements(database: Database): Promise<Timing[]> {
     await timeLoop('handOverDue, up to 100', async (clock) => {
       const limits = { limit: 100, firstAttemptsPerEndpoint: 10, slots: SLOTS };
       const given = await clock(() => handOverDue(database, limits));
-      await returnToDue(
+      await returnUnattempted(
         database,
         given.map(({ deliveryId }) => deliveryId),
       );
@@ -59,11 +61,11 @@ export async function timeStatements(database: Database): Promise<Timing[]> {
       await claimOf(database, -1);
       await clock(() => releaseExpired(database, 5_000));
     }),
-    await timeLoop('giveUpBlocking, none', async (clock) => {
-      await clock(() => giveUpBlocking(database, { defaultSeconds: 3_600, limit: 50 }));
+    await timeLoop('stepAside, none', async (clock) => {
+      await clock(() => stepAside(database, { defaultSeconds: 3_600, limit: 50 }));
     }),
-    await timeLoop('findOverdue, none', async (clock) => {
-      await clock(() => findOverdue(database, { overdueMs: 60_000, firstOverdueMs: 10_000, limit: 100 }));
+    await timeLoop('takeOverdue, none', async (clock) => {
+      await clock(() => takeOverdue(database, OVERDUE));
     }),
     await timeLoop('countWaiting, the endpoint with the most', async (clock) => {
       await clock(async () => (await countWaiting(database, ['1'])).get('1')?.count ?? 0);

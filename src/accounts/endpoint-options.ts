@@ -38,7 +38,7 @@ export type EndpointOptions = {
   signatureProfile?: string | null;
   maxInFlight?: number | null;
   rateLimitPerSecond?: number | null;
-  /** How long in s a failing delivery may hold up others of its key before it is given up. */
+  /** How long in s a failing delivery may block others of its key before it steps aside; 0: for ever. */
   blockLimitSeconds?: number | null;
   orderScope?: string | null;
 };
@@ -85,7 +85,8 @@ export async function checkEndpointOptions(
     ),
     blockLimitSeconds: await member(
       'blockLimitSeconds',
-      (n) => wholeNumber('The block limit in seconds', n, 60, 7 * DAY_SECONDS),
+      (n) =>
+        n === 0 ? n : wholeNumber('The block limit in seconds, unless it is 0,', n, 60, 7 * DAY_SECONDS),
       null,
     ),
     orderScope: await member(

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts';
 import type { DeliveryLabel } from '../database/delivery-claims.ts';
 import { leaseMsFor } from '../webhooks/delivery-attempt.ts';
-import { deliveryWorkflowId, startDelivery } from '../worker/dispatch/start-delivery.ts';
+import { deliveryStart } from '../worker/dispatch/start-delivery.ts';
 import { taskQueues } from '../workflows/task-queues.ts';
 import { openTemporalConnection, type TemporalConnection } from './temporal-connection.ts';
 
@@ -19,10 +19,11 @@ export function openDeliveryStarter(
   const leaseMs = leaseMsFor(config.webhooks.timeoutMs);
   return {
     start: async (label) => {
+      const options = deliveryStart({ taskQueue, leaseMs, eager: false }, label);
       await temporal.use(START_TIMEOUT_MS, (client) =>
-        startDelivery({ client, taskQueue, leaseMs, eager: false }, label),
+        client.workflow.start('deliverEvent', { ...options, workflowIdConflictPolicy: 'USE_EXISTING' }),
       );
-      return deliveryWorkflowId(label);
+      return options.workflowId;
     },
     close: () => temporal.close(),
   };

@@ -198,7 +198,7 @@ export const SETTINGS = {
     minimum: 0,
     maximum: 720,
     about:
-      'a delivery that fails for longer than this while others of its key wait is given up; 0 waits for all its retries',
+      'a delivery that fails for longer than this while others of its key wait steps aside; 0: after 15 minutes for `order` events and wide order scopes, never for others',
   }),
   HELIOGRAPH_WEBHOOK_DISABLE_AFTER_HOURS: setting({
     kind: 'integer',

@@ -1,6 +1,6 @@
 import type { Database } from './database.ts';
 import { type FreeSlots, pickDue, pickParameters } from './due-pick.ts';
-import { execute, query } from './sql.ts';
+import { query } from './sql.ts';
 
 /** A delivery handed over to a workflow. */
 export type HandedOver = {
@@ -84,35 +84,43 @@ export async function handOverProbes(database: Database, limit: number): Promise
   return rows.map(toHandedOver);
 }
 
-/** Gives deliveries back whose workflow could not be started, so that they are handed over again. */
-export async function returnToDue(database: Database, deliveryIds: readonly string[]): Promise<void> {
-  await execute(
-    database,
-    `update delivery_queue set state = 'due', next_attempt_at = null
-      where delivery_id = any (?::uuid[]) and state = 'retrying'`,
-    [deliveryIds],
-  );
-}
+/** A delivery that is overdue, and for how long. */
+export type Overdue = HandedOver & { overdueMs: number };
 
 /**
- * Deliveries whose workflow is overdue by `overdueMs` or lost, and those handed over `firstOverdueMs` ago without a
- * first attempt: their workflow may never have been started. A restart is harmless. At most `limit`.
+ * Takes deliveries whose workflow is overdue by `overdueMs` or lost, and those handed over `firstOverdueMs` ago without
+ * a first attempt: their workflow may never have been started. Each is taken by one process and comes up again after
+ * `againMs`, behind the others, so that what cannot go on hides nothing. At most `limit` of either kind.
  */
-export async function findOverdue(
+export async function takeOverdue(
   database: Database,
-  options: { overdueMs: number; firstOverdueMs: number; limit: number },
-): Promise<HandedOver[]> {
-  const rows = await query<QueueRow>(
+  options: { overdueMs: number; firstOverdueMs: number; againMs: number; limit: number },
+): Promise<Overdue[]> {
+  const rows = await query<QueueRow & { overdue_ms: number }>(
     database,
-    `select delivery_id, delivery_day, event_day, event_uuid, endpoint_id from delivery_queue
-      where (state = 'retrying' and not awaits_workflow and next_attempt_at < now() - :firstOverdueMs * interval '1 millisecond'
-               and next_attempt_at < now()
-               - case attempts when 0 then cast(:firstOverdueMs as float8) else :overdueMs end * interval '1 millisecond')
-         or (state = 'claimed' and not by_session and lease_until < now() - :overdueMs * interval '1 millisecond')
-      order by next_attempt_at limit :limit`,
+    `with waiting as (
+       select position from delivery_queue
+        where state = 'retrying' and not awaits_workflow
+          and greatest(next_attempt_at, swept_at) < now() - cast(:firstOverdueMs as float8) * interval '1 millisecond'
+          and next_attempt_at < now() - interval '1 millisecond'
+              * case attempts when 0 then cast(:firstOverdueMs as float8) else cast(:overdueMs as float8) end
+          and (swept_at is null or swept_at < now() - cast(:againMs as float8) * interval '1 millisecond')
+        order by greatest(next_attempt_at, swept_at) limit cast(:limit as integer) for update skip locked
+     ), lost as (
+       select position from delivery_queue
+        where state = 'claimed' and not by_session
+          and lease_until < now() - cast(:overdueMs as float8) * interval '1 millisecond'
+          and (swept_at is null or swept_at < now() - cast(:againMs as float8) * interval '1 millisecond')
+        order by lease_until limit cast(:limit as integer) for update skip locked
+     )
+     update delivery_queue set swept_at = now()
+      where position = any (array(select position from waiting union all select position from lost))
+     returning delivery_id, delivery_day, event_day, event_uuid, endpoint_id,
+               cast(extract(epoch from now() - case state when 'claimed' then lease_until else next_attempt_at end) * 1000
+                    as float8) as overdue_ms`,
     options,
   );
-  return rows.map(toHandedOver);
+  return rows.map((row) => ({ ...toHandedOver(row), overdueMs: row.overdue_ms }));
 }
 
 type QueueRow = {
@@ -175,6 +183,8 @@ export type LeasedDelivery = HandedOver & {
   attempts: number;
   probes: number;
   replay: boolean;
+  /** Since when later deliveries of its lane go on without it. */
+  steppedAsideAt: Date | null;
 };
 
 export type LeaseAnswer =
@@ -190,7 +200,7 @@ export async function leaseDelivery(
   database: Database,
   lease: { deliveryId: string; deliveryDay: string; token: string; leaseMs: number },
 ): Promise<LeaseAnswer> {
-  const [row] = await query<QueueRow & { attempts: number; probes: number; replay: boolean }>(
+  const [row] = await query<QueueRow & Omit<LeasedDelivery, keyof HandedOver>>(
     database,
     `update delivery_queue
         set state = 'claimed', by_session = false, awaits_workflow = false, token = :token,
@@ -198,12 +208,13 @@ export async function leaseDelivery(
       where delivery_id = :deliveryId
         and (state = 'due' or (state = 'retrying' and next_attempt_at <= clock_timestamp())
              or (state = 'claimed' and lease_until < clock_timestamp()))
-     returning delivery_id, delivery_day, event_uuid, event_day, endpoint_id, attempts, probes, replay`,
+     returning delivery_id, delivery_day, event_uuid, event_day, endpoint_id, attempts, probes, replay,
+               stepped_aside_at as "steppedAsideAt"`,
     { token: lease.token, leaseMs: lease.leaseMs, deliveryId: lease.deliveryId },
   );
   if (row === undefined) return await whyNotLeased(database, lease.deliveryId, lease.deliveryDay);
-  const { attempts, probes, replay } = row;
-  return { kind: 'claimed', delivery: { ...toHandedOver(row), attempts, probes, replay } };
+  const { attempts, probes, replay, steppedAsideAt } = row;
+  return { kind: 'claimed', delivery: { ...toHandedOver(row), attempts, probes, replay, steppedAsideAt } };
 }
 
 async function whyNotLeased(

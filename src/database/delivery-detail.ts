@@ -35,6 +35,8 @@ export type DeliveryDetail = {
   /** Where it stands in the queue; null once it is settled. */
   queueState: 'queued' | 'held' | 'due' | 'claimed' | 'retrying' | null;
   nextAttemptAt: Date | null;
+  /** When later events of its key began to go out without it, because it failed for too long; null: they did not. */
+  steppedAsideAt: Date | null;
 };
 
 /** One delivery of a WABA; null when it has none with this id. */
@@ -52,7 +54,8 @@ export async function findDeliveryDetail(
             ev.conversation_id as "conversationId", ev.occurred_at as "occurredAt", ev.body, d.state, d.attempts,
             d.last_status_code as "lastStatusCode", d.last_error as "lastError", d.created_at as "createdAt",
             d.finished_at as "finishedAt", d.workflow_id as "workflowId", d.replay_id as "replayId",
-            d.replay_of as "replayOf", q.state as "queueState", q.next_attempt_at as "nextAttemptAt"
+            d.replay_of as "replayOf", q.state as "queueState", q.next_attempt_at as "nextAttemptAt",
+            d.stepped_aside_at as "steppedAsideAt"
        from deliveries d
        join wabas w on w.waba_id = d.waba_id join tenants t on t.id = w.tenant_id
        left join webhook_endpoints e on e.id = d.endpoint_id and e.waba_id = d.waba_id

@@ -44,8 +44,9 @@ export async function dropWaiting(
   for (;;) {
     const pass = await dropPass(database, cut);
     dropped += pass.dropped;
-    // A missed lane had its head settled meanwhile, or many rows: every further pass has less to do.
-    if (!pass.missed) return { dropped, upToPosition: cut.upToPosition };
+    // A missed lane had its head settled meanwhile, or many rows: every further pass has less to do. What stepped aside
+    // during a pass may have moved behind it, so the last pass is one that found nothing.
+    if (!pass.missed && pass.dropped === 0) return { dropped, upToPosition: cut.upToPosition };
   }
 }
 

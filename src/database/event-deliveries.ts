@@ -47,6 +47,8 @@ export type EventDelivery = {
   lastStatusCode: number | null;
   lastError: string | null;
   nextAttemptAt: Date | null;
+  /** When later events of its key began to go out without it, because it failed for too long; null: they did not. */
+  steppedAsideAt: Date | null;
   createdAt: Date;
   finishedAt: Date | null;
   workflowId: string | null;
@@ -66,6 +68,7 @@ export async function listEventDeliveries(
     database,
     `select id, endpoint_id as "endpointId", state, attempts, last_status_code as "lastStatusCode",
             last_error as "lastError", case when state = 'pending' then next_attempt_at end as "nextAttemptAt",
+            stepped_aside_at as "steppedAsideAt",
             created_at as "createdAt", finished_at as "finishedAt", workflow_id as "workflowId",
             replay_id as "replayId", replay_of as "replayOf"
        from deliveries

@@ -47,6 +47,8 @@ export type FoundDelivery = {
   lastStatusCode: number | null;
   lastError: string | null;
   nextAttemptAt: Date | null;
+  /** When later events of its key began to go out without it, because it failed for too long; null: they did not. */
+  steppedAsideAt: Date | null;
   workflowId: string | null;
 };
 
@@ -61,7 +63,7 @@ export async function findDeliveriesOfEvents(
             e.mode as "endpointMode", d.state, q.state as "queueState", d.attempts,
             d.last_status_code as "lastStatusCode", d.last_error as "lastError",
             case when q.delivery_id is not null then q.next_attempt_at end as "nextAttemptAt",
-            d.workflow_id as "workflowId"
+            d.stepped_aside_at as "steppedAsideAt", d.workflow_id as "workflowId"
        from deliveries d
        left join webhook_endpoints e on e.id = d.endpoint_id
        left join delivery_queue q on q.delivery_id = d.id

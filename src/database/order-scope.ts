@@ -49,7 +49,7 @@ type OpenQueue = { mode: EndpointMode; open: number; isStuck: boolean; last: str
 
 /**
  * What of an endpoint is open, counted a little further than to the few. Stuck is what waits for its body or a retry.
- * Replays have lanes of their own whatever the scope, and the test event too.
+ * Replays have lanes of their own whatever the scope, and so have the test event and what stepped aside.
  */
 async function lookAtQueue(database: Database, endpointId: string): Promise<OpenQueue | undefined> {
   const [row] = await query<OpenQueue>(
@@ -59,7 +59,7 @@ async function lookAtQueue(database: Database, endpointId: string): Promise<Open
        from webhook_endpoints w
        left join lateral (
          (select position, state = 'held' or (state = 'retrying' and attempts > 0) as stuck from delivery_queue
-           where endpoint_id = w.id and state <> 'queued' and not replay limit :most)
+           where endpoint_id = w.id and state <> 'queued' and not replay and stepped_aside_at is null limit :most)
          union all
          (select position, false from delivery_queue
            where endpoint_id = w.id and state = 'queued' and not replay limit :most)) o on true
@@ -80,7 +80,8 @@ async function isGone(database: Database, endpointId: string, looks: number, upT
   for (let look = 1; ; look += 1) {
     const heads = await query(
       database,
-      `select 1 from delivery_queue where endpoint_id = :endpointId and state <> 'queued' and not replay
+      `select 1 from delivery_queue
+        where endpoint_id = :endpointId and state <> 'queued' and not replay and stepped_aside_at is null
           and (cast(:upTo as bigint) is null or position <= cast(:upTo as bigint)) limit 1`,
       { endpointId, upTo },
     );

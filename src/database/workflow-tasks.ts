@@ -21,7 +21,7 @@ export type WorkflowTask = {
 };
 
 /** `starts`: how often it was taken since it was added or woken, this time included. */
-export type TakenTask = WorkflowTask & { starts: number };
+export type TakenTask = WorkflowTask & { starts: number; tenantId: string | null };
 
 /**
  * Adds tasks and wakes the starter when the transaction commits. With `startWithinMs` the caller starts the workflows
@@ -63,18 +63,20 @@ const RESTART_AFTER_MS = 60_000;
 
 /**
  * Takes tasks whose time has come. Each comes up again after a growing wait (1 to 64 minutes) as long as its row
- * stands; starting a workflow that already runs changes nothing, so a lost start costs only that wait.
+ * stands; starting a workflow that already runs changes nothing, so a lost start costs only that wait. An order's is
+ * always a minute: later orders of its catalog wait behind it.
  */
 export async function takeDueTasks(database: Database, limit: number): Promise<TakenTask[]> {
   return await query<TakenTask>(
     database,
     `update workflow_tasks
         set starts = starts + 1,
-            next_start_at = now() + ? * power(2, least(starts, 6)) * interval '1 millisecond'
+            next_start_at = now() + ? * power(2, case workflow_type when 'enrichOrder' then 0 else least(starts, 6) end) * interval '1 millisecond'
       where workflow_id in (select workflow_id from workflow_tasks where next_start_at <= now()
                              order by next_start_at limit ? for update skip locked)
      returning workflow_id as "workflowId", workflow_type as "workflowType", waba_id as "wabaId",
-               event_id as "eventId", argument, summary, starts`,
+               event_id as "eventId", argument, summary, starts,
+               (select tenant_id from wabas where waba_id = workflow_tasks.waba_id) as "tenantId"`,
     [RESTART_AFTER_MS, limit],
   );
 }

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 
 const MAX_LANE_BYTES = 200;
 const HASH_PREFIX = 'sha256:';
-/** Lanes that are not an event's own: of hashed keys, of replays, of a conversation. */
-const RESERVED = /^(?:sha256:|replay\/|conversation\/)/;
+/** Lanes that are not an event's own: of hashed keys, of replays, of a conversation, of what stepped aside. */
+const RESERVED = /^(?:sha256:|replay\/|conversation\/|aside\/)/;
 // Control, format, surrogate, private and unassigned characters, and line and paragraph separators.
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
 

@@ -83,7 +83,14 @@ export async function attemptDelivery(tools: AttemptTools, ref: DeliveryRef): Pr
     reason: 'the lease ended before the attempt did',
     delayMs: LOOK_AGAIN_MS,
   } as const;
-  return outcomes[0] ?? lost;
+  return sayAside(outcomes[0] ?? lost, claim.steppedAsideAt);
+}
+
+/** Has the workflow of a delivery that stepped aside say so wherever it says why it waits. */
+function sayAside(outcome: AttemptOutcome, since: Date | null): AttemptOutcome {
+  if (since === null || outcome.state !== 'retrying') return outcome;
+  const reason = `${outcome.reason}; stepped aside at ${since.toISOString()}: later events of its key go on`;
+  return { ...outcome, reason };
 }
 
 /** Puts a claim back where it waits until its endpoint takes deliveries (again). */

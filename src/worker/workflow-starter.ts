@@ -1,9 +1,11 @@
-import { type Client, WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import type { Database } from '../database/database.ts';
 import { returnTasks, type TakenTask, takeDueTasks } from '../database/workflow-tasks.ts';
+import type { EventType } from '../domain/event-type.ts';
 import { searchAttributes } from '../workflows/search-attributes.ts';
 import type { Logger } from './logger.ts';
 import { type Loop, startLoop } from './loop.ts';
+import { startOrReplace } from './start-or-replace.ts';
 
 export type WorkflowStarterTools = {
   database: Database;
@@ -15,7 +17,10 @@ export type WorkflowStarterTools = {
 const BATCH = 50;
 const POLL_MS = 250;
 
-/** Starts the workflows that intake and API asked for (media, orders, sends, replays, approvals), and again those whose task still stands later. */
+/**
+ * Starts the workflows that intake and API asked for (media, orders, sends, replays, approvals), and again
+ * later those whose task still stands; a run that cannot go on is replaced.
+ */
 export function startWorkflowStarter(tools: WorkflowStarterTools): Loop {
   return startLoop({
     name: 'workflow-starter',
@@ -37,19 +42,26 @@ export function startWorkflowStarter(tools: WorkflowStarterTools): Loop {
   });
 }
 
-async function startTask({ client, taskQueue }: WorkflowStarterTools, task: TakenTask): Promise<void> {
+async function startTask(
+  { client, taskQueue, logger }: WorkflowStarterTools,
+  task: TakenTask,
+): Promise<void> {
+  const { workflowId, workflowType, wabaId, tenantId, eventId } = task;
+  const eventType = EVENT_TYPES[workflowType] ?? null;
   const options = {
     taskQueue,
-    workflowId: task.workflowId,
-    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
-    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    workflowId,
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
     args: [task.argument],
-    typedSearchAttributes: searchAttributes({ wabaId: task.wabaId, eventId: task.eventId }),
-    staticSummary: task.summary ?? SUMMARIES[task.workflowType],
+    typedSearchAttributes: searchAttributes({ tenantId, wabaId, eventId, eventType }),
+    staticSummary: task.summary ?? SUMMARIES[workflowType],
   };
-  if (task.workflowType === 'approveApiKey' && task.starts <= SIGNALLED_STARTS) {
-    await client.workflow.signalWithStart(task.workflowType, { ...options, signal: 'changed' });
-  } else await client.workflow.start(task.workflowType, { ...options, requestEagerStart: true });
+  if (workflowType === 'approveApiKey' && task.starts <= SIGNALLED_STARTS) {
+    const existing = { workflowIdConflictPolicy: 'USE_EXISTING' as const, signal: 'changed' };
+    await client.workflow.signalWithStart(workflowType, { ...options, ...existing });
+  } else {
+    await startOrReplace({ client, logger, workflowType, options: { ...options, requestEagerStart: true } });
+  }
 }
 
 /**
@@ -65,4 +77,10 @@ const SUMMARIES = {
   replayDeliveries: 'send deliveries again',
   sendMessage: 'send a message to a customer',
   approveApiKey: 'a request for an API key',
+};
+
+/** The event that a workflow publishes in the end, for the search attribute. */
+const EVENT_TYPES: Partial<Record<TakenTask['workflowType'], EventType>> = {
+  storeInboundMedia: 'media.ready',
+  enrichOrder: 'order',
 };

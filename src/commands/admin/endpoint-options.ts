@@ -55,8 +55,8 @@ export function withEndpointOptions(command: Command): Command {
     .option('--rate-limit <n>', 'attempts per second, 1 to 10000 (default: no limit)', orDefault(parseNumber))
     .option(
       '--block-limit <seconds>',
-      'give up what fails and holds up others of its key for so long (default: the setting)',
-      orDefault(parseNumber),
+      'let what fails for so long step aside for others of its key; 0 or never: it blocks them (default: the setting)',
+      orDefault((text) => (text === 'never' ? 0 : parseNumber(text))),
     )
     .option(
       '--order-scope <scope>',

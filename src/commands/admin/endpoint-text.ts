@@ -32,7 +32,7 @@ export function describeEndpoint(endpoint: EndpointStatus, notes: string[] = [])
         'rate limit',
         endpoint.rateLimitPerSecond === null ? 'none' : `${endpoint.rateLimitPerSecond} per second`,
       ],
-      ['block limit', withUnit(endpoint.blockLimitSeconds, 's')],
+      ['block limit', endpoint.blockLimitSeconds === 0 ? 'never' : withUnit(endpoint.blockLimitSeconds, 's')],
       ['created', endpoint.createdAt],
       ['updated', endpoint.updatedAt],
     ]),

@@ -1,18 +1,26 @@
+import type { Client } from '@temporalio/client';
 import type { Database } from '../../database/database.ts';
 import { recordWorkflow } from '../../database/deliveries.ts';
 import { type DeliveryLabel, type HandedOver, labelDeliveries } from '../../database/delivery-claims.ts';
 import { dropUnsendable } from '../../database/delivery-orphans.ts';
 import { publicDeliveryId } from '../../domain/public-ids.ts';
 import type { Logger } from '../logger.ts';
-import { type DeliveryStarter, deliveryWorkflowId, startDelivery } from './start-delivery.ts';
+import { type StartAnswer, startOrReplace } from '../start-or-replace.ts';
+import { deliveryStart, deliveryWorkflowId } from './start-delivery.ts';
 
-export type StartTools = Omit<DeliveryStarter, 'eager'> & { database: Database; logger: Logger };
+export type StartTools = {
+  client: Client;
+  database: Database;
+  logger: Logger;
+  taskQueue: string;
+  leaseMs: number;
+};
 
 export type Caller = {
   giveBack: (deliveryIds: string[]) => Promise<void>;
   /**
-   * What it means that an earlier run has not ended. `return`: it may be about to end and leave the delivery to nobody,
-   * so the delivery is given back and started a moment later. `trust`: that run looks after it.
+   * What it means that an earlier run has not ended and can go on. `return`: it may be about to end and leave the
+   * delivery to nobody, so the delivery is given back and started a moment later. `trust`: that run looks after it.
    */
   runsAlready: 'return' | 'trust';
 };
@@ -26,19 +34,25 @@ export type Starts = {
   failure: Error | null;
 };
 
+/** `overdueMs`: for how long its workflow has done nothing. */
+type ToStart = HandedOver & { overdueMs?: number };
+
 /**
  * Starts a workflow for each delivery. Those whose start fails are given back; the failure is left to the caller to
  * throw, so that it waits before it tries again: Temporal is away or refuses.
  */
 export async function startDeliveries(
   tools: StartTools,
-  deliveries: readonly HandedOver[],
+  deliveries: readonly ToStart[],
   { giveBack, runsAlready }: Caller,
 ): Promise<Starts> {
   if (deliveries.length === 0) return { started: [], returned: [], dropped: 0, failure: null };
   const labels = await labelDeliveries(tools.database, deliveries);
-  const answers = await Promise.all(labels.map((label) => tryStart(tools, label)));
-  const good = runsAlready === 'trust' ? ['started', 'running'] : ['started'];
+  const overdueMs = new Map(deliveries.map((delivery) => [delivery.deliveryId, delivery.overdueMs ?? 0]));
+  const answers = await Promise.all(
+    labels.map((label) => tryStart(tools, label, overdueMs.get(label.deliveryId))),
+  );
+  const good = ['started', 'replaced', ...(runsAlready === 'trust' ? ['running'] : [])];
   const isGood = (_: unknown, index: number) => good.some((answer) => answer === answers[index]);
   const started = labels.filter(isGood);
   const returned = labels.filter((label) => !started.includes(label));
@@ -49,9 +63,14 @@ export async function startDeliveries(
   return { started, returned, dropped, failure: answers.find((answer) => answer instanceof Error) ?? null };
 }
 
-async function tryStart(tools: StartTools, label: DeliveryLabel): Promise<'started' | 'running' | Error> {
+async function tryStart(
+  { client, logger, ...tools }: StartTools,
+  label: DeliveryLabel,
+  overdueMs = 0,
+): Promise<StartAnswer | Error> {
+  const options = deliveryStart({ ...tools, eager: true }, label);
   try {
-    return await startDelivery({ ...tools, eager: true }, label);
+    return await startOrReplace({ client, logger, workflowType: 'deliverEvent', options, overdueMs });
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));
   }

@@ -1,9 +1,4 @@
-import {
-  type Client,
-  WorkflowExecutionAlreadyStartedError,
-  WorkflowIdReusePolicy,
-  type WorkflowStartOptions,
-} from '@temporalio/client';
+import type { WorkflowStartOptions } from '@temporalio/client';
 import type { DeliveryLabel } from '../../database/delivery-claims.ts';
 import { publicDeliveryId } from '../../domain/public-ids.ts';
 import type { deliverEvent } from '../../workflows/deliver-event.ts';
@@ -18,37 +13,29 @@ export function deliveryWorkflowId(label: DeliveryLabel): string {
   return `delivery/${label.endpointId}/${eventId}/${publicDeliveryId(label.deliveryId)}`;
 }
 
-export type DeliveryStarter = {
-  client: Client;
+export type DeliveryStartTools = {
   taskQueue: string;
   leaseMs: number;
   /** Hands the first task to a worker of this process; only a process that runs workers may ask for it. */
   eager: boolean;
 };
 
-/** Starts the workflow of a delivery. `running`: an earlier run of it has not ended, so none was started. */
-export async function startDelivery(
-  { client, taskQueue, leaseMs, eager }: DeliveryStarter,
+/** How the workflow of a delivery is started. */
+export function deliveryStart(
+  { taskQueue, leaseMs, eager }: DeliveryStartTools,
   label: DeliveryLabel,
-): Promise<'started' | 'running'> {
+): WorkflowStartOptions<typeof deliverEvent> {
   const { deliveryId, deliveryDay } = label;
-  const options: WorkflowStartOptions<typeof deliverEvent> = {
+  return {
     taskQueue,
     workflowId: deliveryWorkflowId(label),
-    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     requestEagerStart: eager,
     args: [{ deliveryId, deliveryDay, leaseMs }],
     typedSearchAttributes: searchAttributes(label),
     staticSummary: `${label.eventType} → ${hostOf(label.endpointUrl)}`,
     staticDetails: detailsOf(label),
   };
-  try {
-    await client.workflow.start<typeof deliverEvent>('deliverEvent', options);
-    return 'started';
-  } catch (error) {
-    if (error instanceof WorkflowExecutionAlreadyStartedError) return 'running';
-    throw error;
-  }
 }
 
 function hostOf(url: string): string {
@@ -61,6 +48,6 @@ function detailsOf(label: DeliveryLabel): string {
   return [
     `Event ${code(label.eventId)} (${label.eventType}) for endpoint ${label.endpointId}: ${code(label.endpointUrl)}`,
     `Tenant ${label.tenantId}, WABA ${code(label.wabaId)}, delivery ${code(publicDeliveryId(label.deliveryId))}`,
-    'Cancel gives the delivery up and lets the next of its lane go. Terminate only restarts it.',
+    'Cancel gives the delivery up and lets the next of its lane go. Terminate only restarts it. One that blocks its lane for too long steps aside and keeps its retries.',
   ].join('\n\n');
 }

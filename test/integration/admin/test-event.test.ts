@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { findOverdue } from '../../../src/database/delivery-claims.ts';
+import { takeOverdue } from '../../../src/database/delivery-claims.ts';
 import { enqueueDeliveries } from '../../../src/database/delivery-queue.ts';
 import { query } from '../../../src/database/sql.ts';
 import { uuidV7 } from '../../../src/domain/uuid-v7.ts';
@@ -96,9 +96,9 @@ describe('admin endpoint test', () => {
     expect(run.stderr).toMatch(/^note: Temporal at 127\.0\.0\.1:9 did not take the workflow .*queued/);
     const result = JSON.parse(run.stdout);
     expect(result).toMatchObject({ state: 'pending', statusCode: null, workflowId: null, workflowUrl: null });
-    expect(await findOverdue(database, { overdueMs: 0, firstOverdueMs: 0, limit: 10 })).toMatchObject([
-      { endpointId: id },
-    ]);
+    expect(
+      await takeOverdue(database, { overdueMs: 0, firstOverdueMs: 0, againMs: 0, limit: 10 }),
+    ).toMatchObject([{ endpointId: id }]);
     const { events } = await json('find', result.eventId);
     expect(events[0].deliveries).toMatchObject([
       { state: 'pending', queueState: 'retrying', attemptLog: [] },

@@ -1,11 +1,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { giveUpBlocking } from '../../../src/database/blocked-lanes.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { query } from '../../../src/database/sql.ts';
 import { makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
 import { makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
 import { startEndpointKeeper } from '../../../src/worker/endpoint-keeper.ts';
-import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
@@ -92,43 +91,5 @@ describe('the endpoint keeper', () => {
     expect(second.keeper.sessionElsewhere()).toBe(false);
     await second.keeper.stop();
     await eventually('heard of its end', () => !first.keeper.sessionElsewhere());
-  });
-});
-
-describe('a head that blocks its key', () => {
-  const LIMIT = { defaultSeconds: 0, limit: 10 };
-
-  async function failingHead(behind: boolean) {
-    const { database, id } = await withEndpoint();
-    const steps = behind ? ['sent', 'delivered'] : ['sent'];
-    await takeIn(database, ...steps.map((step) => bodyOf(ACCOUNT, [messageStatus('wamid.BLOCK', step)])));
-    await database.raw(
-      `update delivery_queue set state = 'retrying', attempts = 3, next_attempt_at = now() + interval '1 hour',
-              first_failed_at = now() - interval '2 hours' where state = 'due'`,
-    );
-    return { database, id };
-  }
-
-  test('is given up after the endpoint’s limit, and the next one goes', async () => {
-    const { database } = await failingHead(true);
-    expect(await giveUpBlocking(database, LIMIT)).toEqual([]);
-    await database.raw('update webhook_endpoints set block_limit_seconds = 3600');
-    expect(await giveUpBlocking(database, LIMIT)).toHaveLength(1);
-    const rows = await query<{ state: string }>(database, 'select state from delivery_queue');
-    expect(rows).toEqual([{ state: 'due' }]);
-    const failed = await query<{ last_error: string }>(
-      database,
-      `select last_error from deliveries where state = 'failed'`,
-    );
-    expect(failed[0]?.last_error).toMatch(/held up others of its key/);
-  });
-
-  test('keeps its place when nothing waits behind it, or when its endpoint takes no deliveries at present', async () => {
-    const { database } = await failingHead(false);
-    await database.raw('update webhook_endpoints set block_limit_seconds = 3600');
-    expect(await giveUpBlocking(database, LIMIT)).toEqual([]);
-    const other = await failingHead(true);
-    await other.database.raw(`update webhook_endpoints set block_limit_seconds = 3600, mode = 'paused'`);
-    expect(await giveUpBlocking(other.database, LIMIT)).toEqual([]);
   });
 });

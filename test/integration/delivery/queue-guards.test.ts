@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { giveUpBlocking } from '../../../src/database/blocked-lanes.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { handOverDue, handOverProbes } from '../../../src/database/delivery-claims.ts';
 import { dropDelivery } from '../../../src/database/delivery-drop.ts';
 import { keepDeliveries, lockClaims, removeHeads } from '../../../src/database/delivery-settlement.ts';
 import { startProbing } from '../../../src/database/endpoint-modes.ts';
 import { query } from '../../../src/database/sql.ts';
+import { stepAside } from '../../../src/database/step-aside.ts';
 import { makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
 import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
 import { startEndpointKeeper } from '../../../src/worker/endpoint-keeper.ts';
@@ -114,13 +114,13 @@ test('the time during which an endpoint took nothing does not count against the 
   await database.raw(
     `update webhook_endpoints set block_limit_seconds = 3600, mode_changed_at = now() - interval '10 minutes'`,
   );
-  const giveUp = () => giveUpBlocking(database, { defaultSeconds: 0, limit: 10 });
-  expect(await giveUp()).toEqual([]);
+  const step = () => stepAside(database, { defaultSeconds: 0, limit: 10 });
+  expect(await step()).toBe(0);
   await database.raw(`update webhook_endpoints set mode_changed_at = now() - interval '2 hours'`);
-  expect(await giveUp()).toHaveLength(1);
+  expect(await step()).toBe(1);
 });
 
-test('an attempt that is due is made before its delivery is given up, unless it waits for room', async () => {
+test('an attempt that is due is made before its delivery steps aside, unless it waits for room or is overdue', async () => {
   const { database } = await withEndpoint();
   await takeIn(database, ...ladder('sent', 'delivered'));
   await database.raw(
@@ -130,10 +130,16 @@ test('an attempt that is due is made before its delivery is given up, unless it 
   await database.raw(
     `update webhook_endpoints set block_limit_seconds = 3600, mode_changed_at = now() - interval '2 days'`,
   );
-  const giveUp = () => giveUpBlocking(database, { defaultSeconds: 0, limit: 10 });
-  expect(await giveUp()).toEqual([]);
+  const step = () => stepAside(database, { defaultSeconds: 0, limit: 10 });
+  expect(await step()).toBe(0);
   await database.raw(`update delivery_queue set awaits_workflow = true where state = 'retrying'`);
-  expect(await giveUp()).toHaveLength(1);
+  expect(await step()).toBe(1);
+  await takeIn(database, ...ladder('read', 'failed'));
+  await database.raw(
+    `update delivery_queue set state = 'retrying', attempts = 1, first_failed_at = now() - interval '2 hours',
+            next_attempt_at = now() - interval '2 minutes' where state = 'due'`,
+  );
+  expect(await step()).toBe(1);
 });
 
 test('a claim that is given back without an attempt has not failed', async () => {

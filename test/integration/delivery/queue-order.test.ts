@@ -2,15 +2,17 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
-import { handOverDue, leaseDelivery, returnToDue } from '../../../src/database/delivery-claims.ts';
+import { handOverDue, leaseDelivery } from '../../../src/database/delivery-claims.ts';
 import {
   enqueueDeliveries,
   type QueuedDelivery,
   releaseEvent,
 } from '../../../src/database/delivery-queue.ts';
 import { keepDeliveries, lockClaims, removeHeads } from '../../../src/database/delivery-settlement.ts';
+import { returnUnattempted } from '../../../src/database/hand-over-returns.ts';
 import { claimDue, releaseExpired } from '../../../src/database/session-claims.ts';
 import { query } from '../../../src/database/sql.ts';
+import { stepAside } from '../../../src/database/step-aside.ts';
 import { dayOfUuidV7, uuidV7 } from '../../../src/domain/uuid-v7.ts';
 import { seededDice } from '../../support/seeded-dice.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
@@ -35,11 +37,40 @@ async function withEndpoints(count: number) {
   return { database, endpoints };
 }
 
-type Watch = { inFlight: Map<string, string>; finished: Map<string, string[]>; violations: string[] };
+type Watch = {
+  inFlight: Map<string, string>;
+  finished: Map<string, string[]>;
+  /** The last position that was attempted in each lane. */
+  reached: Map<string, bigint>;
+  violations: string[];
+  aside: number;
+};
+
+const newWatch = (): Watch => ({
+  inFlight: new Map(),
+  finished: new Map(),
+  reached: new Map(),
+  violations: [],
+  aside: 0,
+});
+
+/** Where deliveries stand that nobody else can move, because they are claimed. */
+async function placesOf(database: Database, ids: readonly string[]): Promise<Map<string, Place>> {
+  const rows = await query<Place & { id: string }>(
+    database,
+    `select delivery_id as id, endpoint_id || ' ' || lane as lane, position from delivery_queue
+      where delivery_id = any (?::uuid[])`,
+    [ids],
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+type Place = { lane: string; position: string };
 
 /** Claims and settles until the queue is empty, by workflows and by sessions; failing, giving back and dying at random. */
 async function work(database: Database, laneOf: Map<string, string>, watch: Watch, dice: () => number) {
   for (let idle = 0; idle < 200; ) {
+    if (dice() < 0.3) await someStepAside(database, watch);
     const claimed = dice() < 0.5 ? await claimAsSession(database, laneOf, watch, dice) : 0;
     const handed = await handOverDue(database, LIMITS);
     const retrying = await query<{ id: string; day: string }>(
@@ -52,6 +83,13 @@ async function work(database: Database, laneOf: Map<string, string>, watch: Watc
     if ((await query(database, 'select 1 from delivery_queue limit 1')).length === 0) return;
   }
   throw new Error('the queue did not run empty');
+}
+
+/** As if every retry had been failing for an hour. */
+async function someStepAside(database: Database, watch: Watch): Promise<void> {
+  await database.raw(`update delivery_queue set first_failed_at = now() - interval '1 hour'
+                       where state = 'retrying' and attempts > 0 and first_failed_at > now() - interval '1 minute'`);
+  watch.aside += await stepAside(database, { defaultSeconds: 60, limit: 2 });
 }
 
 /** A group under one token, attempted side by side and settled in one transaction; now and then the process dies. */
@@ -69,9 +107,10 @@ async function claimAsSession(
   const { orphans: claims } = await claimDue(database, claim);
   if (dies) return claims.length;
   const ids = claims.map((one) => one.deliveryId);
-  for (const id of ids) begin(watch, laneOf.get(id) ?? '', id);
+  const places = await placesOf(database, ids);
+  for (const id of ids) begin(watch, places.get(id), id);
   await new Promise((resolve) => setTimeout(resolve, dice() * 3));
-  for (const id of ids) watch.inFlight.delete(laneOf.get(id) ?? '');
+  for (const id of ids) watch.inFlight.delete(places.get(id)?.lane ?? '');
   const finished = ids.filter(() => dice() < 0.7);
   const kept = ids.filter((id) => !finished.includes(id));
   for (const id of finished) noteFinished(watch, laneOf.get(id) ?? '', id);
@@ -93,7 +132,7 @@ function keptRow(deliveryId: string, dice: () => number) {
     attempts: 1,
     probes: 0,
     delayMs: retries ? dice() * 10 : null,
-    awaitsWorkflow: false,
+    awaitsWorkflow: retries && dice() < 0.5,
   };
 }
 
@@ -114,9 +153,12 @@ async function settle(
   });
 }
 
-function begin(watch: Watch, lane: string, id: string) {
+function begin(watch: Watch, place: Place | undefined, id: string) {
+  const { lane, position } = place ?? { lane: 'gone', position: '0' };
   const other = watch.inFlight.get(lane);
   if (other !== undefined) watch.violations.push(`${id} beside ${other} in ${lane}`);
+  if (BigInt(position) < (watch.reached.get(lane) ?? 0n)) watch.violations.push(`${id} late in ${lane}`);
+  watch.reached.set(lane, BigInt(position));
   watch.inFlight.set(lane, id);
 }
 
@@ -138,11 +180,12 @@ async function attempt(
   const answer = await leaseDelivery(database, lease);
   if (answer.kind !== 'claimed' || dies) return;
   const lane = laneOf.get(id) ?? '';
-  begin(watch, lane, id);
+  const place = (await placesOf(database, [id])).get(id);
+  begin(watch, place, id);
   await new Promise((resolve) => setTimeout(resolve, dice() * 3));
-  watch.inFlight.delete(lane);
+  watch.inFlight.delete(place?.lane ?? '');
   const what = dice();
-  if (what >= 0.3 && what < 0.35) await returnToDue(database, [id]);
+  if (what >= 0.3 && what < 0.35) await returnUnattempted(database, [id]);
   const isFinished = what >= 0.35;
   if (isFinished) noteFinished(watch, lane, id);
   await settle(
@@ -155,10 +198,12 @@ async function attempt(
 }
 
 describe('the queue keeps the order of each lane', () => {
-  test('over concurrent writers, four workers, failures, lost leases and late releases; and loses nothing', {
+  test('over concurrent writers, four workers, failures, steps aside, lost leases and late releases; and loses nothing', {
     timeout: 150_000,
   }, async () => {
     const { database, endpoints } = await withEndpoints(2);
+    await database.raw(`update webhook_endpoints set mode_changed_at = now() - interval '1 day'`);
+    let aside = 0;
     await fc.assert(
       fc.asyncProperty(
         fc.array(
@@ -174,7 +219,7 @@ describe('the queue keeps the order of each lane', () => {
         fc.integer(),
         async (transactions, seed) => {
           const dice = seededDice(seed);
-          const watch: Watch = { inFlight: new Map(), finished: new Map(), violations: [] };
+          const watch = newWatch();
           const laneOf = new Map<string, string>();
           const written: string[] = [];
           const write = async ({ endpoint, lanes }: (typeof transactions)[number]) => {
@@ -195,6 +240,7 @@ describe('the queue keeps the order of each lane', () => {
           await workers;
           await work(database, laneOf, watch, dice);
           expect(watch.violations).toEqual([]);
+          aside += watch.aside;
           expect([...watch.finished.values()].flat().sort()).toEqual([...written].sort());
           for (const { endpoint, lanes } of transactions)
             expect(lanes.length * (endpoint + 1)).toBeGreaterThan(0);
@@ -202,6 +248,7 @@ describe('the queue keeps the order of each lane', () => {
       ),
       { numRuns: 25, endOnFailure: true },
     );
+    expect(aside).toBeGreaterThan(0);
   });
 
   test('rows that one transaction queues in a lane leave it in their order, also behind rows of another', async () => {
@@ -211,7 +258,7 @@ describe('the queue keeps the order of each lane', () => {
       Array.from({ length: 10 }, (_, n) => newRow(endpoint, `lane ${n % 3}`)),
     );
     const laneOf = new Map(batches.flat().map((row) => [row.deliveryId, row.lane]));
-    const watch: Watch = { inFlight: new Map(), finished: new Map(), violations: [] };
+    const watch = newWatch();
     const workers = Promise.all(Array.from({ length: 4 }, () => work(database, laneOf, watch, () => 0.9)));
     await Promise.all(batches.map((rows) => database.transaction((trx) => enqueueDeliveries(trx, rows))));
     await workers;

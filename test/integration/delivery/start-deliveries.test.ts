@@ -46,15 +46,20 @@ async function waiting(count: number): Promise<Database> {
   return database;
 }
 
-/** Stands in for Temporal where its answer is what the test is about. */
-function standIn(answer: () => 'started' | Error) {
-  const starts: { workflowId: string; atMs: number }[] = [];
-  const start = async (_type: string, { workflowId }: { workflowId: string }) => {
-    starts.push({ workflowId, atMs: performance.now() });
+type Start = { workflowId: string; workflowIdConflictPolicy?: string };
+
+/** Stands in for Temporal where its answer is what the test is about; what still runs has done so for `runMinutes`. */
+function standIn(answer: () => 'started' | Error, runMinutes = 0) {
+  const starts: (Start & { atMs: number })[] = [];
+  const start = async (_type: string, { workflowId, workflowIdConflictPolicy = 'FAIL' }: Start) => {
+    starts.push({ workflowId, workflowIdConflictPolicy, atMs: performance.now() });
     const given = answer();
-    if (given instanceof Error) throw given;
+    if (given instanceof Error && workflowIdConflictPolicy === 'FAIL') throw given;
   };
-  return { client: { workflow: { start } } as unknown as Client, starts };
+  const startTime = new Date(Date.now() - runMinutes * 60_000);
+  const describe = async () => ({ taskQueue: 'nobody', startTime, raw: {} });
+  const getHandle = () => ({ describe });
+  return { client: { workflow: { start, getHandle } } as unknown as Client, starts };
 }
 
 const stillRuns = () => new WorkflowExecutionAlreadyStartedError('it runs', 'delivery/1', 'deliverEvent');
@@ -131,6 +136,35 @@ describe('a delivery whose earlier workflow has not ended', () => {
         (await query(database, 'select 1 from deliveries where workflow_id is not null')).length === 1,
     );
     expect((await queue(database))[0]?.state).toBe('retrying');
+  });
+
+  test('is given a new one when it is overdue by more than ten minutes and that one is as old', async () => {
+    const database = await waiting(1);
+    const overdueFor = (minutes: number) =>
+      database.raw(
+        `update delivery_queue set state = 'retrying', swept_at = null,
+                next_attempt_at = now() - interval '${minutes} minutes'`,
+      );
+    await overdueFor(9);
+    const { client, starts } = standIn(stillRuns, 11);
+    runSweeper(database, client);
+    await eventually('asked', () => starts.length === 1);
+    await overdueFor(11);
+    await eventually('replaced', () => starts.length === 3, 15_000);
+    expect(starts.at(-1)?.workflowIdConflictPolicy).toBe('TERMINATE_EXISTING');
+  });
+
+  test('hides none that is lost: 250 of them are asked for in turn, each by one of two sweepers', async () => {
+    const database = await waiting(251);
+    await database.raw(
+      `update delivery_queue set state = 'retrying', next_attempt_at = now() - interval '9 minutes'`,
+    );
+    const { client, starts } = standIn(stillRuns);
+    runSweeper(database, client);
+    runSweeper(database, client);
+    await eventually('all asked for', () => starts.length >= 251, 30_000);
+    expect(new Set(starts.map(({ workflowId }) => workflowId)).size).toBe(251);
+    expect(starts).toHaveLength(251);
   });
 
   test('given back, is attempted by that workflow all the same, once', async () => {

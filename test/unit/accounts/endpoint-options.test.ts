@@ -60,6 +60,7 @@ describe('what an endpoint may be given', () => {
     { maxInFlight: 1 },
     { maxInFlight: 500 },
     { rateLimitPerSecond: 10_000 },
+    { blockLimitSeconds: 0 },
     { blockLimitSeconds: 60 },
     { blockLimitSeconds: 604_800 },
     { signatureProfile: 'stripe' },

@@ -35,6 +35,7 @@ const DELIVERY = {
   lastStatusCode: 200,
   lastError: null,
   nextAttemptAt: null,
+  steppedAsideAt: null,
   createdAt: '2026-11-21T09:30:00.121Z',
   finishedAt: '2026-11-21T09:30:00.223Z',
   workflowId: null,

@@ -58,6 +58,7 @@ const Delivery = Type.Object(
     lastStatusCode: nullable(Type.Integer()),
     lastError: nullable(Type.String()),
     nextAttemptAt: nullable(DATE_TIME),
+    steppedAsideAt: nullable(DATE_TIME),
     createdAt: DATE_TIME,
     finishedAt: nullable(DATE_TIME),
     workflowId: nullable(Type.String()),

@@ -145,6 +145,10 @@ function facts(
     ['Created', exactTime(delivery.createdAt)],
     ['Number within its key', delivery.sequence ?? '–'],
   ];
+  if (delivery.steppedAsideAt !== null) {
+    const since = exactTime(delivery.steppedAsideAt);
+    rows.push(['Stepped aside', html`${since}; events of its key with higher numbers went on without it`]);
+  }
   if (conversationId !== null) {
     rows.push([
       'Conversation',

@@ -20,8 +20,13 @@ export function nextStep(delivery: DeliveryDetail, now: Date): string {
     case 'dropped':
       return `${at}after ${count}: ${lastError ?? 'no reason was noted'}. It is not sent unless it is replayed.`;
     case 'pending':
-      return waitingFor(delivery, now);
+      return `${waitingFor(delivery, now)}${asideText(delivery)}`;
   }
+}
+
+function asideText({ steppedAsideAt }: DeliveryDetail): string {
+  if (steppedAsideAt === null) return '';
+  return ` It stepped aside at ${utcText(steppedAsideAt)}: later events of its key no longer wait for it.`;
 }
 
 function waitingFor(

@@ -25,7 +25,10 @@ export type EndpointFormView = {
 const SCOPES = [
   { value: 'event', label: 'Event: what belongs together stays in order (recommended)' },
   { value: 'conversation', label: 'Conversation: all events of one customer, one after the other' },
-  { value: 'endpoint', label: 'Endpoint: everything in order; one event that fails holds up all others' },
+  {
+    value: 'endpoint',
+    label: 'Endpoint: everything in order; an event that fails blocks all others until it steps aside',
+  },
 ];
 
 const PROFILES = [
@@ -145,7 +148,7 @@ ${number('Retry schedule (seconds)', 'retrySchedule', 'retryScheduleSeconds', `W
 ${number('Time-out (seconds)', 'timeoutSeconds', 'timeoutMs', `For the whole answer. Default and most: ${defaults.timeoutMs / 1_000}.`)}
 ${number('Requests at once', 'maxInFlight', 'maxInFlight', 'From 1 to 500. Default: no limit of its own.')}
 ${number('Requests per second', 'rateLimitPerSecond', 'rateLimitPerSecond', 'From 1 to 10,000. Default: no limit.')}
-${number('Block limit (seconds)', 'blockLimitSeconds', 'blockLimitSeconds', 'How long an event that fails may hold up others of its key; it is then given up. From 60 to 604,800.')}
+${number('Block limit (seconds)', 'blockLimitSeconds', 'blockLimitSeconds', 'How long an event that fails may block others of its key; it then steps aside and keeps its retries. From 60 to 604,800; 0: never. Default: 900 for orders and for wider orders of events.')}
 </div>`;
 }
 

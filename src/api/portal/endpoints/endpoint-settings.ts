@@ -35,12 +35,7 @@ export function settingsList(endpoint: EndpointView, defaults: Defaults): Markup
     ],
     ['Requests at once', endpoint.maxInFlight ?? byDefault('no limit')],
     ['Requests per second', endpoint.rateLimitPerSecond ?? byDefault('no limit')],
-    [
-      'Block limit',
-      endpoint.blockLimitSeconds === null
-        ? byDefault('the installation’s')
-        : `${endpoint.blockLimitSeconds} s`,
-    ],
+    ['Block limit', blockLimitText(endpoint.blockLimitSeconds)],
     ['Headers of your own', headerText(customHeaderNames)],
     ['Created', exactTime(endpoint.createdAt)],
     ['Changed', exactTime(endpoint.updatedAt)],
@@ -49,6 +44,11 @@ export function settingsList(endpoint: EndpointView, defaults: Defaults): Markup
 
 function scheduleText(seconds: readonly number[] | null, { retryScheduleSeconds }: Defaults): Child {
   return seconds === null ? byDefault(`${retryScheduleSeconds.join(', ')} s`) : `${seconds.join(', ')} s`;
+}
+
+function blockLimitText(seconds: number | null): Child {
+  if (seconds === null) return byDefault('the installation’s');
+  return seconds === 0 ? 'never: an event that fails blocks its key' : `${seconds} s`;
 }
 
 function headerText(names: readonly string[] | null): Child {

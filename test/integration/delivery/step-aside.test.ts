@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'vitest';
+import type { Database } from '../../../src/database/database.ts';
+import { leaseDelivery } from '../../../src/database/delivery-claims.ts';
+import { removeHeads } from '../../../src/database/delivery-settlement.ts';
+import { dropWaiting } from '../../../src/database/endpoint-drop.ts';
+import { applyWantedScope } from '../../../src/database/order-scope.ts';
+import { query } from '../../../src/database/sql.ts';
+import { stepAside } from '../../../src/database/step-aside.ts';
+import { bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testDatabase } from '../../support/test-database.ts';
+
+const WABA = '900000000000101';
+const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
+
+type Row = { id: string; day: string; lane: string; state: string; attempts: number; aside: boolean };
+
+const rowsOf = (database: Database) =>
+  query<Row>(
+    database,
+    `select delivery_id as id, delivery_day as day, lane, state, attempts, stepped_aside_at is not null as aside
+       from delivery_queue order by position`,
+  );
+
+/** Statuses of one message; the first fails and has done so for `minutes`. */
+async function failing(minutes: number, steps: string[] = ['sent', 'delivered', 'read']) {
+  const { database } = await testDatabase();
+  await seedFixtureAccounts(database);
+  const { id } = await addEndpoint(database, WABA, 'https://tenant.example/hook');
+  await database.raw(`update webhook_endpoints set mode_changed_at = now() - interval '1 day'`);
+  await takeIn(database, ...steps.map((step) => bodyOf(ACCOUNT, [messageStatus('wamid.BLOCK', step)])));
+  await failFor(database, minutes);
+  return { database, id };
+}
+
+const failFor = (database: Database, minutes: number) =>
+  database.raw(
+    `update delivery_queue set state = 'retrying', attempts = 3, next_attempt_at = now() + interval '1 hour',
+            first_failed_at = now() - interval '${minutes} minutes' where state = 'due'`,
+  );
+
+describe('when a head steps aside', () => {
+  const cases: [string, { minutes: number; sql?: string; hours?: number; steps: number }][] = [
+    ['no status by default, for days', { minutes: 4_000, steps: 0 }],
+    ['an order after 15 minutes', { minutes: 16, sql: `update events set event_type = 'order'`, steps: 1 }],
+    ['no order before that', { minutes: 14, sql: `update events set event_type = 'order'`, steps: 0 }],
+    [
+      'anything at a wide scope after 15 minutes',
+      { minutes: 16, sql: `update webhook_endpoints set order_scope = 'endpoint'`, steps: 1 },
+    ],
+    [
+      'whatever the endpoint says, for every event',
+      { minutes: 2, sql: 'update webhook_endpoints set block_limit_seconds = 60', steps: 1 },
+    ],
+    [
+      'never where the endpoint says 0',
+      {
+        minutes: 4_000,
+        hours: 1,
+        sql: `update webhook_endpoints set block_limit_seconds = 0, order_scope = 'endpoint'`,
+        steps: 0,
+      },
+    ],
+    ['after the installation’s limit, for every event', { minutes: 61, hours: 1, steps: 1 }],
+    [
+      'not while its endpoint takes nothing',
+      { minutes: 61, hours: 1, sql: `update webhook_endpoints set mode = 'paused'`, steps: 0 },
+    ],
+    [
+      'not while an attempt is under way',
+      {
+        minutes: 61,
+        hours: 1,
+        sql: `update delivery_queue set state = 'claimed' where state = 'retrying'`,
+        steps: 0,
+      },
+    ],
+  ];
+  test.each(cases)('%s', async (_, { minutes, sql, hours = 0, steps }) => {
+    const { database } = await failing(minutes);
+    if (sql !== undefined) await database.raw(sql);
+    expect(await stepAside(database, { defaultSeconds: hours * 3_600, limit: 10 })).toBe(steps);
+    expect((await rowsOf(database)).map(({ aside }) => aside)).toEqual([steps === 1, false, false]);
+  });
+
+  test('not while nothing waits behind it', async () => {
+    const { database } = await failing(61, ['sent']);
+    expect(await stepAside(database, { defaultSeconds: 60, limit: 10 })).toBe(0);
+  });
+});
+
+describe('a delivery that stepped aside', () => {
+  const ONE_MINUTE = { defaultSeconds: 60, limit: 10 };
+
+  test('keeps its retries, and those behind it go on in their order; several may be aside', async () => {
+    const { database } = await failing(5);
+    const [first, second, third] = await rowsOf(database);
+    expect(await stepAside(database, ONE_MINUTE)).toBe(1);
+    expect(await rowsOf(database)).toEqual([
+      { ...first, lane: `aside/${first?.id}`, aside: true },
+      { ...second, state: 'due' },
+      third,
+    ]);
+    await failFor(database, 5);
+    expect(await stepAside(database, ONE_MINUTE)).toBe(1);
+    expect((await rowsOf(database)).map(({ state, aside }) => [state, aside])).toEqual([
+      ['retrying', true],
+      ['retrying', true],
+      ['due', false],
+    ]);
+    const log = await query(
+      database,
+      `select state, attempts, stepped_aside_at is not null as aside from deliveries order by id`,
+    );
+    expect(log).toMatchObject([
+      { state: 'pending', aside: true },
+      { state: 'pending', aside: true },
+      { state: 'pending', aside: false },
+    ]);
+    await database.raw(
+      `update delivery_queue set next_attempt_at = now() where delivery_id = '${first?.id}'`,
+    );
+    const token = '00000000-0000-4000-8000-000000000001';
+    const lease = { deliveryId: first?.id ?? '', deliveryDay: first?.day ?? '', token, leaseMs: 30_000 };
+    expect(await leaseDelivery(database, lease)).toMatchObject({
+      kind: 'claimed',
+      delivery: { attempts: 3, steppedAsideAt: expect.any(Date) },
+    });
+    await database.transaction((trx) => removeHeads(trx, [lease.deliveryId]));
+    expect((await rowsOf(database)).map(({ state }) => state)).toEqual(['retrying', 'due']);
+  });
+
+  test('is not overtaken by what is queued while it moves: that goes behind the new head', async () => {
+    const { database } = await failing(5, ['sent', 'delivered']);
+    const read = () => takeIn(database, bodyOf(ACCOUNT, [messageStatus('wamid.BLOCK', 'read')]));
+    await Promise.all([stepAside(database, ONE_MINUTE), read()]);
+    const [, second, third] = await rowsOf(database);
+    expect([second?.state, third?.state, third?.lane]).toEqual(['due', 'queued', second?.lane]);
+  });
+
+  test('is dropped with the rest of its endpoint', async () => {
+    const { database, id } = await failing(5);
+    await stepAside(database, ONE_MINUTE);
+    await dropWaiting(database, WABA, id, { reason: 'not wanted' });
+    expect(await rowsOf(database)).toEqual([]);
+  });
+
+  test('keeps no other order scope from taking effect', async () => {
+    const { database, id } = await failing(5, ['sent', 'delivered']);
+    await stepAside(database, ONE_MINUTE);
+    await database.raw(`update webhook_endpoints set wanted_order_scope = 'endpoint'`);
+    expect(await applyWantedScope(database, id)).toBe(false);
+    const due = (await rowsOf(database)).find(({ state }) => state === 'due');
+    await database.transaction((trx) => removeHeads(trx, [due?.id ?? '']));
+    expect(await applyWantedScope(database, id)).toBe(true);
+  });
+});

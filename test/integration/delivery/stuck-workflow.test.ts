@@ -1,0 +1,131 @@
+import { randomBytes } from 'node:crypto';
+import { Client, Connection } from '@temporalio/client';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { loadConfig } from '../../../src/config/config.ts';
+import { insertBodies } from '../../../src/database/inbox.ts';
+import { query } from '../../../src/database/sql.ts';
+import { startOrReplace, stuckReason } from '../../../src/worker/start-or-replace.ts';
+import { startWorker } from '../../../src/worker/start-worker.ts';
+import { installTemporalRuntime } from '../../../src/worker/temporal-connection.ts';
+import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
+
+const ACCOUNT = {
+  wabaId: '900000000000101',
+  phoneNumberId: '800000000000111',
+  displayPhoneNumber: '12025550100',
+};
+
+const HOUR_MS = 3_600_000;
+
+let store: TestDatabase;
+let connection: Connection;
+let client: Client;
+
+beforeAll(async () => {
+  installTemporalRuntime(silentLogger);
+  store = await createTestDatabase(20);
+  await seedFixtureAccounts(store.database);
+  connection = await Connection.connect({ address: inject('infrastructure').temporalAddress });
+  client = new Client({ connection });
+});
+
+afterAll(async () => {
+  await connection?.close();
+  await store?.close();
+});
+
+const newName = () => `stuck-${randomBytes(4).toString('hex')}`;
+
+async function work(prefix: string) {
+  const settings = testSettings(store.url, {
+    HELIOGRAPH_DELIVERY_WORKFLOWS: 'always',
+    HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX: prefix,
+    HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS: '300,300',
+  });
+  const worker = await startWorker(loadConfig(settings), silentLogger);
+  let stopped: Promise<void> | null = null;
+  const stop = () => {
+    stopped ??= worker.stop();
+    return stopped;
+  };
+  onTestFinished(stop);
+  return { stop };
+}
+
+test('a retry whose workflow has no worker any more is made by a new one', async () => {
+  const receiver = await startReceiver(answer(500));
+  onTestFinished(() => receiver.close());
+  await addEndpoint(store.database, ACCOUNT.wabaId, `${receiver.url}/hook`);
+  const first = await work(newName());
+  await insertBodies(store.database, [bodyOf(ACCOUNT, [textMessage('wamid.STUCK', 'x')])]);
+  const waits = () =>
+    query<{ id: string }>(
+      store.database,
+      `select d.workflow_id as id from delivery_queue q join deliveries d on d.id = q.delivery_id
+        where q.state = 'retrying' and q.attempts = 1`,
+    );
+  await eventually('the retry waits', async () => (await waits()).length === 1);
+  const [workflow] = await waits();
+  await first.stop();
+  receiver.behave(answer(200));
+  await store.database.raw(`update delivery_queue set next_attempt_at = now() - interval '1 hour'`);
+  const second = await work(newName());
+  await eventually('delivered', () => receiver.received.length === 2, 30_000);
+  expect(receiver.received[1]?.headers['x-service-attempt']).toBe('2');
+  const open = client.workflow.getHandle(workflow?.id ?? '');
+  await eventually('the new run has ended', async () => (await open.describe()).status.name === 'COMPLETED');
+  await second.stop();
+}, 90_000);
+
+describe('a workflow of a task', () => {
+  test('is replaced when nobody polls its queue, and left alone where it only waits for its worker', async () => {
+    const workflowId = newName();
+    const start = (taskQueue: string) =>
+      startOrReplace({
+        ...{ client, logger: silentLogger, workflowType: 'enrichOrder' },
+        options: { workflowId, taskQueue, args: [{}] },
+      });
+    onTestFinished(async () => {
+      await client.workflow.getHandle(workflowId).terminate();
+    });
+    expect(await start('before-deliveries')).toBe('started');
+    expect(await start('before-deliveries')).toBe('running');
+    expect(await start('now-deliveries')).toBe('replaced');
+    expect(await start('now-deliveries')).toBe('running');
+    expect((await client.workflow.getHandle(workflowId).describe()).taskQueue).toBe('now-deliveries');
+  });
+
+  const nowMs = Date.now();
+  const time = (agoMs: number) => ({ seconds: Math.floor((nowMs - agoMs) / 1_000) });
+  const cases: [string, object, boolean][] = [
+    [
+      'its task was not done for an hour',
+      { pendingWorkflowTask: { originalScheduledTime: time(HOUR_MS) } },
+      true,
+    ],
+    ['its task is new', { pendingWorkflowTask: { originalScheduledTime: time(1_000) } }, false],
+    [
+      'an activity was paused yesterday',
+      { pendingActivities: [{ pauseInfo: { pauseTime: time(24 * HOUR_MS) } }] },
+      true,
+    ],
+    [
+      'an activity was just paused',
+      { pendingActivities: [{ pauseInfo: { pauseTime: time(1_000) } }] },
+      false,
+    ],
+    [
+      'an activity is retried for days',
+      { pendingActivities: [{ scheduledTime: time(72 * HOUR_MS) }] },
+      false,
+    ],
+  ];
+  test.each(cases)('may be one that cannot go on: %s', (_, raw, isStuck) => {
+    expect(stuckReason({ taskQueue: 'q', raw: raw as never }, 'q', nowMs) !== null).toBe(isStuck);
+  });
+});
