@@ -97,7 +97,8 @@ export async function deleteEndpointRow(
   const [row] = await query<{ xid: string }>(
     trx,
     `with gone as (delete from webhook_endpoints where waba_id = ? and id = ? returning id),
-          charts as (delete from endpoint_minutes using gone where endpoint_id = gone.id)
+          charts as (delete from endpoint_minutes using gone where endpoint_id = gone.id),
+          failures as (delete from endpoint_failures using gone where endpoint_id = gone.id)
      select cast(pg_current_xact_id() as text) as xid from gone`,
     [wabaId, id],
   );

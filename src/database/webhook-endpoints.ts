@@ -136,7 +136,8 @@ export async function setEndpointMode(
         set mode = :mode, mode_reason = :reason, version = version + 1, updated_at = now(),
             mode_changed_at = case when mode = :mode then mode_changed_at else now() end,
             next_probe_at = null, probe_failures = 0,
-            failing_since = case when :mode = 'open' then null else failing_since end
+            failing_since = case when :mode = 'open' then null else failing_since end,
+            failing_told = failing_told and :mode <> 'open'
       where waba_id = :wabaId and id = :id`,
     { wabaId, ...change },
   );

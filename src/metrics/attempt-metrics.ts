@@ -30,6 +30,11 @@ export function makeAttemptMetrics(registry: Registry): AttemptObserver {
     labelNames: ['outcome', 'answer'],
     registers,
   });
+  const failed = new Counter({
+    name: 'heliograph_deliveries_failed_total',
+    help: 'Deliveries that failed for good: by their last attempt. Test events are left out.',
+    registers,
+  });
   const duration = new Histogram({
     name: 'heliograph_webhook_attempt_duration_seconds',
     help: 'From the begin of an attempt to the end of its answer or its failure.',
@@ -55,6 +60,7 @@ export function makeAttemptMetrics(registry: Registry): AttemptObserver {
       child.inc();
     }
     duration.observe(result.timings.totalMs / 1_000);
+    if (state === 'failed' && attempt.eventType !== 'test') failed.inc();
     if (state === 'delivered' && !attempt.replay && attempt.eventType !== 'test')
       latency.observe(latencySeconds(attempt));
   };

@@ -5,6 +5,7 @@ import {
   lockClaims,
   settleDeliveries,
 } from '../database/delivery-settlement.ts';
+import { countFailed } from '../database/endpoint-failures.ts';
 import { disableEndpoint, endProbing, recordFailedProbe, startProbing } from '../database/endpoint-modes.ts';
 import type { ClaimedDelivery, Orphan } from '../database/session-claims.ts';
 import { type SentRequest, settledDelivery } from './attempt-log.ts';
@@ -164,7 +165,7 @@ function countAttempt({ health }: SettlementTools, attempt: MadeAttempt, ok: boo
 
 type Settled = { attempt: MadeAttempt; outcome: SettledOutcome };
 
-/** Returns 1 per endpoint that takes deliveries again. */
+/** Counts what failed for good and changes modes; returns 1 per endpoint that takes deliveries again. */
 async function changeModes(
   trx: Transaction,
   settled: readonly Settled[],
@@ -172,10 +173,13 @@ async function changeModes(
 ): Promise<number> {
   let reopened = 0;
   const down = new Set([...endpoints].filter(([, now]) => now.mode === 'down').map(([id]) => id));
+  const failedOf = countForGood(settled);
   // In one order over all processes, so that two of them cannot wait for each other's endpoints.
   const inOrder = settled.toSorted((a, b) => Number(a.attempt.endpoint.id) - Number(b.attempt.endpoint.id));
   for (const { attempt, outcome } of inOrder) {
     const { endpoint } = attempt;
+    const failed = failedOf.get(endpoint.id);
+    if (failed !== undefined && failedOf.delete(endpoint.id)) await countFailed(trx, endpoint.id, failed);
     if (outcome.state === 'held' && isGone(attempt)) {
       const { version } = endpoint;
       await disableEndpoint(trx, endpoint.id, { version, reason: outcome.reason });
@@ -192,6 +196,16 @@ async function changeModes(
     }
   }
   return reopened;
+}
+
+/** By endpoint: how many were given up. The test event has no retries, so its failure says nothing. */
+function countForGood(settled: readonly Settled[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { attempt, outcome } of settled) {
+    if (outcome.state !== 'failed' || attempt.eventType === 'test') continue;
+    counts.set(attempt.endpoint.id, (counts.get(attempt.endpoint.id) ?? 0) + 1);
+  }
+  return counts;
 }
 
 function isGone({ sent: { result } }: MadeAttempt): boolean {

@@ -1,4 +1,12 @@
 import type { Database } from '../database/database.ts';
+import {
+  findQuietlyFailing,
+  findQuietlyRecovered,
+  findUntoldFailures,
+  tellFailing,
+  tellFailures,
+  tellRecovered,
+} from '../database/endpoint-failures.ts';
 import { addEndpointMinutes, findFailingFor, findMostlyFailing } from '../database/endpoint-health.ts';
 import { disableEndpoint, startProbing } from '../database/endpoint-modes.ts';
 import { findLimitedEndpoints, findSwitchedOn } from '../database/endpoint-settings.ts';
@@ -93,5 +101,19 @@ async function slowWork({ database, logger, disableAfterHours }: EndpointKeeperT
     await database.transaction((trx) => disableEndpoint(trx, endpointId, { version: null, reason }));
     logger.info({ endpointId }, 'an endpoint was disabled: it only failed for days; its events are kept');
   }
+  await tellTenants(database);
   for (const endpointId of await findWantedScopes(database)) await applyWantedScope(database, endpointId);
+}
+
+/** What no change of a mode tells: failures for good, and endpoints that fail with too few attempts to be stopped. */
+async function tellTenants(database: Database): Promise<void> {
+  for (const [find, tell] of [
+    [findUntoldFailures, tellFailures],
+    [findQuietlyFailing, tellFailing],
+    [findQuietlyRecovered, tellRecovered],
+  ] as const) {
+    for (const endpointId of await find(database)) {
+      await database.transaction(async (trx) => void (await tell(trx, endpointId)));
+    }
+  }
 }

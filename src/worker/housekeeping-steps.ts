@@ -2,6 +2,7 @@ import type { Database } from '../database/database.ts';
 import { forgetOldDedupKeys } from '../database/dedup-keys.ts';
 import { listGoneEndpoints } from '../database/delivery-orphans.ts';
 import { dropWaiting } from '../database/endpoint-drop.ts';
+import { forgetOldFailures } from '../database/endpoint-failures.ts';
 import { forgetOldMinutes } from '../database/endpoint-health.ts';
 import { forgetOldIdempotencyKeys } from '../database/idempotency-keys.ts';
 import { inBatches } from '../database/in-batches.ts';
@@ -44,7 +45,10 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
     { name: 'deduplication keys', run: () => inBatches((limit) => forgetOldDedupKeys(database, limit)) },
     {
       name: 'endpoint charts',
-      run: () => inBatches((limit) => forgetOldMinutes(database, MINUTES_KEPT_DAYS, limit)),
+      run: async () => {
+        await inBatches((limit) => forgetOldMinutes(database, MINUTES_KEPT_DAYS, limit));
+        await inBatches((limit) => forgetOldFailures(database, MINUTES_KEPT_DAYS, limit));
+      },
     },
     { name: 'idempotency keys', run: () => inBatches((limit) => forgetOldIdempotencyKeys(database, limit)) },
     { name: 'send pacing', run: () => inBatches((limit) => forgetSpentPacing(database, limit)) },

@@ -18,6 +18,7 @@ import * as auditReading from './0016-audit-reading.ts';
 import * as retention from './0017-retention.ts';
 import * as stepAside from './0020-step-aside.ts';
 import * as housekeeping from './0021-housekeeping.ts';
+import * as failuresAndPace from './0025-failures-and-pace.ts';
 import * as missingMedia from './0026-missing-media-and-groups.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -44,6 +45,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0017-retention': { up: retention.up, down: retention.down, config: retention.config },
   '0020-step-aside': { up: stepAside.up, down: stepAside.down },
   '0021-housekeeping': { up: housekeeping.up, down: housekeeping.down },
+  '0025-failures-and-pace': { up: failuresAndPace.up, down: failuresAndPace.down },
   '0026-missing-media-and-groups': { up: missingMedia.up, down: missingMedia.down },
 };
 

@@ -1,7 +1,10 @@
 import packageJson from '../../../package.json' with { type: 'json' };
 
-/** What can be told about a webhook endpoint: it mostly fails, it was switched off, it takes deliveries again. */
-export type AlertKind = 'failing' | 'disabled' | 'recovered';
+/**
+ * What can be told about a webhook endpoint: it mostly fails, it was switched off, it takes deliveries again, some
+ * deliveries to it failed for good.
+ */
+export type AlertKind = 'failing' | 'disabled' | 'recovered' | 'deliveries_failed';
 
 /** What an alert says. It has no `eventType`, so that nobody can take it for an event. */
 export type AlertEnvelope = {

@@ -1,5 +1,12 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
+import {
+  countFailed,
+  countRecentlyFailed,
+  findQuietlyFailing,
+  findUntoldFailures,
+  tellFailures,
+} from '../../../src/database/endpoint-failures.ts';
 import { query } from '../../../src/database/sql.ts';
 import { makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
 import { makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
@@ -81,6 +88,60 @@ describe('the endpoint keeper', () => {
     expect(await query(database, 'select 1 from delivery_queue')).toHaveLength(1);
     const alerts = await query<{ alert: string }>(database, 'select alert from endpoint_alerts');
     expect(alerts.map(({ alert }) => alert)).toEqual(['disabled']);
+  });
+
+  const alertsOf = async (database: Database) =>
+    await query<{ alert: string; body: Buffer }>(
+      database,
+      'select alert, body from endpoint_alerts order by created_at, id',
+    );
+  const toldOf = async (database: Database) => (await alertsOf(database)).map(({ alert }) => alert);
+
+  test('tells of an endpoint with little traffic that only fails, leaves it open, and tells when it is back', async () => {
+    const { database, id } = await withEndpoint();
+    const { health } = keep(database, 'first');
+    keep(database, 'second');
+    for (let n = 0; n < 5; n += 1) health.record(id, { ok: false, durationMs: 10 });
+    await eventually(
+      'failing since now',
+      async () =>
+        (await query(database, 'select 1 from webhook_endpoints where failing_since is not null')).length > 0,
+    );
+    expect(await toldOf(database)).toEqual([]);
+    await database.raw(`update webhook_endpoints set failing_since = failing_since - interval '2 minutes'`);
+    await eventually('told', async () => (await toldOf(database)).length > 0, 15_000);
+    health.record(id, { ok: true, durationMs: 10 });
+    await eventually('told again', async () => (await toldOf(database)).length > 1, 15_000);
+    expect(await toldOf(database)).toEqual(['failing', 'recovered']);
+    expect((await modeOf(database, id))?.mode).toBe('open');
+  });
+
+  test('one failed attempt is enough when nothing succeeded for an hour', async () => {
+    const { database, id } = await withEndpoint();
+    await database.raw(`update webhook_endpoints set failing_since = now() - interval '61 minutes'`);
+    expect(await findQuietlyFailing(database)).toEqual([id]);
+    await database.raw(`update webhook_endpoints set failing_since = now() - interval '59 minutes'`);
+    expect(await findQuietlyFailing(database)).toEqual([]);
+  });
+
+  test('tells a flood of failures for good in one alert an hour, whatever the number of processes', async () => {
+    const { database, id } = await withEndpoint();
+    const fail = async (count: number) => {
+      await database.transaction((trx) => countFailed(trx, id, count));
+      return await Promise.all([1, 2, 3].map(() => database.transaction((trx) => tellFailures(trx, id))));
+    };
+    expect((await fail(1)).filter(Boolean)).toHaveLength(1);
+    expect((await fail(5_000)).filter(Boolean)).toHaveLength(0);
+    expect(await findUntoldFailures(database)).toEqual([]);
+    await database.raw(`update webhook_endpoints set failures_told_at = now() - interval '61 minutes'`);
+    expect(await findUntoldFailures(database)).toEqual([id]);
+    expect((await fail(10)).filter(Boolean)).toHaveLength(1);
+    const alerts = (await alertsOf(database)).map(({ body }) => JSON.parse(body.toString()));
+    expect(alerts.map(({ alert, details }) => [alert, details.failed])).toEqual([
+      ['endpoint.deliveries_failed', 1],
+      ['endpoint.deliveries_failed', 5_010],
+    ]);
+    expect(await countRecentlyFailed(database, WABA)).toEqual(new Map([[id, 5_011]]));
   });
 
   test('tells processes of each other: how many share a rate limit, and whether one runs a session', async () => {

@@ -42,6 +42,19 @@ describe('attempts', () => {
     expect(Object.keys(counted(await registry.metrics(), NAME))).toHaveLength(6);
   });
 
+  test('are told when they were the last of a delivery; the test event has one only, so it tells nothing', async () => {
+    const registry = new Registry();
+    const observe = makeAttemptMetrics(registry);
+    const failed = async () =>
+      samplesOf(await registry.metrics()).get('heliograph_deliveries_failed_total') ?? 0;
+    const attempt = madeAttempt(response(500));
+    observe(attempt, RETRYING);
+    observe({ ...attempt, eventType: 'test' }, { state: 'failed', reason: 'x', attempt: 1 });
+    expect(await failed()).toBe(0);
+    observe(attempt, { state: 'failed', reason: 'x', attempt: 3 });
+    expect(await failed()).toBe(1);
+  });
+
   test('have their time in seconds', async () => {
     const samples = samplesOf(await observed(response(200, { totalMs: 80 }), DELIVERED));
     expect(samples.get('heliograph_webhook_attempt_duration_seconds_sum')).toBeCloseTo(0.08);

@@ -565,7 +565,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * List alerts about endpoints
      *
-     * The newest first, also those that were sent nowhere.
+     * The newest first, also those that were sent nowhere. `alert` is `endpoint.failing`, `endpoint.disabled`, `endpoint.recovered` or `endpoint.deliveries_failed`; more can come.
      *
      * Scope: `read` or `manage_webhooks`.
      */

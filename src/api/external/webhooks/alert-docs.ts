@@ -9,7 +9,9 @@ export const alertDocs = {
   list: documented({
     operationId: 'listEndpointAlerts',
     summary: 'List alerts about endpoints',
-    description: 'The newest first, also those that were sent nowhere.',
+    description:
+      'The newest first, also those that were sent nowhere. `alert` is `endpoint.failing`, `endpoint.disabled`, ' +
+      '`endpoint.recovered` or `endpoint.deliveries_failed`; more can come.',
     tag,
     answers: {
       200: {

@@ -101,7 +101,7 @@ async function sendAlerts(
     title: 'Alerts',
     ...{ viewer, waba },
     active: 'endpoints',
-    lead: 'When an endpoint fails for long, is switched off or is back, that is told to an operations URL: another server than the one that may be down.',
+    lead: 'When an endpoint fails, is switched off or is back, or a delivery failed for good, that is told to an operations URL: another server than the one that may be down.',
     trail: [{ label: 'Webhook endpoints', href: path }],
     assets: ['webhooks.css'],
     notice: noticeAfter(formValues(request.query).text('done'), DONE),

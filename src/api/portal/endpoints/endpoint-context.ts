@@ -13,6 +13,11 @@ export function endpointPath(wabaId: string, id: string): string {
   return `${endpointsPath(wabaId)}/${encodeURIComponent(id)}`;
 }
 
+/** The deliveries to an endpoint that failed for good. */
+export function failedPath(wabaId: string, id: string): string {
+  return `/portal/w/${encodeURIComponent(wabaId)}/deliveries?state=failed&endpointId=${encodeURIComponent(id)}`;
+}
+
 /** The services that change endpoints, in the name of whoever looks at the page. */
 export function toolsOf(request: FastifyRequest, { accounts }: PortalContext): typeof accounts & Audited {
   return { ...accounts, actor: actorOf(request) };

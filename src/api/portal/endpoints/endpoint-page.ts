@@ -4,6 +4,7 @@ import type { AccountError } from '../../../accounts/account-error.ts';
 import { searchDeliveries } from '../../../accounts/delivery-search.ts';
 import { type EndpointStatus, endpointStatus } from '../../../accounts/endpoints.ts';
 import { shownCount } from '../../../accounts/shown-count.ts';
+import { countRecentlyFailed } from '../../../database/endpoint-failures.ts';
 import { type EndpointStep, readEndpointStatistics } from '../../../database/endpoint-statistics.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
@@ -18,7 +19,7 @@ import { deliveryTable } from '../deliveries/delivery-table.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { attemptChart } from './attempt-chart.ts';
-import { endpointPath, endpointsPath, mayChange } from './endpoint-context.ts';
+import { endpointPath, endpointsPath, failedPath, mayChange } from './endpoint-context.ts';
 import { modeControls, secretControls } from './endpoint-controls.ts';
 import { settingsList } from './endpoint-settings.ts';
 import { modeBadge, modeSentence, successRate } from './endpoint-status.ts';
@@ -88,9 +89,10 @@ async function bodyOf(context: PortalContext, viewer: Viewer, endpoint: Endpoint
   const now = new Date(context.now());
   const until = new Date(Math.floor(now.getTime() / HOUR_MS + 1) * HOUR_MS);
   const since = new Date(until.getTime() - 24 * HOUR_MS);
-  const [steps, recent] = await Promise.all([
+  const [steps, recent, failed] = await Promise.all([
     readEndpointStatistics(database, wabaId, id, { interval: 'hour', since, until }),
     searchDeliveries({ database }, wabaId, { endpointId: id }, { before: null, limit: RECENT }),
+    countRecentlyFailed(database, wabaId),
   ]);
   const defaults = {
     retryScheduleSeconds: config.webhooks.retryScheduleMs.map((ms) => ms / 1_000),
@@ -100,7 +102,7 @@ async function bodyOf(context: PortalContext, viewer: Viewer, endpoint: Endpoint
   const table = { now, hrefOf: (one: string) => `${base}/${one}`, withOwner: false, withEndpoint: false };
   return html`<div class="card state"><p>${modeBadge(endpoint)} ${modeSentence(endpoint)}</p>
 ${modeFacts(endpoint, now)}${mayChange(viewer) && modeControls(viewer, path, endpoint)}</div>
-${figures(endpoint, steps, now)}
+${figures(endpoint, steps, failed.get(id) ?? 0, now)}
 ${steps.some(({ successes, failures }) => successes + failures > 0) && attemptChart(steps)}
 <h2>Recent deliveries</h2>
 ${
@@ -131,7 +133,12 @@ function modeFacts(
   return facts.length > 0 && html`<p class="faint">${facts.join(' · ')}</p>`;
 }
 
-function figures({ waiting }: EndpointStatus, steps: readonly EndpointStep[], now: Date): Markup {
+function figures(
+  { id, wabaId, waiting }: EndpointStatus,
+  steps: readonly EndpointStep[],
+  failed: number,
+  now: Date,
+): Markup {
   const sum = (key: 'successes' | 'failures' | 'totalMs') =>
     steps.reduce((total, step) => total + step[key], 0);
   const [successes, failures] = [sum('successes'), sum('failures')];
@@ -150,7 +157,13 @@ function figures({ waiting }: EndpointStatus, steps: readonly EndpointStep[], no
       ...(failures > attempts / 10 && { tone: 'bad' as const }),
       note: `${attempts} attempts`,
     },
-    { label: 'Failed, 24 h', value: failures },
+    { label: 'Failed attempts, 24 h', value: failures },
+    {
+      label: 'Failed for good, 24 h',
+      value: failed,
+      note: failed === 0 ? 'nothing was given up' : html`<a href="${failedPath(wabaId, id)}">Show them</a>`,
+      ...(failed > 0 && { tone: 'bad' as const }),
+    },
     { label: 'Mean time to answer', value: attempts === 0 ? '–' : durationText(sum('totalMs') / attempts) },
     {
       label: 'Waiting',

@@ -1,4 +1,5 @@
 import { type ScaleLinear, scaleLinear } from 'd3-scale';
+import type { ChartSpan } from '../../../database/tenant-overview.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 
 /** The room of a chart, in units of its view box. */
@@ -21,7 +22,7 @@ export function chartFigure(chart: {
   label: string;
   legend: Child;
   y: ScaleLinear<number, number>;
-  hours: readonly { at: Date; x: number }[];
+  steps: readonly { at: Date; x: number }[];
   marks: Child;
   table: Child;
   yText: (value: number) => string;
@@ -30,11 +31,11 @@ export function chartFigure(chart: {
     const y = chart.y(value).toFixed(1);
     return html`<line class="grid" x1="${PLOT.left}" x2="${PLOT.right}" y1="${y}" y2="${y}"/><text class="tick y" x="${PLOT.left - 7}" y="${y}">${chart.yText(value)}</text>`;
   });
-  const labels = chart.hours
-    .filter((_, index) => index % 4 === chart.hours.length % 4)
+  const labels = chart.steps
+    .filter((_, index) => index % 4 === chart.steps.length % 4)
     .map(
       ({ at, x }) =>
-        html`<text class="tick x" x="${x.toFixed(1)}" y="${CHART.height - 5}">${hourText(at)}</text>`,
+        html`<text class="tick x" x="${x.toFixed(1)}" y="${CHART.height - 5}">${clockText(at)}</text>`,
     );
   return html`<figure class="chart"><svg viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="${chart.label}">${lines}${chart.marks}${labels}</svg>
 <figcaption><p class="legend">${chart.legend}</p>
@@ -42,6 +43,17 @@ export function chartFigure(chart: {
 }
 
 /** `14:00`, in UTC. */
-export function hourText(at: Date): string {
+export function clockText(at: Date): string {
   return at.toISOString().slice(11, 16);
+}
+
+/** `hour`, `15 minutes`: how long a step is. */
+export function stepText({ stepMinutes }: ChartSpan): string {
+  return stepMinutes === 60 ? 'hour' : `${stepMinutes} minutes`;
+}
+
+/** `the last 24 hours`, `the last hour`: what a chart is about. */
+export function spanText({ steps, stepMinutes }: ChartSpan): string {
+  const hours = Math.round((steps * stepMinutes) / 60);
+  return hours === 1 ? 'the last hour' : `the last ${hours} hours`;
 }

@@ -1,10 +1,12 @@
 import { type EndpointStatus, endpointsOf } from '../../../accounts/endpoints.ts';
 import { MAX_SHOWN_WAITING, shownCount } from '../../../accounts/shown-count.ts';
+import { countRecentlyFailed } from '../../../database/endpoint-failures.ts';
 import {
-  type HourOfLatency,
-  type HourOfOutcomes,
-  readHourlyLatency,
-  readHourlyOutcomes,
+  chartSpan,
+  type LatencyStep,
+  type OutcomeStep,
+  readLatency,
+  readOutcomes,
 } from '../../../database/tenant-overview.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
@@ -14,10 +16,11 @@ import { emptyState } from '../components/empty-state.ts';
 import { type Stat, statRow } from '../components/stat.ts';
 import { dataTable } from '../components/table.ts';
 import { durationText } from '../components/time.ts';
-import { endpointPath, endpointsPath, mayChange } from '../endpoints/endpoint-context.ts';
+import { endpointPath, endpointsPath, failedPath, mayChange } from '../endpoints/endpoint-context.ts';
 import { modeBadge, modeSentence, successRate, waitingText } from '../endpoints/endpoint-status.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { stepText } from './chart-frame.ts';
 import { latencyChart } from './latency-chart.ts';
 import { outcomeChart } from './outcome-chart.ts';
 
@@ -27,18 +30,20 @@ export function overviewPages(app: PortalApp, { accounts, database, now }: Porta
     const waba = wabaOf(request);
     const viewer = viewerOf(request);
     const until = new Date(now());
-    const [endpoints, outcomes, latency] = await Promise.all([
+    const span = await chartSpan(database, waba.wabaId, until);
+    const [endpoints, outcomes, latency, failed] = await Promise.all([
       endpointsOf(accounts, waba.wabaId, { maxWaiting: MAX_SHOWN_WAITING }),
-      readHourlyOutcomes(database, waba.wabaId, until),
-      readHourlyLatency(database, waba.wabaId, until),
+      readOutcomes(database, waba.wabaId, { until, span }),
+      readLatency(database, waba.wabaId, { until, span }),
+      countRecentlyFailed(database, waba.wabaId),
     ]);
     const body =
       endpoints.length === 0
         ? firstSteps(waba.wabaId, viewer)
-        : html`${statRow(statsOf(endpoints, outcomes, latency))}
-${needsALook(endpoints)}
-<div class="columns charts"><section class="card"><h2>Attempts per hour</h2>${outcomeChart(outcomes)}</section>
-<section class="card"><h2>Time until delivery</h2>${latencyChart(latency)}</section></div>`;
+        : html`${statRow(statsOf(endpoints, outcomes, latency, failed))}
+${needsALook(endpoints, failed)}
+<div class="columns charts"><section class="card"><h2>Attempts per ${stepText(span)}</h2>${outcomeChart(outcomes, span)}</section>
+<section class="card"><h2>Time until delivery</h2>${latencyChart(latency, span)}</section></div>`;
     return sendPage(reply, {
       title: 'Overview',
       viewer,
@@ -64,16 +69,18 @@ function firstSteps(wabaId: string, viewer: Viewer): Markup {
 
 function statsOf(
   endpoints: readonly EndpointStatus[],
-  outcomes: readonly HourOfOutcomes[],
-  latency: readonly HourOfLatency[],
+  outcomes: readonly OutcomeStep[],
+  latency: readonly LatencyStep[],
+  failed: ReadonlyMap<string, number>,
 ): Stat[] {
-  const successes = outcomes.reduce((sum, hour) => sum + hour.successes, 0);
-  const failures = outcomes.reduce((sum, hour) => sum + hour.failures, 0);
+  const successes = outcomes.reduce((sum, step) => sum + step.successes, 0);
+  const failures = outcomes.reduce((sum, step) => sum + step.failures, 0);
   const failing = endpoints.filter(isInTrouble).length;
   const waiting = endpoints.reduce((sum, { waiting: { count } }) => sum + count, 0);
   const more = endpoints.some((endpoint) => endpoint.waiting.more);
   const oldestMs = Math.max(0, ...endpoints.map((endpoint) => endpoint.waiting.oldestMs ?? 0));
-  const recent = latency.findLast((hour) => hour.p50Ms !== null);
+  const failedCount = [...failed.values()].reduce((sum, count) => sum + count, 0);
+  const recent = latency.findLast((step) => step.p50Ms !== null);
   return [
     {
       label: 'Attempts that succeeded',
@@ -92,6 +99,12 @@ function statsOf(
       ...(oldestMs > 60_000 && { tone: 'waiting' as const }),
     },
     {
+      label: 'Failed for good',
+      value: failedCount.toLocaleString('en-US'),
+      note: failedCount === 0 ? 'nothing was given up' : 'no more attempts are made',
+      ...(failedCount > 0 && { tone: 'bad' as const }),
+    },
+    {
       label: 'Endpoints in trouble',
       value: failing,
       note: `of ${endpoints.length}`,
@@ -104,8 +117,8 @@ function isInTrouble({ mode, failingSince }: EndpointStatus): boolean {
   return mode !== 'open' || failingSince !== null;
 }
 
-function needsALook(endpoints: readonly EndpointStatus[]): Markup {
-  const troubled = endpoints.filter(isInTrouble);
+function needsALook(endpoints: readonly EndpointStatus[], failed: ReadonlyMap<string, number>): Markup {
+  const troubled = endpoints.filter((endpoint) => isInTrouble(endpoint) || failed.has(endpoint.id));
   if (troubled.length === 0)
     return html`<p class="all-well"><span aria-hidden="true">✓</span> All endpoints take what is sent.</p>`;
   return html`<h2>Needs a look</h2>${dataTable(
@@ -115,12 +128,19 @@ function needsALook(endpoints: readonly EndpointStatus[]): Markup {
       { label: 'Status', kind: 'narrow' },
       { label: 'What happens' },
       { label: 'Waiting', kind: 'number' },
+      { label: 'Failed for good', kind: 'number' },
     ],
     troubled.map((endpoint) => [
       html`<a class="break" href="${endpointPath(endpoint.wabaId, endpoint.id)}">${endpoint.url}</a>`,
       modeBadge(endpoint),
       html`${modeSentence(endpoint)}${endpoint.modeReason !== null && html` <span class="faint">${endpoint.modeReason}</span>`}`,
       waitingText(endpoint.waiting),
+      failedText(endpoint, failed.get(endpoint.id) ?? 0),
     ]),
   )}`;
+}
+
+function failedText({ wabaId, id }: EndpointStatus, failed: number): Markup {
+  if (failed === 0) return html`<span class="faint">–</span>`;
+  return html`<a href="${failedPath(wabaId, id)}">${failed.toLocaleString('en-US')}</a>`;
 }

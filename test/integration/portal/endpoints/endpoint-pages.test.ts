@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { countFailed } from '../../../../src/database/endpoint-failures.ts';
+import { addEndpointMinutes } from '../../../../src/database/endpoint-health.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { addDelivery } from '../delivery-fixtures.ts';
@@ -257,6 +259,30 @@ test('a URL of another server takes no header along: the form says so before, th
   expect(moved.headers.location).toBe(`${alerts}?done=moved`);
   const { rows } = await api.database.raw('select detail from audit_log order by id desc limit 1');
   expect(rows[0].detail).toEqual({ host: 'ops2.example', previousHost: 'ops.example' });
+});
+
+test('what failed for good is on the overview and the page of the endpoint, also without an operations URL', async () => {
+  const { id } = await add();
+  const overview = `/portal/w/${WABA}`;
+  expect((await admin.get(overview)).body).toContain('nothing was given up');
+  await api.database.transaction((trx) => countFailed(trx, id, 3));
+  const link = `deliveries?state=failed&amp;endpointId=${id}"`;
+  for (const path of [overview, `${PATH}/${id}`]) expect((await admin.get(path)).body).toContain(link);
+});
+
+test('the charts of the overview span what there is: an hour, six hours, a day', async () => {
+  const { id } = await add();
+  const overview = async (minutesAgo: number) => {
+    await api.database.transaction((trx) =>
+      addEndpointMinutes(trx, [
+        { endpointId: id, minuteMs: Date.now() - minutesAgo * 60_000, successes: 7, failures: 0, totalMs: 1 },
+      ]),
+    );
+    return (await admin.get(`/portal/w/${WABA}`)).body;
+  };
+  expect(await overview(2)).toContain('Attempts per 5 minutes of the last hour: 7 succeeded');
+  expect(await overview(90)).toContain('Attempts per 15 minutes of the last 6 hours: 14 succeeded');
+  expect(await overview(400)).toContain('Attempts per hour of the last 24 hours: 21 succeeded');
 });
 
 test('an endpoint is deleted from a page that says what is lost', async () => {

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { SYSTEM } from '../../../src/accounts/audit.ts';
+import { endpointAlertsOf, setOperationsUrl } from '../../../src/accounts/operations-url.ts';
+import { query } from '../../../src/database/sql.ts';
+import { makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
+import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
+import { testDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
+import { startWorkerProcess } from '../../support/worker-process.ts';
+
+const WABA = '900000000000101';
+const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
+
+test('a delivery that failed for good is told at the operations URL', { timeout: 90_000 }, async () => {
+  const { database, url } = await testDatabase();
+  await seedFixtureAccounts(database);
+  const [tenant, operations] = await Promise.all([startReceiver(), startReceiver()]);
+  tenant.behave(answer(500));
+  await addEndpoint(database, WABA, `${tenant.url}/hook`);
+  await database.raw(`update webhook_endpoints set retry_schedule_seconds = '{1,1}'`);
+  const guard = makeAddressGuard({ allowCidrs: ['127.0.0.0/8'] });
+  const urlRules = { allowHttp: true, guard, resolve: async () => [] };
+  const tools = { database, secretBox: testSecretBox, urlRules, actor: SYSTEM };
+  await setOperationsUrl(tools, WABA, `${operations.url}/alerts`);
+  const worker = startWorkerProcess(testSettings(url));
+  try {
+    await worker.ready();
+    await takeIn(database, bodyOf(ACCOUNT, [textMessage('wamid.LOST', 'hello')]));
+    await eventually('told', () => operations.received.length > 0, 45_000);
+    const alert = JSON.parse(operations.received[0]?.body.toString() ?? '');
+    expect(alert).toMatchObject({
+      alert: 'endpoint.deliveries_failed',
+      endpoint: { url: `${tenant.url}/hook`, mode: 'open' },
+      details: { failed: 1, since: expect.any(String) },
+    });
+    expect(await query(database, 'select state, attempts from deliveries')).toEqual([
+      { state: 'failed', attempts: 3 },
+    ]);
+    await eventually(
+      'delivered',
+      async () => (await endpointAlertsOf(tools, WABA))[0]?.state === 'delivered',
+    );
+    expect((await endpointAlertsOf(tools, WABA)).map((one) => one.alert)).toEqual([
+      'endpoint.deliveries_failed',
+    ]);
+  } finally {
+    await worker.stop();
+    await Promise.all([tenant.close(), operations.close()]);
+  }
+});
