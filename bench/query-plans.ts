@@ -1,15 +1,16 @@
 /**
- * Fills a queue in several shapes, the largest with a million waiting deliveries, and prints for each the plan of the
+ * Fills a queue in several shapes, the largest with a million waiting deliveries, and prints for each the plans of the
  * claim and the times of the statements that deliveries go through. Run: node bench/query-plans.ts [--plans]
  */
 
 import { type Database, openDatabase } from '../src/database/database.ts';
+import { findDueEndpoints } from '../src/database/due-pick.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { execute } from '../src/database/sql.ts';
 import { startTestInfrastructure } from '../src/embedded/test-infrastructure.ts';
 import { explained } from './plans/explained-statement.ts';
 import { fillQueue, type QueueShape } from './plans/fill-queue.ts';
-import { claimOf, type Timing, timeStatements } from './plans/time-statements.ts';
+import { claimOf, PAGE, sharesOf, type Timing, timeStatements } from './plans/time-statements.ts';
 
 const SHAPES: readonly QueueShape[] = [
   { name: '10,000 rows, half behind blocked heads', rows: 10_000, kind: 'blocked heads' },
@@ -18,7 +19,11 @@ const SHAPES: readonly QueueShape[] = [
 ];
 
 const infrastructure = await startTestInfrastructure(() => {});
-const database = openDatabase({ url: infrastructure.postgresUrl, poolMax: 4, applicationName: 'bench' });
+const database = openDatabase({
+  ...{ url: infrastructure.postgresUrl, poolMax: 4, applicationName: 'bench' },
+  // As the worker connects.
+  fixedPlans: true,
+});
 try {
   await migrate(database);
   await execute(database, `insert into tenants (business_name) values ('bench')`);
@@ -36,10 +41,19 @@ try {
 
 /** The second of two: the first one reads what is not in memory yet. */
 async function printPlan(of: Database): Promise<void> {
-  await explained(of, claimOf);
-  const plan = await explained(of, claimOf);
-  const shown = process.argv.includes('--plans') ? plan : plan.filter((line) => /Execution Time/.test(line));
-  process.stdout.write(`claim of a session: ${shown.join('\n')}\n\n`);
+  const shares = await sharesOf(of);
+  const statements: [string, (database: Database) => Promise<unknown>][] = [
+    ['walk over endpoints', (explaining) => findDueEndpoints(explaining, PAGE)],
+    ['claim of a session', (explaining) => claimOf(explaining, shares)],
+  ];
+  for (const [name, run] of statements) {
+    await explained(of, run);
+    const plan = await explained(of, run);
+    const shown = process.argv.includes('--plans')
+      ? plan
+      : plan.filter((line) => /Execution Time/.test(line));
+    process.stdout.write(`${name}: ${shown.join('\n')}\n\n`);
+  }
 }
 
 function print(timings: readonly Timing[]): void {

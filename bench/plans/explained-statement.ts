@@ -1,20 +1,21 @@
 import type { Database } from '../../src/database/database.ts';
-import { query } from '../../src/database/sql.ts';
 import { type Binding, prepared } from '../../src/database/statement.ts';
 
 class Undone extends Error {}
 
-/** The plan of the one statement that `run` sends, as it is carried out; what it changed is undone. */
+/**
+ * The plan of the one statement that `run` sends, as it is carried out; what it changed is undone. The statement is
+ * prepared, because the plan of a statement with values in it is another one.
+ */
 export async function explained(
   database: Database,
   run: (database: Database) => Promise<unknown>,
 ): Promise<string[]> {
-  const statements: string[] = [];
+  const statements: { text: string; values: Binding[] }[] = [];
   const spy: Database = {
     ...database,
     raw: async (text, bindings) => {
-      const { text: statement, values } = prepared(text, bindings ?? []);
-      statements.push(statement.replace(/\$(\d+)/g, (_, n) => literal(values[Number(n) - 1])));
+      statements.push(prepared(text, bindings ?? []));
       return await database.raw('select 1 where false');
     },
   };
@@ -25,7 +26,11 @@ export async function explained(
   let plan: { 'QUERY PLAN': string }[] = [];
   try {
     await database.transaction(async (trx) => {
-      plan = await query(trx, `explain (analyze, buffers, costs off, summary on) ${statement}`);
+      const { text, values } = statement;
+      await trx.raw(`prepare explained as ${text}`);
+      const call = values.length === 0 ? 'explained' : `explained(${values.map(literal).join(', ')})`;
+      plan = (await trx.raw(`explain (analyze, buffers, costs off, summary on) execute ${call}`)).rows;
+      await trx.raw('deallocate explained');
       throw new Undone();
     });
   } catch (error) {

@@ -4,10 +4,11 @@ import { insertDeliveries } from '../../src/database/deliveries.ts';
 import { handOverDue, handOverProbes, takeOverdue } from '../../src/database/delivery-claims.ts';
 import { enqueueDeliveries } from '../../src/database/delivery-queue.ts';
 import { type SettledDelivery, settleDeliveries } from '../../src/database/delivery-settlement.ts';
+import { type DueShare, findDueEndpoints, findLatelyDue, lastPosition } from '../../src/database/due-pick.ts';
 import { countWaiting } from '../../src/database/endpoint-waiting.ts';
 import { returnUnattempted } from '../../src/database/hand-over-returns.ts';
 import { returnRetryStarts, takeRetryStarts } from '../../src/database/retry-starts.ts';
-import { type ClaimedDelivery, claimDue, hasDue, releaseExpired } from '../../src/database/session-claims.ts';
+import { type ClaimedDelivery, claimDue, releaseExpired } from '../../src/database/session-claims.ts';
 import { stepAside } from '../../src/database/step-aside.ts';
 import { dayOfUuidV7, uuidV7 } from '../../src/domain/uuid-v7.ts';
 import { percentilesOf } from '../report/percentiles.ts';
@@ -19,23 +20,42 @@ const RUNS = 100;
 /** What a session of one process asks for at once, and what it records at once. */
 const CLAIM_LIMIT = 512;
 const GROUP = 250;
-const SLOTS = { endpointIds: [], free: [], otherwise: 10 };
+const SHARE = 10;
 const LEASE_MS = 30_000;
 const OVERDUE = { overdueMs: 60_000, firstOverdueMs: 10_000, againMs: 60_000, limit: 100 };
 
+/** Endpoints of one page, as a session walks over them. */
+export const PAGE = { afterEndpointId: '0', limit: CLAIM_LIMIT };
+
+/** What the endpoints of the first page may have. */
+export async function sharesOf(database: Database): Promise<DueShare[]> {
+  const found = await findDueEndpoints(database, PAGE);
+  return found
+    .filter(({ isOpen }) => isOpen)
+    .map(({ endpointId, replay, position }) => ({ endpointId, replay, position, share: SHARE }));
+}
+
 /** The claim of a session as it is timed here. */
-export const claimOf = (database: Database, leaseMs = LEASE_MS, token: string = randomUUID()) =>
-  claimDue(database, { slots: SLOTS, afterEndpointId: '0', limit: CLAIM_LIMIT, token, leaseMs });
+export const claimOf = (
+  database: Database,
+  shares: readonly DueShare[],
+  leaseMs = LEASE_MS,
+  token: string = randomUUID(),
+) => claimDue(database, { shares, limit: CLAIM_LIMIT, token, leaseMs });
 
 /** Times each statement over some runs; what a run took out is replaced, so that all runs meet the same queue. */
 export async function timeStatements(database: Database): Promise<Timing[]> {
   return [
     ...(await timeSession(database)),
-    await timeLoop('hasDue', async (clock) => {
-      await clock(async () => ((await hasDue(database, SLOTS)) ? 1 : 0));
+    await timeLoop('findDueEndpoints, a page', async (clock) => {
+      await clock(() => findDueEndpoints(database, PAGE));
+    }),
+    await timeLoop('findLatelyDue, the last 2,000 positions', async (clock) => {
+      const last = Number(await lastPosition(database));
+      await clock(() => findLatelyDue(database, String(last - 2_000)));
     }),
     await timeLoop('handOverDue, up to 100', async (clock) => {
-      const limits = { limit: 100, firstAttemptsPerEndpoint: 10, slots: SLOTS };
+      const limits = { limit: 100, firstAttemptsPerEndpoint: 10, shares: await sharesOf(database) };
       const given = await clock(() => handOverDue(database, limits));
       await returnUnattempted(
         database,
@@ -58,7 +78,7 @@ export async function timeStatements(database: Database): Promise<Timing[]> {
       await clock(() => releaseExpired(database, 5_000));
     }),
     await timeLoop('releaseExpired, a dead session’s claims', async (clock) => {
-      await claimOf(database, -1);
+      await claimOf(database, await sharesOf(database), -1);
       await clock(() => releaseExpired(database, 5_000));
     }),
     await timeLoop('stepAside, none', async (clock) => {
@@ -110,7 +130,7 @@ async function timeSession(database: Database): Promise<Timing[]> {
   for (let run = 0; run < RUNS; run += 1) {
     const token = randomUUID();
     const claimed = await clockInto(claims ?? [])(async () => {
-      return (await claimOf(database, LEASE_MS, token)).deliveries;
+      return (await claimOf(database, await sharesOf(database), LEASE_MS, token)).deliveries;
     });
     await log(database, claimed);
     for (let from = 0; from < claimed.length; from += GROUP) {

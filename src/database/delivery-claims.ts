@@ -1,5 +1,5 @@
 import type { Database } from './database.ts';
-import { type FreeSlots, pickDue, pickParameters } from './due-pick.ts';
+import { type DuePlace, type DueShare, pickDue, pickParameters } from './due-pick.ts';
 import { query } from './sql.ts';
 
 /** A delivery handed over to a workflow. */
@@ -16,23 +16,22 @@ export type HandOverLimits = {
   limit: number;
   /** Handed over and not yet attempted: the same for one endpoint, so that a hanging one holds few of the slots. */
   firstAttemptsPerEndpoint: number;
-  /** Endpoints that may have fewer at present, and how many. */
-  slots: FreeSlots;
+  /** What endpoints may have at present. */
+  shares: readonly DueShare[];
 };
 
 /**
- * Hands due deliveries of open endpoints over to workflows, endpoint by endpoint, in turn behind `afterEndpointId`. What
+ * Hands due deliveries of open endpoints over to workflows, endpoint by endpoint in the order of their shares. What
  * a tenant allows at once counts all attempts under way, whoever makes them.
  */
 export async function handOverDue(
   database: Database,
   limits: HandOverLimits,
-  afterEndpointId = '0',
-): Promise<HandedOver[]> {
-  const rows = await query<QueueRow>(
+): Promise<(HandedOver & DuePlace)[]> {
+  const rows = await query<QueueRow & DuePlace>(
     database,
-    `with recursive ${pickDue(
-      `least(coalesce(slots.free, cast(:slotOtherwise as integer)),
+    `with ${pickDue(
+      `least(s.share,
              cast(:firstAttemptsPerEndpoint as integer) - (
                select count(*) from (
                  select 1 from delivery_queue f
@@ -47,13 +46,13 @@ export async function handOverDue(
     )}
      update delivery_queue set state = 'retrying', awaits_workflow = false, next_attempt_at = clock_timestamp()
       where ctid = any (array(select row_id from picked)) and state = 'due'
-     returning delivery_id, delivery_day, event_day, event_uuid, endpoint_id`,
+     returning delivery_id, delivery_day, event_day, event_uuid, endpoint_id, replay, position`,
     {
-      ...pickParameters(limits.slots, afterEndpointId, limits.limit),
+      ...pickParameters(limits.shares, limits.limit),
       firstAttemptsPerEndpoint: limits.firstAttemptsPerEndpoint,
     },
   );
-  return rows.map(toHandedOver);
+  return rows.map((row) => ({ ...toHandedOver(row), replay: row.replay, position: row.position }));
 }
 
 /**
@@ -70,7 +69,7 @@ export async function handOverProbes(database: Database, limit: number): Promise
           select ctid as row_id from delivery_queue
            where endpoint_id = w.id and state = 'due' order by replay, position limit 1 for update skip locked
         ) as due
-        where w.mode = 'probing' and w.next_probe_at <= clock_timestamp()
+        where w.mode = 'probing' and w.next_probe_at <= now()
           and not exists (select 1 from delivery_queue b
                            where b.endpoint_id = w.id and b.state in ('claimed', 'retrying') and not b.awaits_workflow
                              and (b.state = 'claimed' or b.next_attempt_at < clock_timestamp() + interval '1 second'))

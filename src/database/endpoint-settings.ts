@@ -41,26 +41,23 @@ export async function loadEndpointSettings(
   );
 }
 
-/** The endpoints whose tenants limit what they get at once or per second. */
-export async function findLimitedEndpoints(
-  database: Database,
-): Promise<{ id: string; maxInFlight: number | null; ratePerSecond: number | null }[]> {
-  return await query(
-    database,
-    `select id, max_in_flight as "maxInFlight", rate_limit_per_second as "ratePerSecond" from webhook_endpoints
-      where max_in_flight is not null or rate_limit_per_second is not null`,
-  );
-}
+export type ChangedEndpoint = {
+  id: string;
+  maxInFlight: number | null;
+  ratePerSecond: number | null;
+  /** When it was switched on, if that is what changed (Unix time, ms). */
+  switchedOnMs: number | null;
+};
 
-/** Endpoints that were switched on within the last `seconds`, and when (Unix time, ms). */
-export async function findSwitchedOn(
-  database: Database,
-  seconds: number,
-): Promise<{ id: string; atMs: number }[]> {
-  return await query(
+/** Endpoints that were changed within the last `seconds`. */
+export async function findChangedEndpoints(database: Database, seconds: number): Promise<ChangedEndpoint[]> {
+  return await query<ChangedEndpoint>(
     database,
-    `select id, cast(extract(epoch from mode_changed_at) * 1000 as float8) as "atMs" from webhook_endpoints
-      where mode = 'open' and mode_changed_at > now() - :seconds * interval '1 second' and mode_changed_at > created_at`,
+    `select id, max_in_flight as "maxInFlight", rate_limit_per_second as "ratePerSecond",
+            case when mode = 'open' and mode_changed_at > created_at
+                  and mode_changed_at > now() - :seconds * interval '1 second'
+                 then cast(extract(epoch from mode_changed_at) * 1000 as float8) end as "switchedOnMs"
+       from webhook_endpoints where updated_at > now() - :seconds * interval '1 second'`,
     { seconds },
   );
 }

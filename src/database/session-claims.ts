@@ -1,5 +1,5 @@
 import type { Database } from './database.ts';
-import { type FreeSlots, pickDue, pickParameters } from './due-pick.ts';
+import { type DuePlace, type DueShare, pickDue, pickParameters } from './due-pick.ts';
 import { execute, query } from './sql.ts';
 
 /** A delivery under lease, with the event that it carries. */
@@ -23,17 +23,20 @@ export type ClaimedDelivery = {
 /** A claimed delivery whose event no longer exists: nothing could ever be sent. */
 export type Orphan = { deliveryId: string; body: null };
 
+/** The place in the queue that a claimed delivery had. */
+export type TakenPlace = DuePlace & { endpointId: string };
+
 /**
- * Claims due deliveries for `leaseMs`, as many as `slots` and `limit` allow, from endpoints that are open; probes are
- * left to workflows. Returns them in queue order.
+ * Claims due deliveries for `leaseMs`, as many as `shares` and `limit` allow, from endpoints that are open; probes are
+ * left to workflows. Returns them in queue order, and what place each had there.
  */
 export async function claimDue(
   database: Database,
-  claim: { slots: FreeSlots; afterEndpointId: string; limit: number; token: string; leaseMs: number },
-): Promise<{ deliveries: ClaimedDelivery[]; orphans: Orphan[] }> {
-  const rows = await query<ClaimedDelivery | Orphan>(
+  claim: { shares: readonly DueShare[]; limit: number; token: string; leaseMs: number },
+): Promise<{ deliveries: ClaimedDelivery[]; orphans: Orphan[]; taken: TakenPlace[] }> {
+  const rows = await query<(ClaimedDelivery | Orphan) & TakenPlace>(
     database,
-    `with recursive ${pickDue()}, claimed as (
+    `with ${pickDue()}, claimed as (
        update delivery_queue
           set state = 'claimed', by_session = true, token = cast(:token as uuid),
               lease_until = clock_timestamp() + :leaseMs * interval '1 millisecond'
@@ -41,14 +44,14 @@ export async function claimDue(
        returning *
      )
      select c.delivery_id as "deliveryId", c.delivery_day as "deliveryDay", c.endpoint_id as "endpointId",
-            w.version as "endpointVersion", c.event_day as "eventDay", c.event_uuid as "eventUuid", c.attempts,
+            c.position, w.version as "endpointVersion", c.event_day as "eventDay", c.event_uuid as "eventUuid", c.attempts,
             c.probes, c.replay, ev.event_type as "eventType", ev.event_id as "eventId", ev.sequence, ev.body
        from claimed c
        left join events ev on ev.day = c.event_day and ev.id = c.event_uuid
        join webhook_endpoints w on w.id = c.endpoint_id
       order by c.position`,
     {
-      ...pickParameters(claim.slots, claim.afterEndpointId, claim.limit),
+      ...pickParameters(claim.shares, claim.limit),
       token: claim.token,
       leaseMs: claim.leaseMs,
     },
@@ -56,6 +59,7 @@ export async function claimDue(
   return {
     deliveries: rows.filter((row) => row.body !== null),
     orphans: rows.filter((row) => row.body === null),
+    taken: rows,
   };
 }
 
@@ -83,14 +87,4 @@ export async function releaseExpired(database: Database, limit: number): Promise
                                order by lease_until limit ? for update skip locked))`,
     [limit],
   );
-}
-
-/** Whether any open endpoint has a due delivery; those that have no free slot by `slots` are not asked. */
-export async function hasDue(database: Database, slots: FreeSlots): Promise<boolean> {
-  const rows = await query(
-    database,
-    `with recursive ${pickDue()} select 1 from in_turn where free > 0 limit 1`,
-    pickParameters(slots, '0', 1),
-  );
-  return rows.length > 0;
 }

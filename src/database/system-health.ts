@@ -1,4 +1,5 @@
 import type { Database } from './database.ts';
+import { ACTIVE } from './due-pick.ts';
 import type { EndpointMode } from './endpoint-settings.ts';
 import { firstDue } from './endpoint-waiting.ts';
 import { query } from './sql.ts';
@@ -41,8 +42,11 @@ export async function readBacklog(database: Database): Promise<Backlog> {
 export async function oldestDueAt(database: Database): Promise<Date | null> {
   const [row] = await query<{ dueAt: Date | null }>(
     database,
-    `select min(first.oldest) as "dueAt"
-       from webhook_endpoints e cross join lateral (${firstDue(false)}) as first where e.mode = 'open'`,
+    `with recursive ${ACTIVE}
+     select min(first.oldest) as "dueAt"
+       from active a join webhook_endpoints e on e.id = a.endpoint_id and e.mode = 'open'
+      cross join lateral (${firstDue(false)}) as first`,
+    { afterEndpointId: '0' },
   );
   return row?.dueAt ?? null;
 }

@@ -9,6 +9,8 @@ export type WorkerPeers = {
   count: number;
   /** Whether another one runs a session. */
   sessionElsewhere: boolean;
+  /** Whether this one does what one of all has to do; another does once it was not heard of for a while. */
+  isLeader: boolean;
 };
 
 /** Tells the others that this process lives and whether it runs a session; returns what they told. */
@@ -22,12 +24,13 @@ export async function reportWorker(
        insert into worker_processes (id, session) values (:id, :session)
        on conflict (id) do update set session = excluded.session, seen_at = now()
      )
-     select count(*)::integer + 1 as count, coalesce(bool_or(session), false) as "sessionElsewhere"
+     select count(*)::integer + 1 as count, coalesce(bool_or(session), false) as "sessionElsewhere",
+            not coalesce(bool_or(id < :id), false) as "isLeader"
        from worker_processes
       where id <> :id and seen_at > now() - cast(:aliveSeconds as integer) * interval '1 second'`,
     { ...worker, aliveSeconds: ALIVE_SECONDS },
   );
-  return row ?? { count: 1, sessionElsewhere: false };
+  return row ?? { count: 1, sessionElsewhere: false, isLeader: true };
 }
 
 /** Takes a process that ends off the list, and those that died long ago. */

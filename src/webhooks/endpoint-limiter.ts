@@ -7,7 +7,7 @@ const MAX_IN_FLIGHT = 100;
 export const FIRST_LIMIT = 10;
 const LIMIT_AFTER_RECOVERY = 1;
 
-/** An endpoint that takes this long for an answer gets no more at once, whatever it answers. */
+/** An endpoint that takes this long for an answer, or has kept one waiting for so long, gets no more at once. */
 const SLOW_MS = 2_000;
 const SLOW_LIMIT = 10;
 
@@ -17,9 +17,13 @@ const NEWEST_WEIGHT = 0.2;
 /** What the tenant allows. */
 export type EndpointLimits = { maxInFlight: number | null; ratePerSecond: number | null };
 
+/** An attempt under way. */
+export type UnderWay = { readonly endpointId: string; readonly startMs: number };
+
 type State = {
   limit: number;
-  inFlight: number;
+  /** Oldest first. */
+  underWay: Set<UnderWay>;
   meanMs: number;
   tokens: number;
   refilledMs: number;
@@ -29,23 +33,21 @@ type State = {
 export type EndpointLimiter = {
   /** What these endpoints' tenants allow; for those that never came up here, nothing is limited. */
   allow(limits: ReadonlyMap<string, EndpointLimits>): void;
-  /** The same for all endpoints: what is not named is not limited any more. Forgets what was not used lately. */
-  allowOnly(limits: ReadonlyMap<string, EndpointLimits>): void;
   /** Attempts that may be started now. */
   free(endpointId: string): number;
-  start(endpointId: string): void;
+  start(endpointId: string): UnderWay;
   /** The attempt is over; null: it was not sent. */
-  end(endpointId: string, result: SendResult | null): void;
+  end(attempt: UnderWay, result: SendResult | null): void;
   /** Attempts that workflows make: they count against the rate only. */
   spend(endpointId: string, attempts: number): void;
   /** What came of such an attempt in this process. */
   learn(endpointId: string, result: SendResult): void;
   /** The endpoint was switched on: it gets its speed back step by step. */
   restart(endpointId: string): void;
-  /** What endpoints may get now: those used lately or limited by their tenants; the others have the first limit. */
-  slots(most: number): { endpointIds: string[]; free: number[]; otherwise: number };
   /** How many processes share what tenants allow; at least 1. */
   shareWith(processes: number): void;
+  /** Forgets how those did that were not used lately, but not what their tenants allow. */
+  forgetUnused(): void;
 };
 
 const FORGET_AFTER_MS = 60_000;
@@ -62,48 +64,40 @@ export function makeEndpointLimiter(now: () => number = () => performance.now())
     const known = states.get(endpointId);
     if (known !== undefined) return known;
     const at = now();
-    const fresh = { limit: FIRST_LIMIT, inFlight: 0, meanMs: 0, tokens: 1, refilledMs: at, usedMs: at };
+    const fresh = {
+      ...{ limit: FIRST_LIMIT, underWay: new Set<UnderWay>(), meanMs: 0 },
+      ...{ tokens: 1, refilledMs: at, usedMs: at },
+    };
     states.set(endpointId, fresh);
     return fresh;
   };
   const limitsOf = (endpointId: string) => allowed.get(endpointId) ?? UNLIMITED;
-  const free = (endpointId: string) => {
-    const state = stateOf(endpointId);
-    const limits = limitsOf(endpointId);
-    return Math.max(
-      0,
-      Math.min(ceiling(state, limits, processes) - state.inFlight, refill(state, limits, now(), processes)),
-    );
-  };
-  const isLimited = ([id]: [string, State]) => {
-    const { maxInFlight, ratePerSecond } = limitsOf(id);
-    return maxInFlight !== null || ratePerSecond !== null;
-  };
-  const isInUse = (entry: [string, State]) =>
-    entry[1].inFlight > 0 || entry[1].usedMs > now() - FORGET_AFTER_MS || isLimited(entry);
-  const allow = (limits: ReadonlyMap<string, EndpointLimits>) => {
-    for (const [endpointId, limit] of limits) {
-      allowed.set(endpointId, limit);
-      stateOf(endpointId);
-    }
-  };
   return {
-    allow,
-    allowOnly(limits) {
-      allowed.clear();
-      allow(limits);
-      for (const entry of states) if (!isInUse(entry)) states.delete(entry[0]);
+    allow(limits) {
+      for (const [endpointId, limit] of limits) {
+        const isLimited = limit.maxInFlight !== null || limit.ratePerSecond !== null;
+        if (isLimited) allowed.set(endpointId, limit);
+        else allowed.delete(endpointId);
+      }
     },
-    free,
+    free(endpointId) {
+      const state = stateOf(endpointId);
+      const limits = limitsOf(endpointId);
+      const room = ceiling(state, limits, processes, now()) - state.underWay.size;
+      return Math.max(0, Math.min(room, refill(state, limits, now(), processes)));
+    },
     start(endpointId) {
       const state = stateOf(endpointId);
-      state.inFlight += 1;
-      state.usedMs = now();
+      const attempt = { endpointId, startMs: now() };
+      state.underWay.add(attempt);
+      state.usedMs = attempt.startMs;
       state.tokens -= 1;
+      return attempt;
     },
-    end(endpointId, result) {
+    end(attempt, result) {
+      const { endpointId } = attempt;
       const state = stateOf(endpointId);
-      state.inFlight -= 1;
+      state.underWay.delete(attempt);
       // What was not sent does not count against the rate.
       if (result === null) state.tokens += 1;
       else adapt(state, limitsOf(endpointId), result);
@@ -121,13 +115,15 @@ export function makeEndpointLimiter(now: () => number = () => performance.now())
       state.limit = LIMIT_AFTER_RECOVERY;
       state.usedMs = now();
     },
-    slots(most) {
-      const used = [...states].filter(isInUse);
-      const endpointIds = used.map(([id]) => id);
-      return { endpointIds, free: endpointIds.map((id) => Math.min(free(id), most)), otherwise: FIRST_LIMIT };
-    },
     shareWith(count) {
       processes = Math.max(1, count);
+    },
+    forgetUnused() {
+      const usedBefore = now() - FORGET_AFTER_MS;
+      for (const [endpointId, state] of states) {
+        if (state.underWay.size > 0 || state.usedMs > usedBefore) continue;
+        if (isRested(state, limitsOf(endpointId), now(), processes)) states.delete(endpointId);
+      }
     },
   };
 }
@@ -135,10 +131,17 @@ export function makeEndpointLimiter(now: () => number = () => performance.now())
 const UNLIMITED: EndpointLimits = { maxInFlight: null, ratePerSecond: null };
 
 /** With more processes than a tenant allows attempts at once, each may make one. */
-function ceiling(state: State, { maxInFlight }: EndpointLimits, processes: number): number {
+function ceiling(state: State, { maxInFlight }: EndpointLimits, processes: number, nowMs: number): number {
   const share = maxInFlight === null ? MAX_IN_FLIGHT : Math.max(1, Math.floor(maxInFlight / processes));
   const most = Math.min(state.limit, share);
-  return state.meanMs > SLOW_MS ? Math.min(most, SLOW_LIMIT) : most;
+  return isSlow(state, nowMs) ? Math.min(most, SLOW_LIMIT) : most;
+}
+
+/** An endpoint that begins to hang is slow before the first of its attempts ends. */
+function isSlow({ meanMs, underWay }: State, nowMs: number): boolean {
+  if (meanMs > SLOW_MS) return true;
+  const [oldest] = underWay;
+  return oldest !== undefined && nowMs - oldest.startMs > SLOW_MS;
 }
 
 /** Whole tokens of the endpoint's rate limit; as many as wanted when it has none. At most a second's worth is saved up. */
@@ -152,6 +155,14 @@ function refill(state: State, { ratePerSecond }: EndpointLimits, nowMs: number, 
   state.tokens = Math.min(Math.max(1, rate), state.tokens + earned);
   state.refilledMs = nowMs;
   return Math.floor(state.tokens);
+}
+
+/** Whether an endpoint that nothing is known of might have as many. */
+function isRested(state: State, limits: EndpointLimits, nowMs: number, processes: number): boolean {
+  return (
+    refill(state, limits, nowMs, processes) >=
+    Math.max(1, Math.floor((limits.ratePerSecond ?? 1) / processes))
+  );
 }
 
 function adapt(state: State, { maxInFlight }: EndpointLimits, result: SendResult): void {

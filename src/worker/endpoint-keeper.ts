@@ -9,7 +9,7 @@ import {
 } from '../database/endpoint-failures.ts';
 import { addEndpointMinutes, findFailingFor, findMostlyFailing } from '../database/endpoint-health.ts';
 import { disableEndpoint, startProbing } from '../database/endpoint-modes.ts';
-import { findLimitedEndpoints, findSwitchedOn } from '../database/endpoint-settings.ts';
+import { findChangedEndpoints } from '../database/endpoint-settings.ts';
 import { applyWantedScope, findWantedScopes } from '../database/order-scope.ts';
 import { forgetWorker, reportWorker, type WorkerPeers } from '../database/worker-processes.ts';
 import { BREAKER, type EndpointHealth } from '../webhooks/endpoint-health.ts';
@@ -35,29 +35,22 @@ export type EndpointKeeper = Loop & { sessionElsewhere(): boolean };
 
 const TURN_MS = 1_000;
 
-/** Longer than the pause between two turns, also after a failing one. */
-const RECENTLY_SECONDS = 30;
+/** Beyond the time since the last look: a change is visible later than it is dated. */
+const SPARE_SECONDS = 30;
 
 /** What needs no haste, in turns. */
 const SLOW_EVERY = 5;
 
 /**
  * Once a second: tells the database how this process's attempts went, and the other processes that it lives; stops
- * endpoints that fail over all processes together, lets those that are back begin slowly, disables those that failed for days, and applies wanted order scopes.
+ * endpoints that fail over all processes together, and lets those that are back begin slowly. One process of all disables
+ * those that failed for days and applies wanted order scopes.
  */
 export function startEndpointKeeper(tools: EndpointKeeperTools): EndpointKeeper {
   const { database } = tools;
-  let peers: WorkerPeers = { count: 1, sessionElsewhere: false };
+  let peers: WorkerPeers = { count: 1, sessionElsewhere: false, isLeader: false };
   let turns = 0;
-  const restarted = new Map<string, number>();
-  const applyLimits = async () => {
-    const limited = await findLimitedEndpoints(database);
-    tools.limiter.allowOnly(new Map(limited.map(({ id, ...limits }) => [id, limits])));
-    for (const { id, atMs } of await findSwitchedOn(database, RECENTLY_SECONDS)) {
-      if (restarted.get(id) !== atMs) tools.limiter.restart(id);
-      restarted.set(id, atMs);
-    }
-  };
+  const applyChanges = makeChangeLook(tools);
   const loop = startLoop({
     name: 'endpoint-keeper',
     pollMs: TURN_MS,
@@ -65,9 +58,10 @@ export function startEndpointKeeper(tools: EndpointKeeperTools): EndpointKeeper 
     turn: async () => {
       peers = await reportWorker(database, { id: tools.worker, session: tools.session.isActive() });
       tools.limiter.shareWith(peers.count);
-      await applyLimits();
+      await applyChanges();
+      tools.limiter.forgetUnused();
       await storeHealth(tools);
-      if (turns % SLOW_EVERY === 0) await slowWork(tools);
+      if (turns % SLOW_EVERY === 0 && peers.isLeader) await slowWork(tools);
       turns += 1;
       return false;
     },
@@ -79,6 +73,25 @@ export function startEndpointKeeper(tools: EndpointKeeperTools): EndpointKeeper 
       await loop.stop();
       await forgetWorker(database, tools.worker).catch(() => undefined);
     },
+  };
+}
+
+/** Gives the limiter what tenants changed since the last look, and lets endpoints that are back begin slowly. */
+function makeChangeLook({ database, limiter }: EndpointKeeperTools): () => Promise<void> {
+  let lookedMs = performance.now();
+  let restarted = new Map<string, number>();
+  return async () => {
+    const startMs = performance.now();
+    const changed = await findChangedEndpoints(database, (startMs - lookedMs) / 1_000 + SPARE_SECONDS);
+    lookedMs = startMs;
+    limiter.allow(
+      new Map(changed.map(({ id, maxInFlight, ratePerSecond }) => [id, { maxInFlight, ratePerSecond }])),
+    );
+    const before = restarted;
+    restarted = new Map(
+      changed.flatMap(({ id, switchedOnMs }) => (switchedOnMs === null ? [] : [[id, switchedOnMs]])),
+    );
+    for (const [id, atMs] of restarted) if (before.get(id) !== atMs) limiter.restart(id);
   };
 }
 

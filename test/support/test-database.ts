@@ -6,14 +6,14 @@ import { TEMPLATE_DATABASE } from './infrastructure-setup.ts';
 
 export type TestDatabase = { database: DatabasePool; url: string; close(): Promise<void> };
 
-/** A migrated database of one's own on the real server; `close` drops it. */
-export async function createTestDatabase(poolMax = 10): Promise<TestDatabase> {
+/** A migrated database of one's own on the real server; `close` drops it. `fixedPlans`: as the worker connects. */
+export async function createTestDatabase(poolMax = 10, fixedPlans = false): Promise<TestDatabase> {
   const { postgresUrl } = inject('infrastructure');
   const name = `test_${randomBytes(6).toString('hex')}`;
   await asAdmin(postgresUrl, `create database ${name} template ${TEMPLATE_DATABASE}`);
   const url = new URL(postgresUrl);
   url.pathname = `/${name}`;
-  const database = openDatabase({ url: url.href, poolMax, applicationName: 'test' });
+  const database = openDatabase({ url: url.href, poolMax, fixedPlans, applicationName: 'test' });
   return {
     database,
     url: url.href,
@@ -25,10 +25,15 @@ export async function createTestDatabase(poolMax = 10): Promise<TestDatabase> {
 }
 
 /** As `createTestDatabase`, closed when the test ends. */
-export async function testDatabase(poolMax = 10): Promise<TestDatabase> {
-  const created = await createTestDatabase(poolMax);
+export async function testDatabase(poolMax = 10, fixedPlans = false): Promise<TestDatabase> {
+  const created = await createTestDatabase(poolMax, fixedPlans);
   onTestFinished(created.close);
   return created;
+}
+
+/** As `testDatabase`, connected to as the worker does. */
+export async function testWorkerDatabase(poolMax = 10): Promise<TestDatabase> {
+  return await testDatabase(poolMax, true);
 }
 
 const TABLES_OF_WORKFLOWS = ['messages', 'orders', 'replays', 'api_key_requests'];

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { dropOrphans } from '../../database/delivery-settlement.ts';
-import type { FreeSlots } from '../../database/due-pick.ts';
 import { type ClaimedDelivery, claimDue, type Orphan, releaseClaims } from '../../database/session-claims.ts';
 import { type AttemptTools, isInTime, leaseMsFor } from '../delivery-attempt.ts';
+import { type DueFinder, makeDueFinder } from '../due-finder.ts';
+import type { UnderWay } from '../endpoint-limiter.ts';
 import { sendDelivery } from '../send-delivery.ts';
 import type { SendableEndpoint } from '../sendable-endpoint.ts';
-import { type DirectClaims, makeDirectClaims } from './direct-claims.ts';
+import type { MadeAttempt } from '../settle-attempts.ts';
+import { type AttemptSlots, makeAttemptSlots } from './attempt-slots.ts';
+import { type Begun, type DirectClaims, makeDirectClaims } from './direct-claims.ts';
 import { type EndpointBook, makeEndpointBook } from './endpoint-book.ts';
 import { makeResultRecorder, type Recorded, type ResultRecorder } from './result-recorder.ts';
-
-/** Attempts of one process side by side; they mostly wait for the network. */
-const SLOTS = 512;
 
 /** A session that found nothing to do for this long ends; shorter lulls do not bring the slower way back. */
 const IDLE_MS = 1_000;
@@ -40,20 +40,20 @@ export class DeliverySession {
   readonly #leaseMs: number;
   readonly #book: EndpointBook;
   readonly #recorder: ResultRecorder;
+  readonly #slots: AttemptSlots = makeAttemptSlots();
+  readonly #due: DueFinder;
+  readonly #unrecorded = new WeakMap<MadeAttempt, UnderWay>();
   readonly #counts: SessionCounts = { claimed: 0, delivered: 0, failing: 0, lost: 0 };
   #seat: SessionSeat | null = null;
-  #inFlight = 0;
-  /** Endpoints whose share did not suffice at the last claim: new deliveries must not overtake what may still wait. */
-  #crowded = new Set<string>();
-  /** The same for all slots together. */
+  /** All slots did not suffice at the last claim: new deliveries must not overtake what may still wait. */
   #full = false;
-  #lastEndpointId = '0';
   #woken = false;
   #interrupt: (() => void) | null = null;
 
   constructor(tools: SessionTools) {
     this.#tools = tools;
     this.#leaseMs = leaseMsFor(tools.defaults.timeoutMs);
+    this.#due = makeDueFinder(tools);
     this.#book = makeEndpointBook({ ...tools, onUnreadable: (_id, error) => tools.onTrouble(error) });
     this.#recorder = makeResultRecorder(tools, {
       giveUpMs: this.#leaseMs,
@@ -80,7 +80,7 @@ export class DeliverySession {
 
   /** Deliveries that are claimed, being sent or being recorded. */
   inFlight(): number {
-    return this.#inFlight;
+    return this.#slots.taken();
   }
 
   counts(): SessionCounts {
@@ -95,12 +95,12 @@ export class DeliverySession {
 
   /** Resolves when no attempt is under way any more and all are recorded. */
   async drained(): Promise<void> {
-    while (this.#inFlight > 0) await sleep(20);
+    while (this.#slots.taken() > 0) await sleep(20);
   }
 
   /** Lets a publisher of this process claim for the session what it inserts; null while there is none or it is busy. */
   directClaims(): DirectClaims | null {
-    return this.#claims((endpointId) => this.#inFlight < SLOTS && this.#mayTake(endpointId));
+    return this.#claims((endpointId) => this.#slots.free() > 0 && this.#mayTake(endpointId));
   }
 
   /** The same for what follows deliveries that end: their slots are about to get free. */
@@ -115,8 +115,8 @@ export class DeliverySession {
       leaseMs: this.#leaseMs,
       mayTake,
       begin: (endpointId) => this.#begin(endpointId),
-      cancel: (endpointId) => this.#end(endpointId),
-      carry: (claims, token, startMs) => this.#attemptAll(claims, { token, startMs, ...seat }),
+      cancel: (attempt) => this.#end(attempt),
+      carry: (begun, token, startMs) => this.#attemptAll(begun, { token, startMs, ...seat }),
     });
   }
 
@@ -128,10 +128,10 @@ export class DeliverySession {
       try {
         await this.#claim(seat);
         // Also what publishers claimed for the session is work.
-        if (this.#counts.claimed > claimedBefore || this.#inFlight > 0) busyMs = performance.now();
+        if (this.#counts.claimed > claimedBefore || this.#slots.taken() > 0) busyMs = performance.now();
         claimedBefore = this.#counts.claimed;
         if (performance.now() - busyMs > IDLE_MS) return 'idle';
-        await this.#pause();
+        if (this.#full || !this.#due.isWalking()) await this.#pause();
       } catch (error) {
         this.#tools.onTrouble(error);
         await sleep(BACK_OFF_MS);
@@ -142,19 +142,19 @@ export class DeliverySession {
 
   /** Claims once, as many as there are free slots. */
   async #claim({ workflowId }: SessionSeat): Promise<void> {
-    const limit = SLOTS - this.#inFlight;
+    const limit = this.#slots.free();
     this.#full = limit <= 0;
     if (this.#full) return;
+    const shares = await this.#due.find(limit);
+    if (shares.length === 0) return;
     const startMs = performance.now();
     const token = randomUUID();
-    const slots = this.#tools.limiter.slots(SLOTS);
-    const options = { slots, afterEndpointId: this.#lastEndpointId, limit, token, leaseMs: this.#leaseMs };
-    const { deliveries: claims, orphans } = await claimDue(this.#tools.database, options);
-    this.#full = claims.length === limit;
-    this.#crowded = crowdedOf(slots, claims);
-    this.#lastEndpointId = this.#full ? (claims.at(-1)?.endpointId ?? '0') : '0';
-    for (const claim of claims) this.#begin(claim.endpointId);
-    await this.#attemptAll(claims, { token, startMs, workflowId });
+    const options = { shares, limit, token, leaseMs: this.#leaseMs };
+    const { deliveries, orphans, taken } = await claimDue(this.#tools.database, options);
+    this.#due.took(shares, taken, limit);
+    this.#full = taken.length >= limit;
+    const begun = deliveries.map((claim) => ({ claim, attempt: this.#begin(claim.endpointId) }));
+    await this.#attemptAll(begun, { token, startMs, workflowId });
     await this.#drop(orphans, token);
   }
 
@@ -167,47 +167,49 @@ export class DeliverySession {
   /** Only endpoints that are known here; the others are found due. */
   #mayTake(endpointId: string): boolean {
     const isFree = this.#tools.limiter.free(endpointId) > 0;
-    return isFree && this.#book.has(endpointId) && !this.#crowded.has(endpointId);
+    return isFree && this.#book.has(endpointId) && !this.#due.isWaiting(endpointId);
   }
 
-  #begin(endpointId: string): void {
-    this.#inFlight += 1;
+  #begin(endpointId: string): UnderWay {
     this.#counts.claimed += 1;
-    this.#tools.limiter.start(endpointId);
+    const attempt = this.#tools.limiter.start(endpointId);
+    this.#slots.take(attempt);
+    return attempt;
   }
 
   /** The end of a claim that was not attempted. */
-  #end(endpointId: string): void {
-    this.#inFlight -= 1;
+  #end(attempt: UnderWay): void {
     this.#counts.claimed -= 1;
-    this.#tools.limiter.end(endpointId, null);
+    this.#slots.giveBack(attempt);
+    this.#tools.limiter.end(attempt, null);
   }
 
   /** Starts the attempts; does not wait for them. */
-  async #attemptAll(claims: readonly ClaimedDelivery[], run: ClaimRun): Promise<void> {
+  async #attemptAll(begun: readonly Begun[], run: ClaimRun): Promise<void> {
     try {
-      await this.#book.load(new Map(claims.map((claim) => [claim.endpointId, claim.endpointVersion])));
+      await this.#book.load(new Map(begun.map(({ claim }) => [claim.endpointId, claim.endpointVersion])));
     } catch (error) {
       this.#tools.onTrouble(error);
     }
-    for (const claim of claims) void this.#attempt(claim, run);
+    for (const one of begun) void this.#attempt(one, run);
   }
 
-  async #attempt(claim: ClaimedDelivery, { token, startMs, workflowId }: ClaimRun): Promise<void> {
-    const { limiter } = this.#tools;
-    const { endpointId } = claim;
-    const endpoint = this.#book.get(endpointId, claim.endpointVersion);
+  async #attempt({ claim, attempt }: Begun, { token, startMs, workflowId }: ClaimRun): Promise<void> {
+    const endpoint = this.#book.get(claim.endpointId, claim.endpointVersion);
     const deadlineMs = startMs + (endpoint?.timeoutMs ?? 0);
     if (endpoint === undefined || !isInTime(deadlineMs, endpoint.timeoutMs)) {
       // An endpoint that is gone or unreadable keeps the claim until its lease ends: nothing may spin.
       if (endpoint !== undefined) await this.#release(claim, token);
-      this.#end(endpointId);
+      this.#end(attempt);
       return;
     }
     const sent = await this.#send(endpoint, claim, deadlineMs - performance.now());
-    if (sent === null) return this.#end(endpointId);
-    limiter.end(endpointId, sent.result);
-    this.#recorder.add({ ...claim, token, endpoint, isProbe: false, sent, workflowId });
+    if (sent === null) return this.#end(attempt);
+    this.#tools.limiter.end(attempt, sent.result);
+    this.#slots.answered(attempt);
+    const made = { ...claim, token, endpoint, isProbe: false, sent, workflowId };
+    this.#unrecorded.set(made, attempt);
+    this.#recorder.add(made);
   }
 
   /** Null for what cannot be sent at all, a defect: its claim comes back with its lease, and its slot at once. */
@@ -229,15 +231,16 @@ export class DeliverySession {
   }
 
   #onRecorded({ outcomes, promoted }: Recorded): void {
-    this.#inFlight -= outcomes.length;
     const failingBefore = this.#counts.failing;
-    for (const { outcome } of outcomes) {
+    for (const { attempt, outcome } of outcomes) {
+      const underWay = this.#unrecorded.get(attempt);
+      if (underWay !== undefined) this.#slots.giveBack(underWay);
       if (outcome === null) this.#counts.lost += 1;
       else if (outcome.state === 'delivered') this.#counts.delivered += 1;
       else this.#counts.failing += 1;
     }
     if (this.#counts.failing > failingBefore) this.#tools.onRetries();
-    const roomier = outcomes.some(({ attempt }) => this.#crowded.has(attempt.endpoint.id));
+    const roomier = outcomes.some(({ attempt }) => this.#due.isWaiting(attempt.endpoint.id));
     if (promoted > 0 || this.#full || roomier) this.wake();
   }
 
@@ -252,21 +255,6 @@ export class DeliverySession {
     });
     this.#interrupt = null;
   }
-}
-
-/** Endpoints that got as many as they may have at once, so that more may be due. */
-function crowdedOf(
-  { endpointIds, free, otherwise }: FreeSlots,
-  claims: readonly ClaimedDelivery[],
-): Set<string> {
-  const shares = new Map(endpointIds.map((id, index) => [id, free[index] ?? 0]));
-  const counts = new Map<string, number>();
-  for (const { endpointId } of claims) counts.set(endpointId, (counts.get(endpointId) ?? 0) + 1);
-  const crowded = new Set(
-    [...counts].filter(([id, n]) => n >= (shares.get(id) ?? otherwise)).map(([id]) => id),
-  );
-  for (const [id, share] of shares) if (share === 0) crowded.add(id);
-  return crowded;
 }
 
 type ClaimRun = { token: string; startMs: number; workflowId: string };

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DirectClaimer } from '../../database/delivery-queue.ts';
 import type { ClaimedDelivery } from '../../database/session-claims.ts';
+import type { UnderWay } from '../endpoint-limiter.ts';
 
 /** Claims that a publisher makes for a session of its own process, in the transaction that queues the deliveries. */
 export type DirectClaims = DirectClaimer & {
@@ -10,12 +11,15 @@ export type DirectClaims = DirectClaimer & {
   cancel(): void;
 };
 
+/** A claim, and its place among what is under way. */
+export type Begun = { claim: ClaimedDelivery; attempt: UnderWay };
+
 type SessionSide = {
   leaseMs: number;
   mayTake: (endpointId: string) => boolean;
-  begin: (endpointId: string) => void;
-  cancel: (endpointId: string) => void;
-  carry: (claims: readonly ClaimedDelivery[], token: string, startMs: number) => Promise<void>;
+  begin: (endpointId: string) => UnderWay;
+  cancel: (attempt: UnderWay) => void;
+  carry: (claims: readonly Begun[], token: string, startMs: number) => Promise<void>;
 };
 
 /**
@@ -25,24 +29,31 @@ type SessionSide = {
 export function makeDirectClaims(session: SessionSide): DirectClaims {
   const token = randomUUID();
   const startMs = performance.now();
-  const taken: string[] = [];
+  const taken: UnderWay[] = [];
   const giveBack = () => {
-    for (const endpointId of taken.splice(0)) session.cancel(endpointId);
+    for (const attempt of taken.splice(0)) session.cancel(attempt);
   };
   return {
     token,
     leaseMs: session.leaseMs,
     take(endpointId) {
       if (!session.mayTake(endpointId)) return false;
-      session.begin(endpointId);
-      taken.push(endpointId);
+      taken.push(session.begin(endpointId));
       return true;
     },
     carry(claims) {
-      for (const { endpointId } of claims) taken.splice(taken.indexOf(endpointId), 1);
+      const begun = claims.map((claim) => ({
+        claim,
+        attempt: takeOut(taken, claim.endpointId) ?? session.begin(claim.endpointId),
+      }));
       giveBack();
-      void session.carry(claims, token, startMs);
+      void session.carry(begun, token, startMs);
     },
     cancel: giveBack,
   };
+}
+
+function takeOut(taken: UnderWay[], endpointId: string): UnderWay | undefined {
+  const index = taken.findIndex((attempt) => attempt.endpointId === endpointId);
+  return index < 0 ? undefined : taken.splice(index, 1)[0];
 }

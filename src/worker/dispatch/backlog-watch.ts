@@ -1,7 +1,3 @@
-import type { Database } from '../../database/database.ts';
-import { hasDue } from '../../database/session-claims.ts';
-import type { EndpointLimiter } from '../../webhooks/endpoint-limiter.ts';
-
 /** What workflows leave behind for this long is work for a session, which may have more under way per endpoint. */
 const BACKLOG_MS = 2_000;
 
@@ -17,17 +13,11 @@ export type BacklogWatch = {
  * because its answers take long or because it just came back. What its rate limit holds back is not counted: a session
  * could not send that either.
  */
-export function makeBacklogWatch({
-  database,
-  limiter,
-}: {
-  database: Database;
-  limiter: EndpointLimiter;
-}): BacklogWatch {
+export function makeBacklogWatch(hasDue: () => Promise<boolean>): BacklogWatch {
   let sinceMs: number | null = null;
   return {
     async isBehind() {
-      if (!(await hasDue(database, limiter.slots(1)))) sinceMs = null;
+      if (!(await hasDue())) sinceMs = null;
       else sinceMs ??= performance.now();
       return sinceMs !== null && performance.now() - sinceMs > BACKLOG_MS;
     },

@@ -1,4 +1,4 @@
-import { hasDue } from '../../database/session-claims.ts';
+import { makeDueWatch } from '../../webhooks/due-finder.ts';
 import type { EndpointLimiter } from '../../webhooks/endpoint-limiter.ts';
 import type { DeliverySession } from '../../webhooks/session/delivery-session.ts';
 import { type Loop, startLoop } from '../loop.ts';
@@ -31,7 +31,8 @@ const POLL_MS = 250;
 export function startDispatcher(tools: DispatcherTools): Loop {
   const probe = makeProber(tools);
   const handOver = makeHandOver(tools);
-  const backlog = makeBacklogWatch(tools);
+  const hasDue = makeDueWatch(tools);
+  const backlog = makeBacklogWatch(hasDue);
   /** Returns whether there may be more at once, and why starts failed, if they did. */
   const bringOn = async (): Promise<{ more: boolean; failure: Error | null }> => {
     const { allowance, session, sessionStarter } = tools;
@@ -56,7 +57,7 @@ export function startDispatcher(tools: DispatcherTools): Loop {
       if (failure === null && allowance.available() > 0 && !(await backlog.isBehind())) return DONE;
     }
     backlog.reset();
-    if (await hasDue(tools.database, tools.limiter.slots(1))) await sessionStarter.start();
+    if (await hasDue()) await sessionStarter.start();
     return { more: false, failure };
   };
   return startLoop({

@@ -1,5 +1,6 @@
 import { type HandedOver, handOverDue, handOverProbes } from '../../database/delivery-claims.ts';
 import { returnUnattempted } from '../../database/hand-over-returns.ts';
+import { makeDueFinder } from '../../webhooks/due-finder.ts';
 import type { EndpointLimiter } from '../../webhooks/endpoint-limiter.ts';
 import { type Starts, type StartTools, startDeliveries } from './start-deliveries.ts';
 
@@ -23,12 +24,12 @@ export function makeHandOver(
   tools: StartTools & { limiter: EndpointLimiter },
 ): (limit: number) => Promise<Starts> {
   const { database, limiter } = tools;
-  let lastEndpointId = '0';
+  const due = makeDueFinder({ database, limiter });
   return async (limit) => {
-    const slots = limiter.slots(FIRST_ATTEMPTS_PER_ENDPOINT);
-    const limits = { limit, firstAttemptsPerEndpoint: FIRST_ATTEMPTS_PER_ENDPOINT, slots };
-    const deliveries = await handOverDue(database, limits, lastEndpointId);
-    lastEndpointId = lastInTurn(deliveries, lastEndpointId);
+    const shares = await due.find(limit);
+    const limits = { limit, firstAttemptsPerEndpoint: FIRST_ATTEMPTS_PER_ENDPOINT, shares };
+    const deliveries = shares.length === 0 ? [] : await handOverDue(database, limits);
+    due.took(shares, deliveries, limit);
     for (const { endpointId } of deliveries) limiter.spend(endpointId, 1);
     const starts = await startOrReturn(tools, deliveries);
     // What was not started is not sent.
@@ -42,15 +43,4 @@ async function startOrReturn(tools: StartTools, deliveries: readonly HandedOver[
     giveBack: (ids) => returnUnattempted(tools.database, ids),
     runsAlready: 'return',
   });
-}
-
-/** The endpoint that the turn ended with: those above where it began come first, then it starts from below. */
-function lastInTurn(deliveries: readonly HandedOver[], after: string): string {
-  const turn = (id: bigint) => (id <= BigInt(after) ? 1 : 0);
-  let last: bigint | null = null;
-  for (const { endpointId } of deliveries) {
-    const id = BigInt(endpointId);
-    if (last === null || turn(id) > turn(last) || (turn(id) === turn(last) && id > last)) last = id;
-  }
-  return last?.toString() ?? '0';
 }

@@ -5,6 +5,7 @@ import { insertBodies } from '../../../src/database/inbox.ts';
 import { claimDue } from '../../../src/database/session-claims.ts';
 import { execute, query } from '../../../src/database/sql.ts';
 import { listenToDatabase } from '../../../src/worker/database-listener.ts';
+import { dueShares } from '../../support/due-shares.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { drainInbox, storedEvents, takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
@@ -66,8 +67,8 @@ test('what a process has locked that froze while the server was sending to it is
   const frozen = opened({ url: proxy.url, applicationName: 'frozen' });
   await query(frozen, 'select 1');
   proxy.freeze();
-  const slots = { endpointIds: [], free: [], otherwise: 1_000 };
-  const claim = { slots, afterEndpointId: '0', limit: 512, token: randomUUID(), leaseMs: 30_000 };
+  const shares = await dueShares(database, 1_000);
+  const claim = { shares, limit: 512, token: randomUUID(), leaseMs: 30_000 };
   const claiming = claimDue(frozen, claim).catch(() => undefined);
   await eventually('the server waits for the process that is frozen', async () => {
     const activity = `select 1 from pg_stat_activity where application_name = 'frozen' and wait_event = 'ClientWrite'`;

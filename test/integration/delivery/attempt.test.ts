@@ -8,7 +8,7 @@ import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/webhooks/endpoint
 import { type HttpSender, makeHttpSender } from '../../../src/webhooks/http-sender.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { answer, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 
@@ -31,7 +31,7 @@ afterEach(async () => {
 
 /** Three statuses of one message, queued for the receiver: one lane of three. */
 async function ladder(schedule: number[]) {
-  const { database } = await testDatabase();
+  const { database } = await testWorkerDatabase();
   await seedFixtureAccounts(database);
   await addEndpoint(database, WABA, `${receiver.url}/hook`);
   await takeIn(database, ...['st_sent_v24', 'st_delivered', 'st_read'].map(fixtureBody));

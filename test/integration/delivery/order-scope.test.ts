@@ -7,13 +7,13 @@ import { execute, query } from '../../../src/database/sql.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
 
 const WABA = '900000000000101';
 const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 
 async function withEndpoint() {
-  const { database } = await testDatabase();
+  const { database } = await testWorkerDatabase();
   await seedFixtureAccounts(database);
   const { id } = await addEndpoint(database, WABA, 'https://tenant.example/hook');
   return { database, id };

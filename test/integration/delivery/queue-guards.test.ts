@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
-import { handOverDue, handOverProbes } from '../../../src/database/delivery-claims.ts';
+import { handOverProbes } from '../../../src/database/delivery-claims.ts';
 import { dropDelivery } from '../../../src/database/delivery-drop.ts';
 import { keepDeliveries, lockClaims, removeHeads } from '../../../src/database/delivery-settlement.ts';
 import { startProbing } from '../../../src/database/endpoint-modes.ts';
@@ -10,24 +10,21 @@ import { stepAside } from '../../../src/database/step-aside.ts';
 import { makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
 import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
 import { startEndpointKeeper } from '../../../src/worker/endpoint-keeper.ts';
+import { handOverAll } from '../../support/due-shares.ts';
 import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 
 const WABA = '900000000000101';
 const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 const TOKEN = '00000000-0000-4000-8000-000000000001';
-const LIMITS = {
-  limit: 50,
-  firstAttemptsPerEndpoint: 10,
-  slots: { endpointIds: [], free: [], otherwise: 10 },
-};
+const LIMITS = { limit: 100, firstAttemptsPerEndpoint: 10 };
 
 async function withEndpoint() {
-  const { database } = await testDatabase();
+  const { database } = await testWorkerDatabase();
   await seedFixtureAccounts(database);
   const { id } = await addEndpoint(database, WABA, 'https://tenant.example/hook');
   return { database, id };
@@ -163,7 +160,7 @@ test('workflows get no more deliveries of an endpoint than its tenant allows at 
   const { database, id } = await withEndpoint();
   await takeIn(database, ...Array.from({ length: 20 }, (_, n) => message(`F${n}`)));
   await database.raw(`update webhook_endpoints set max_in_flight = 3 where id = ${id}`);
-  for (let turn = 0; turn < 5; turn += 1) await handOverDue(database, LIMITS);
+  for (let turn = 0; turn < 5; turn += 1) await handOverAll(database, LIMITS);
   const open = async () => (await rowsOf(database)).filter(({ state }) => state !== 'due').length;
   expect(await open()).toBe(3);
   // One is claimed by somebody else, one waits for its retry, one is done.
@@ -174,12 +171,14 @@ test('workflows get no more deliveries of an endpoint than its tenant allows at 
       where delivery_id = '${retrying?.id}'`,
   );
   await database.raw(`delete from delivery_queue where delivery_id = '${done?.id}'`);
-  expect(await handOverDue(database, LIMITS)).toHaveLength(2);
+  expect(await handOverAll(database, LIMITS)).toHaveLength(2);
 });
 
 test('a limit that a tenant takes away is gone a moment later', async () => {
   const { database, id } = await withEndpoint();
-  await database.raw('update webhook_endpoints set rate_limit_per_second = 1, max_in_flight = 1');
+  await database.raw(
+    'update webhook_endpoints set rate_limit_per_second = 1, max_in_flight = 1, updated_at = now()',
+  );
   const limiter = makeEndpointLimiter();
   const keeper = startEndpointKeeper({
     ...{ database, worker: 'w', health: makeEndpointHealth(), limiter, logger: silentLogger },
@@ -189,7 +188,9 @@ test('a limit that a tenant takes away is gone a moment later', async () => {
   });
   onTestFinished(() => keeper.stop());
   await eventually('the limit is known', () => limiter.free(id) === 1);
-  await database.raw('update webhook_endpoints set rate_limit_per_second = null, max_in_flight = null');
+  await database.raw(
+    'update webhook_endpoints set rate_limit_per_second = null, max_in_flight = null, updated_at = now()',
+  );
   await eventually('the limit is gone', async () => {
     await sleep(100);
     return limiter.free(id) === FIRST_LIMIT;

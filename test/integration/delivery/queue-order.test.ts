@@ -14,12 +14,14 @@ import { claimDue, releaseExpired } from '../../../src/database/session-claims.t
 import { query } from '../../../src/database/sql.ts';
 import { stepAside } from '../../../src/database/step-aside.ts';
 import { dayOfUuidV7, uuidV7 } from '../../../src/domain/uuid-v7.ts';
+import { makeDueFinder } from '../../../src/webhooks/due-finder.ts';
+import { makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
+import { dueShares, handOverAll } from '../../support/due-shares.ts';
 import { seededDice } from '../../support/seeded-dice.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
 
-const NO_SLOTS = { endpointIds: [], free: [], otherwise: 100 };
-const LIMITS = { limit: 50, firstAttemptsPerEndpoint: 5, slots: NO_SLOTS };
+const LIMITS = { limit: 50, firstAttemptsPerEndpoint: 5 };
 
 function newRow(endpointId: string, lane: string, released = true): QueuedDelivery {
   const id = uuidV7(Date.now());
@@ -28,7 +30,7 @@ function newRow(endpointId: string, lane: string, released = true): QueuedDelive
 }
 
 async function withEndpoints(count: number) {
-  const { database } = await testDatabase(24);
+  const { database } = await testWorkerDatabase(24);
   await seedFixtureAccounts(database);
   const endpoints: string[] = [];
   for (let n = 0; n < count; n += 1) {
@@ -72,7 +74,7 @@ async function work(database: Database, laneOf: Map<string, string>, watch: Watc
   for (let idle = 0; idle < 200; ) {
     if (dice() < 0.3) await someStepAside(database, watch);
     const claimed = dice() < 0.5 ? await claimAsSession(database, laneOf, watch, dice) : 0;
-    const handed = await handOverDue(database, LIMITS);
+    const handed = await handOverAll(database, LIMITS);
     const retrying = await query<{ id: string; day: string }>(
       database,
       `select delivery_id as id, delivery_day as day from delivery_queue
@@ -102,8 +104,8 @@ async function claimAsSession(
   await releaseExpired(database, 100);
   const token = randomUUID();
   const dies = dice() < 0.15;
-  const slots = { endpointIds: [], free: [], otherwise: 10 };
-  const claim = { slots, afterEndpointId: '0', limit: 10, token, leaseMs: dies ? 5 : 60_000 };
+  const shares = await dueShares(database, 10);
+  const claim = { shares, limit: 10, token, leaseMs: dies ? 5 : 60_000 };
   const { orphans: claims } = await claimDue(database, claim);
   if (dies) return claims.length;
   const ids = claims.map((one) => one.deliveryId);
@@ -278,9 +280,9 @@ describe('the queue keeps the order of each lane', () => {
     await database.raw(`update webhook_endpoints set mode = 'paused' where id = ?`, [off]);
     const rows = [newRow(off, 'a'), newRow(off, 'b'), newRow(on, 'a')];
     await database.transaction((trx) => enqueueDeliveries(trx, rows));
-    expect((await handOverDue(database, LIMITS)).map((row) => row.endpointId)).toEqual([on]);
+    expect((await handOverAll(database, LIMITS)).map((row) => row.endpointId)).toEqual([on]);
     await database.raw(`update webhook_endpoints set mode = 'open' where id = ?`, [off]);
-    expect(await handOverDue(database, LIMITS)).toHaveLength(2);
+    expect(await handOverAll(database, LIMITS)).toHaveLength(2);
   });
 
   test('one endpoint never takes more than its share of the first attempts', async () => {
@@ -288,7 +290,7 @@ describe('the queue keeps the order of each lane', () => {
     const [busy = '', calm = ''] = endpoints;
     const rows = Array.from({ length: 100 }, (_, n) => newRow(busy, `lane ${n}`));
     await database.transaction((trx) => enqueueDeliveries(trx, [...rows, newRow(calm, 'a')]));
-    const handed = [...(await handOverDue(database, LIMITS)), ...(await handOverDue(database, LIMITS))];
+    const handed = [...(await handOverAll(database, LIMITS)), ...(await handOverAll(database, LIMITS))];
     expect(handed.filter((row) => row.endpointId === busy)).toHaveLength(5);
     expect(handed.filter((row) => row.endpointId === calm)).toHaveLength(1);
   });
@@ -297,10 +299,13 @@ describe('the queue keeps the order of each lane', () => {
     const { database, endpoints } = await withEndpoints(3);
     const rows = endpoints.flatMap((id) => Array.from({ length: 6 }, (_, n) => newRow(id, `lane ${n}`)));
     await database.transaction((trx) => enqueueDeliveries(trx, rows));
-    const one = { ...LIMITS, limit: 2, firstAttemptsPerEndpoint: 2 };
+    const limits = { limit: 2, firstAttemptsPerEndpoint: 2 };
+    const due = makeDueFinder({ database, limiter: makeEndpointLimiter() });
     const served: string[] = [];
     for (let turn = 0; turn < 4; turn += 1) {
-      const handed = await handOverDue(database, one, served.at(-1) ?? '0');
+      const shares = await due.find(limits.limit);
+      const handed = await handOverDue(database, { ...limits, shares });
+      due.took(shares, handed, limits.limit);
       served.push(...new Set(handed.map((row) => row.endpointId)));
       await database.raw('delete from delivery_queue where delivery_id = any (?)', [
         handed.map((r) => r.deliveryId),

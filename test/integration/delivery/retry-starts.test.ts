@@ -3,7 +3,7 @@ import type { Database } from '../../../src/database/database.ts';
 import { returnRetryStarts, takeRetryStarts } from '../../../src/database/retry-starts.ts';
 import { query } from '../../../src/database/sql.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
 
 const LIMITS = { perEndpoint: 3, overall: 5, limit: 50 };
 
@@ -19,7 +19,7 @@ async function park(database: Database, endpointId: number, dueInSeconds: readon
 }
 
 async function seeded() {
-  const { database } = await testDatabase();
+  const { database } = await testWorkerDatabase();
   await seedFixtureAccounts(database);
   return database;
 }

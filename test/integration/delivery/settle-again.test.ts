@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
-import { handOverDue, leaseDelivery } from '../../../src/database/delivery-claims.ts';
+import { leaseDelivery } from '../../../src/database/delivery-claims.ts';
 import { query } from '../../../src/database/sql.ts';
 import { BREAKER, makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
 import { type MadeAttempt, settleAttempts } from '../../../src/webhooks/settle-attempts.ts';
+import { handOverAll } from '../../support/due-shares.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
 import { madeAttempt } from '../../unit/webhooks/made-attempts.ts';
 import { response } from '../../unit/webhooks/send-results.ts';
 
@@ -21,8 +22,7 @@ async function failedAttempts(database: Database, count: number): Promise<MadeAt
   const { id } = await addEndpoint(database, WABA, url);
   const messages = Array.from({ length: count }, (_, n) => textMessage(`wamid.AGAIN${n}`, 'hello'));
   await takeIn(database, ...messages.map((message) => bodyOf(ACCOUNT, [message])));
-  const slots = { endpointIds: [], free: [], otherwise: 100 };
-  const due = await handOverDue(database, { limit: 100, firstAttemptsPerEndpoint: 100, slots });
+  const due = await handOverAll(database, { limit: 100, firstAttemptsPerEndpoint: 100 });
   const made: MadeAttempt[] = [];
   for (const { deliveryId, deliveryDay } of due) {
     const token = randomUUID();
@@ -68,7 +68,7 @@ async function settleUntilRecorded(database: Database, attempts: readonly MadeAt
 }
 
 test('attempts whose recording is tried again count once, so a stumbling database stops no endpoint', async () => {
-  const { database } = await testDatabase();
+  const { database } = await testWorkerDatabase();
   await seedFixtureAccounts(database);
   const few = BREAKER.leastFailures - 1;
   const attempts = await failedAttempts(database, few);
@@ -76,7 +76,7 @@ test('attempts whose recording is tried again count once, so a stumbling databas
 });
 
 test('an endpoint that is down is stopped, though the recording that found it was undone', async () => {
-  const { database } = await testDatabase();
+  const { database } = await testWorkerDatabase();
   await seedFixtureAccounts(database);
   const enough = BREAKER.leastFailures;
   const attempts = await failedAttempts(database, enough);

@@ -14,7 +14,7 @@ import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 
 const ACCOUNT = {
@@ -38,7 +38,7 @@ async function queue(database: Database): Promise<Row[]> {
 
 /** An endpoint for which `count` messages wait, each in a lane of its own. */
 async function waiting(count: number): Promise<Database> {
-  const { database } = await testDatabase();
+  const { database } = await testWorkerDatabase();
   await seedFixtureAccounts(database);
   await addEndpoint(database, ACCOUNT.wabaId, 'http://127.0.0.1:9/hook');
   const items = Array.from({ length: count }, (_, n) => textMessage(`wamid.START${n}`, 'x'));

@@ -3,7 +3,7 @@ import type { Database } from '../../../src/database/database.ts';
 import { query } from '../../../src/database/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 
 let nextMessage = 0;
@@ -38,7 +38,7 @@ function textFrom({ from, userId, number = '800000000000111' }: Sender): Buffer 
 }
 
 async function seeded(): Promise<Database> {
-  const { database } = await testDatabase();
+  const { database } = await testWorkerDatabase();
   await seedFixtureAccounts(database);
   return database;
 }

@@ -4,11 +4,11 @@ import { execute, query } from '../../../src/database/sql.ts';
 import { takeInBatch } from '../../../src/worker/intake/intake-batch.ts';
 import { drainInbox, intakeTools, storedEvents, takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
 import { fixtureBody, fixtureNames } from '../../support/upstream-fixtures.ts';
 
 async function seeded() {
-  const { database } = await testDatabase();
+  const { database } = await testWorkerDatabase();
   await seedFixtureAccounts(database);
   return database;
 }

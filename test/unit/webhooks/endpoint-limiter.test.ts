@@ -4,6 +4,7 @@ import {
   type EndpointLimits,
   FIRST_LIMIT,
   makeEndpointLimiter,
+  type UnderWay,
 } from '../../../src/webhooks/endpoint-limiter.ts';
 import type { SendResult } from '../../../src/webhooks/send-result.ts';
 import { failure, response } from './send-results.ts';
@@ -26,8 +27,7 @@ function limiterAt(limits: Partial<EndpointLimits> = {}) {
     /** Starts and ends as many attempts, one after another. */
     attempt: (result: SendResult | null, times = 1) => {
       for (let n = 0; n < times; n += 1) {
-        limiter.start(ID);
-        limiter.end(ID, result);
+        limiter.end(limiter.start(ID), result);
       }
     },
   };
@@ -114,12 +114,13 @@ describe('attempts that workflows make', () => {
   });
 
   test('keep the endpoint from being forgotten', () => {
-    const { limiter, wait } = limiterAt();
+    const { limiter, free, wait } = limiterAt();
     limiter.learn(ID, response(503));
     wait(59_000);
     limiter.learn(ID, response(404));
     wait(59_000);
-    expect(limiter.slots(512)).toEqual({ endpointIds: [ID], free: [5], otherwise: FIRST_LIMIT });
+    limiter.forgetUnused();
+    expect(free()).toBe(FIRST_LIMIT / 2);
   });
 });
 
@@ -133,46 +134,54 @@ describe('what a tenant allows at once', () => {
     expect(free()).toBe(1);
   });
 
-  test('is not allowed any more when all limits are named without it, and what is not used is forgotten', () => {
-    const { limiter, free, wait } = limiterAt({ maxInFlight: 2, ratePerSecond: 1 });
+  test('is not limited any more once the tenant takes the limit away', () => {
+    const { free, allow } = limiterAt({ maxInFlight: 2, ratePerSecond: 1 });
     expect(free()).toBe(1);
-    limiter.allowOnly(new Map([['8', { maxInFlight: 3, ratePerSecond: null }]]));
+    allow({});
     expect(free()).toBe(FIRST_LIMIT);
-    expect(limiter.free('8')).toBe(3);
-    wait(120_000);
-    limiter.allowOnly(new Map());
-    expect(limiter.slots(512).endpointIds).toEqual([]);
   });
 });
 
-describe('the slots of a claim', () => {
-  test('know of an endpoint that came back after a long time', () => {
-    const { limiter, wait } = limiterAt();
-    limiter.learn(ID, response(200));
-    wait(3_600_000);
-    limiter.restart(ID);
-    expect(limiter.slots(512)).toEqual({ endpointIds: [ID], free: [1], otherwise: FIRST_LIMIT });
-  });
-
-  test('name the endpoints that were used lately, until a minute after the last attempt', () => {
-    const { limiter, wait } = limiterAt();
-    limiter.start(ID);
+describe('an endpoint that is not used', () => {
+  test('is forgotten after a minute, with nothing under way', () => {
+    const { limiter, free, attempt, wait } = limiterAt();
+    attempt(response(200), 20);
+    const underWay = limiter.start(ID);
     wait(120_000);
-    expect(limiter.slots(512)).toEqual({ endpointIds: [ID], free: [9], otherwise: FIRST_LIMIT });
-    limiter.end(ID, null);
-    expect(limiter.slots(512).endpointIds).toEqual([]);
+    limiter.forgetUnused();
+    expect(free()).toBe(FIRST_LIMIT - 1);
+    limiter.end(underWay, response(200));
+    expect(free()).toBe(31);
+    limiter.forgetUnused();
+    expect(free()).toBe(FIRST_LIMIT);
   });
 
-  test('name what a tenant limits, used or not, so that nobody gets the first limit instead', () => {
-    const { limiter, wait } = limiterAt({ maxInFlight: 2 });
+  test('keeps what its tenant allows, and what it spent of it', () => {
+    const { limiter, free, wait } = limiterAt({ ratePerSecond: 1, maxInFlight: 2 });
+    limiter.spend(ID, 100);
+    wait(61_000);
+    limiter.forgetUnused();
+    expect(free()).toBe(0);
     wait(3_600_000);
-    expect(limiter.slots(512)).toEqual({ endpointIds: [ID], free: [2], otherwise: FIRST_LIMIT });
+    limiter.forgetUnused();
+    expect(free()).toBe(1);
+    wait(5_000);
+    limiter.forgetUnused();
+    expect(free()).toBe(1);
   });
+});
 
-  test('are never more than there are slots', () => {
-    const { limiter, attempt } = limiterAt();
-    attempt(response(200), 100);
-    expect(limiter.slots(7).free).toEqual([7]);
+describe('an endpoint that begins to hang', () => {
+  test('gets no more than a slow one before the first attempt has ended, and its speed back with the answer', () => {
+    const { limiter, free, attempt, wait } = limiterAt();
+    attempt(response(200), 200);
+    const hanging = Array.from({ length: 4 }, () => limiter.start(ID));
+    wait(2_000);
+    expect(free()).toBe(96);
+    wait(1);
+    expect(free()).toBe(6);
+    for (const one of hanging) limiter.end(one, response(200));
+    expect(free()).toBe(100);
   });
 });
 
@@ -256,20 +265,19 @@ test('property: whatever the answers are, free slots are a whole number from 0 t
   fc.assert(
     fc.property(steps, fc.option(fc.integer({ min: 1, max: 100 })), (plan, maxInFlight) => {
       const { limiter, free } = limiterAt({ maxInFlight });
-      let inFlight = 0;
+      const underWay: UnderWay[] = [];
       for (const step of plan) {
         if (step === 'restart') limiter.restart(ID);
         else if ('start' in step) {
           const now = Math.min(step.start, free());
-          for (let n = 0; n < now; n += 1) limiter.start(ID);
-          inFlight += now;
-        } else if (inFlight > 0) {
-          limiter.end(ID, step.end);
-          inFlight -= 1;
+          for (let n = 0; n < now; n += 1) underWay.push(limiter.start(ID));
+        } else {
+          const ended = underWay.shift();
+          if (ended !== undefined) limiter.end(ended, step.end);
         }
         expect(Number.isInteger(free()) && free() >= 0).toBe(true);
-        expect(inFlight).toBeLessThanOrEqual(maxInFlight ?? 100);
-        if (inFlight === 0) expect(free()).toBeGreaterThan(0);
+        expect(underWay.length).toBeLessThanOrEqual(maxInFlight ?? 100);
+        if (underWay.length === 0) expect(free()).toBeGreaterThan(0);
       }
     }),
   );
