@@ -13,6 +13,7 @@ import { historyToJson } from '../test/support/histories/history-json.ts';
 import { recordApprovals } from '../test/support/histories/record-approvals.ts';
 import { recordDeliveries } from '../test/support/histories/record-deliveries.ts';
 import { recordMedia } from '../test/support/histories/record-media.ts';
+import { recordNumbers } from '../test/support/histories/record-numbers.ts';
 import { recordOperations } from '../test/support/histories/record-operations.ts';
 import { recordSends } from '../test/support/histories/record-sends.ts';
 import { startRecordingStack } from '../test/support/histories/recording-stack.ts';
@@ -24,7 +25,14 @@ await mkdir(FOLDER, { recursive: true });
 const wanted = process.argv.slice(2);
 const stack = await startRecordingStack();
 try {
-  for (const record of [recordDeliveries, recordMedia, recordSends, recordApprovals, recordOperations]) {
+  for (const record of [
+    recordDeliveries,
+    recordMedia,
+    recordSends,
+    recordApprovals,
+    recordNumbers,
+    recordOperations,
+  ]) {
     for (const [name, workflowId] of Object.entries(await record(stack))) {
       if (wanted.length > 0 && !wanted.some((start) => name.startsWith(start))) continue;
       const history = await stack.client.workflow.getHandle(workflowId).fetchHistory();

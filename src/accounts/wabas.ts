@@ -7,6 +7,9 @@ import {
   saveWaba,
 } from '../database/accounts.ts';
 import type { Transaction } from '../database/database.ts';
+import { askForNumbersAgain } from '../database/followed-numbers.ts';
+import { lockIntake } from '../database/locks.ts';
+import { releaseWaitingBodies } from '../database/waiting-bodies.ts';
 import { accessTokenPlace } from '../domain/secret-places.ts';
 import { AccountError } from './account-error.ts';
 import { checkAccessToken, checkDescription, checkUpstreamId } from './account-input.ts';
@@ -40,10 +43,12 @@ export async function addWaba(
   const numbers = waba.phoneNumbers.map(checkPhoneNumber);
   const accessTokenSealed = waba.accessToken === null ? null : sealToken(tools, wabaId, waba.accessToken);
   return await database.transaction(async (trx) => {
+    await lockIntake(trx);
     if (!(await saveWaba(trx, userId, { wabaId, accessTokenSealed }))) {
       throw new AccountError('waba_taken', `WABA ${wabaId} belongs to another tenant and stays with it.`);
     }
     await saveNumbers(trx, wabaId, numbers);
+    await releaseWaitingBodies(trx, wabaId);
     const saved = await findWaba(trx, wabaId);
     const hasAccessToken = (saved?.accessTokenSealed ?? null) !== null;
     const phoneNumbers = await listPhoneNumbers(trx, wabaId);
@@ -56,7 +61,7 @@ export async function addWaba(
   });
 }
 
-/** Gives a WABA a new upstream access token. Throws AccountError: `invalid_value`, `unknown_waba`. */
+/** Gives a WABA a new upstream access token, with which its numbers are looked up. Throws AccountError: `invalid_value`, `unknown_waba`. */
 export async function setAccessToken(
   tools: AccountTools & Audited,
   wabaId: string,
@@ -66,6 +71,7 @@ export async function setAccessToken(
   const accessTokenSealed = sealToken(tools, wabaId, accessToken);
   await tools.database.transaction(async (trx) => {
     await saveWaba(trx, tenantId, { wabaId, accessTokenSealed });
+    await askForNumbersAgain(trx, [wabaId], { atOnce: true });
     const change = { wabaId, action: 'waba.access_token_set', target: `WABA ${wabaId}` };
     await recordChange(trx, tools.actor, change);
   });

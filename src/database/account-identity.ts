@@ -15,6 +15,7 @@ export async function findAccountIdentity(
             n.display_phone_number as "displayPhoneNumber", n.verified_name as "verifiedName",
             n.quality_rating as "qualityRating"
        from wabas w join tenants t on t.id = w.tenant_id left join phone_numbers n on n.waba_id = w.waba_id
+                                                      and n.removed_at is null
       where w.waba_id = ? order by n.phone_number_id`,
     [wabaId],
   );

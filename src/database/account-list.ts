@@ -52,7 +52,7 @@ export async function listTenantWabas(
   return await query(
     database,
     `select w.waba_id as "wabaId",
-            array(select display_phone_number from phone_numbers n where n.waba_id = w.waba_id
+            array(select display_phone_number from phone_numbers n where n.waba_id = w.waba_id and n.removed_at is null
                    order by phone_number_id) as numbers
        from wabas w where w.tenant_id = ? order by w.waba_id`,
     [tenantId],

@@ -1,18 +1,33 @@
 import type { Database, Transaction } from './database.ts';
 import { execute, query } from './sql.ts';
 
+/** Whose a phone number is. `removed`: an operator took it, or its WABA, away. */
+export type NumberOwner = { wabaId: string; tenantId: string; removed: boolean };
+
 /** Which WABA and tenant each of these phone numbers belongs to; unknown numbers are absent. */
 export async function findNumberOwners(
   trx: Transaction,
   phoneNumberIds: readonly string[],
-): Promise<Map<string, { wabaId: string; tenantId: string }>> {
-  const rows = await query<{ phone_number_id: string; waba_id: string; tenant_id: string }>(
+): Promise<Map<string, NumberOwner>> {
+  if (phoneNumberIds.length === 0) return new Map();
+  const rows = await query<NumberOwner & { phoneNumberId: string }>(
     trx,
-    `select n.phone_number_id, n.waba_id, w.tenant_id from phone_numbers n join wabas w using (waba_id)
-      where n.phone_number_id = any (?::text[])`,
+    `select n.phone_number_id as "phoneNumberId", n.waba_id as "wabaId", w.tenant_id as "tenantId",
+            n.detached or w.removed_at is not null as removed
+       from phone_numbers n join wabas w using (waba_id) where n.phone_number_id = any (?::text[])`,
     [phoneNumberIds],
   );
-  return new Map(rows.map((row) => [row.phone_number_id, { wabaId: row.waba_id, tenantId: row.tenant_id }]));
+  return new Map(rows.map(({ phoneNumberId, ...owner }) => [phoneNumberId, owner]));
+}
+
+/** Those of these WABAs that a tenant has. */
+export async function findKnownWabas(trx: Transaction, wabaIds: readonly string[]): Promise<Set<string>> {
+  const rows = await query<{ id: string }>(
+    trx,
+    'select waba_id as id from wabas where waba_id = any (?::text[]) and removed_at is null',
+    [wabaIds],
+  );
+  return new Set(rows.map(({ id }) => id));
 }
 
 /** Adds a tenant and returns its id, the `userId` of the API. */
@@ -62,7 +77,7 @@ export async function savePhoneNumber(
      values (:phoneNumberId, :wabaId, :displayPhoneNumber, :verifiedName, :qualityRating)
      on conflict (phone_number_id) do update
         set display_phone_number = excluded.display_phone_number, verified_name = excluded.verified_name,
-            quality_rating = excluded.quality_rating
+            quality_rating = excluded.quality_rating, removed_at = null, detached = false
       where phone_numbers.waba_id = excluded.waba_id`,
     { wabaId, ...number },
   );
@@ -82,12 +97,13 @@ export async function findWaba(database: Database, wabaId: string): Promise<Waba
   return row ?? null;
 }
 
+/** The numbers of a WABA, without those that it does not have any more. */
 export async function listPhoneNumbers(database: Database, wabaId: string): Promise<PhoneNumber[]> {
   return await query<PhoneNumber>(
     database,
     `select phone_number_id as "phoneNumberId", display_phone_number as "displayPhoneNumber",
             verified_name as "verifiedName", quality_rating as "qualityRating"
-       from phone_numbers where waba_id = ? order by phone_number_id`,
+       from phone_numbers where waba_id = ? and removed_at is null order by phone_number_id`,
     [wabaId],
   );
 }

@@ -40,7 +40,7 @@ export async function takeNewBodies(
 export type InboxOutcome = {
   day: string;
   id: string;
-  state: 'done' | 'set_aside' | 'failed';
+  state: 'done' | 'set_aside' | 'waiting' | 'failed';
   notes: SetAsideNote[];
 };
 

@@ -29,6 +29,11 @@ export async function tryIntakeLock(trx: Transaction): Promise<boolean> {
   return row?.locked === true;
 }
 
+/** Waits until no body is being taken in, and keeps it so for the rest of the transaction. */
+export async function lockIntake(trx: Transaction): Promise<void> {
+  await query(trx, 'select pg_advisory_xact_lock(?::bigint)', [INTAKE_LOCK]);
+}
+
 /** Waits until nobody changes contacts or conversations, and keeps it so for the rest of the transaction. */
 export async function lockCustomers(trx: Transaction): Promise<void> {
   await query(trx, 'select pg_advisory_xact_lock(?::bigint)', [CUSTOMERS_LOCK]);

@@ -45,7 +45,8 @@ export async function listDaysInUse(
 
 /** Each condition is that of an index: most bodies are done. */
 const HAS_OPEN_BODY = `exists (select from inbox where received_day = d.day and state = 'new')
-  or exists (select from inbox where received_day = d.day and state in ('set_aside', 'failed') and state = 'failed')`;
+  or exists (select from inbox where received_day = d.day and state in ('set_aside', 'failed') and state = 'failed')
+  or exists (select from waiting_bodies where received_day = d.day and not refused)`;
 
 async function listDaysOfOpenBodies(database: Database, days: readonly string[]): Promise<Set<string>> {
   const rows = await query<{ day: string }>(
@@ -88,7 +89,8 @@ async function listDaysOfWorkflows(database: Database, days: readonly string[]):
   const rows = await query<{ day: string }>(
     database,
     `select day from unnest(cast(? as date[])) as d (day)
-      where day >= (select min(created_at) - interval '1 day' from workflow_tasks)`,
+      where day >= (select min(created_at) - interval '1 day' from workflow_tasks
+                     where workflow_type <> 'refreshNumbers')`,
     [days],
   );
   return rows.map((row) => row.day);
@@ -106,6 +108,7 @@ export async function dropDay(database: Database, table: DailyTable, day: string
       // `admin inbox retry` may have put bodies back since the day was looked at.
       if (table === 'inbox' && (await listDaysOfOpenBodies(trx, [day])).has(day)) return 'in use';
       await trx.raw(`drop table if exists ${partitionName(table, day)}`);
+      if (table === 'inbox') await execute(trx, 'delete from waiting_bodies where received_day = ?', [day]);
       return 'dropped';
     });
   } catch (error) {

@@ -5,6 +5,7 @@ import { oldestWaitingBodyAt } from './inbox-status.ts';
 import { countSealed, type SealedCount } from './sealed-columns.ts';
 import { query } from './sql.ts';
 import { countEndpointModes, oldestDueAt, readBacklog } from './system-health.ts';
+import { readWaitingBodies } from './waiting-bodies.ts';
 
 /** What waits, over all tenants and processes. Ages are 0 where nothing waits. */
 export type SystemFigures = {
@@ -21,6 +22,9 @@ export type SystemFigures = {
   storedSecrets: Readonly<Record<string, number>>;
   /** Since when each step of housekeeping has failed, in seconds; 0 when its last turn went well. */
   housekeepingFailingSeconds: Readonly<Record<string, number>>;
+  /** Bodies that wait for a phone number which upstream is asked for. */
+  inboxAwaitingNumber: number;
+  inboxAwaitingNumberSeconds: number;
 };
 
 /** Reads them in one transaction; rejects when a statement takes longer than `statementTimeoutMs`. */
@@ -30,7 +34,7 @@ export async function readSystemFigures(
 ): Promise<SystemFigures> {
   return await database.transaction(async (trx) => {
     const limit = `select set_config('statement_timeout', ?, true)`;
-    const [, backlog, dueAt, endpoints, inbox, bodyAt, secrets, steps] = await Promise.all([
+    const [, backlog, dueAt, endpoints, inbox, bodyAt, secrets, steps, awaiting] = await Promise.all([
       query(trx, limit, [String(statementTimeoutMs)]),
       readBacklog(trx),
       oldestDueAt(trx),
@@ -39,6 +43,7 @@ export async function readSystemFigures(
       oldestWaitingBodyAt(trx),
       countSealed(trx),
       listHousekeepingSteps(trx),
+      readWaitingBodies(trx),
     ]);
     return {
       openDeliveries: backlog.states,
@@ -52,6 +57,8 @@ export async function readSystemFigures(
       housekeepingFailingSeconds: Object.fromEntries(
         steps.map(({ step, failingSince }) => [step, ageSeconds(failingSince)]),
       ),
+      inboxAwaitingNumber: awaiting.count,
+      inboxAwaitingNumberSeconds: ageSeconds(awaiting.oldestAt),
     };
   });
 }

@@ -10,7 +10,8 @@ export type WorkflowTask = {
     | 'sendEndpointAlert'
     | 'replayDeliveries'
     | 'sendMessage'
-    | 'approveApiKey';
+    | 'approveApiKey'
+    | 'refreshNumbers';
   wabaId: string;
   /** The eventId of what the workflow publishes, by which operators find it. */
   eventId: string;
@@ -94,4 +95,9 @@ export async function returnTasks(database: Database, workflowIds: readonly stri
 /** Ends a task, in the transaction that holds the workflow's result. */
 export async function finishTask(trx: Transaction, workflowId: string): Promise<void> {
   await execute(trx, 'delete from workflow_tasks where workflow_id = ?', [workflowId]);
+}
+
+/** As `finishTask`, unless somebody asked for the same work again since the workflow was last started. */
+export async function finishAskedTask(trx: Transaction, workflowId: string): Promise<void> {
+  await execute(trx, 'delete from workflow_tasks where workflow_id = ? and starts > 0', [workflowId]);
 }

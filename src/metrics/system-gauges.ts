@@ -39,6 +39,8 @@ export function makeSystemGauges(registry: Registry): ShowFigures {
     ['inboxBacklog', 'inbox_backlog', 'Upstream bodies that are not taken in yet.'],
     ['inboxOldestSeconds', 'inbox_oldest_seconds', 'Age of the oldest of them.'],
     ['inboxFailed', 'inbox_failed', 'Upstream bodies that could not be taken in.'],
+    ['inboxAwaitingNumber', 'inbox_awaiting_number', 'Upstream bodies that wait for a phone number.'],
+    ['inboxAwaitingNumberSeconds', 'inbox_awaiting_number_seconds', 'Since when the first of them waits.'],
   ] as const;
   const gauges = plain.map(([key, name, help]) => ({ key, gauge: plainGauge(registry, name, help) }));
   return (figures) => {

@@ -7,7 +7,7 @@ import { type CountResult, makeResultCounter } from './result-counter.ts';
 export type WorkerMetrics = {
   registry: Registry;
   attempt: AttemptObserver;
-  inboxBody: CountResult<'done' | 'set_aside' | 'failed'>;
+  inboxBody: CountResult<'done' | 'set_aside' | 'waiting' | 'failed'>;
   mediaDownload: CountResult<'stored' | 'failed' | 'finished' | 'later'>;
   send: CountResult<'accepted' | 'failed' | 'unknown' | 'over' | 'later'>;
 };
@@ -19,8 +19,8 @@ export function makeWorkerMetrics(): WorkerMetrics {
     attempt: makeAttemptMetrics(registry),
     inboxBody: makeResultCounter(registry, {
       name: 'heliograph_inbox_bodies_total',
-      help: 'Upstream bodies that were taken in.',
-      results: ['done', 'set_aside', 'failed'],
+      help: 'Upstream bodies that were taken in; waiting: for a phone number that upstream is asked for.',
+      results: ['done', 'set_aside', 'waiting', 'failed'],
     }),
     mediaDownload: makeResultCounter(registry, {
       name: 'heliograph_media_downloads_total',

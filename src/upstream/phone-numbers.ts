@@ -1,4 +1,5 @@
 import { type GraphConnection, graphGet } from './graph-connection.ts';
+import { noAnswer } from './graph-error.ts';
 
 /** A phone number of a WABA as upstream describes it; its enumerations differ between documents, so all are text. */
 export type UpstreamPhoneNumber = {
@@ -30,7 +31,9 @@ export async function listPhoneNumbers(
       token,
     });
     const { data } = answer;
-    numbers.push(...(Array.isArray(data) ? data.flatMap(phoneNumberOf) : []));
+    // An answer without a list must not pass for a WABA without numbers.
+    if (!Array.isArray(data)) throw noAnswer('it lists no phone numbers');
+    numbers.push(...data.flatMap(phoneNumberOf));
     after = nextCursor(answer.paging);
     if (after === null) break;
   }

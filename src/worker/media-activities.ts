@@ -1,4 +1,5 @@
 import { makeEnrichOrderActivities } from '../activities/enrich-order/activities.ts';
+import { makeNumberActivities } from '../activities/refresh-numbers/activities.ts';
 import { makeStoreInboundMediaActivities } from '../activities/store-inbound-media/activities.ts';
 import type { Config } from '../config/config.ts';
 import type { Database } from '../database/database.ts';
@@ -9,7 +10,7 @@ import { openObjectStore } from '../storage/object-store.ts';
 import { openGraphClient } from '../upstream/graph-client.ts';
 import type { Logger } from './logger.ts';
 
-/** The activities for inbound files and for order look-ups. `close` ends their connections. */
+/** The activities for inbound files, and for look-ups of orders and phone numbers. `close` ends their connections. */
 export function openMediaActivities(
   config: Config,
   tools: { database: Database; secretBox: SecretBox; logger: Logger },
@@ -21,7 +22,7 @@ export function openMediaActivities(
   const { maxBytes } = config.media;
   const media = makeStoreInboundMediaActivities({ ...shared, objectStore, maxBytes });
   const fetchAndStoreMedia = counted(media.fetchAndStoreMedia, metrics.mediaDownload);
-  const orderActivities = makeEnrichOrderActivities(shared);
+  const orderActivities = { ...makeEnrichOrderActivities(shared), ...makeNumberActivities(shared) };
   const close = async () => {
     await graph.close();
     objectStore.close();

@@ -19,10 +19,10 @@ import { startEndpointKeeper } from './endpoint-keeper.ts';
 import { startHealthServer } from './health-server.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { startIntake } from './intake/intake-loop.ts';
-import { makeNumberOwners } from './intake/number-owners.ts';
 import type { Logger } from './logger.ts';
 import type { Loop } from './loop.ts';
 import { openMediaActivities } from './media-activities.ts';
+import { startNumberSchedule } from './number-schedule.ts';
 import { openSendActivities } from './send-activities.ts';
 import { connectTemporal } from './temporal-connection.ts';
 import { openTemporalUpkeep, type TemporalUpkeep } from './temporal-upkeep.ts';
@@ -65,9 +65,9 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
     makeScrape: () => makeWorkerScrape(metrics, { database, session: delivery.session }),
   });
   void reportUnreadableSecrets({ database, secretBox: delivery.secretBox }, logger);
-  const intake = { owners: makeNumberOwners(), onBody: metrics.inboxBody };
+  const onBody = metrics.inboxBody;
   const directClaims = () => delivery.session.directClaims();
-  loops.set('intake', startIntake({ database, logger, directClaims, ...intake }));
+  loops.set('intake', startIntake({ database, logger, directClaims, onBody }));
   loops.set(
     'housekeeping',
     startHousekeeping({ database, objectStore, logger, retentionDays: config.retentionDays }),
@@ -196,6 +196,7 @@ function startLoops(
     ['retryStarter', startRetryStarter({ ...tools, retryLimits })],
     ['sweeper', startSweeper({ ...tools, blockLimitHours, onReleased })],
     ['workflowStarter', startWorkflowStarter(tools)],
+    ['numberSchedule', startNumberSchedule(tools)],
   ];
 }
 

@@ -18,7 +18,7 @@ const BATCH = 50;
 const POLL_MS = 250;
 
 /**
- * Starts the workflows that intake and API asked for (media, orders, sends, replays, approvals), and again
+ * Starts the workflows that intake and API asked for (media, orders, sends, replays, approvals, numbers), and again
  * later those whose task still stands; a run that cannot go on is replaced.
  */
 export function startWorkflowStarter(tools: WorkflowStarterTools): Loop {
@@ -56,13 +56,16 @@ async function startTask(
     typedSearchAttributes: searchAttributes({ tenantId, wabaId, eventId, eventType }),
     staticSummary: task.summary ?? SUMMARIES[workflowType],
   };
-  if (workflowType === 'approveApiKey' && task.starts <= SIGNALLED_STARTS) {
+  if (SIGNALLED.has(workflowType) && task.starts <= SIGNALLED_STARTS) {
     const existing = { workflowIdConflictPolicy: 'USE_EXISTING' as const, signal: 'changed' };
     await client.workflow.signalWithStart(workflowType, { ...options, ...existing });
   } else {
     await startOrReplace({ client, logger, workflowType, options: { ...options, requestEagerStart: true } });
   }
 }
+
+/** Workflows that wait for what they work on to change. */
+const SIGNALLED: ReadonlySet<TakenTask['workflowType']> = new Set(['approveApiKey', 'refreshNumbers']);
 
 /**
  * How often a workflow that waits for its row to change is told so after the task was woken. The first time is enough
@@ -77,6 +80,7 @@ const SUMMARIES = {
   replayDeliveries: 'send deliveries again',
   sendMessage: 'send a message to a customer',
   approveApiKey: 'a request for an API key',
+  refreshNumbers: 'the phone numbers of a WABA',
 };
 
 /** The event that a workflow publishes in the end, for the search attribute. */

@@ -13,7 +13,7 @@ export function taskQueues(prefix: string) {
     /** One slot per worker process. */
     sessions: `${deliveries}-sessions`,
     media: `${prefix}-media`,
-    /** Catalog look-ups: slow downloads must not hold back a cart. */
+    /** Look-ups of catalogs and phone numbers: slow downloads must not hold back a cart. */
     orders: `${prefix}-media-orders`,
     /** Messages to customers, apart from everything that comes in. */
     sends: `${prefix}-sends`,

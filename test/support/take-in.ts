@@ -2,7 +2,6 @@ import type { Database } from '../../src/database/database.ts';
 import { insertBodies } from '../../src/database/inbox.ts';
 import { query } from '../../src/database/sql.ts';
 import { takeInBatch } from '../../src/worker/intake/intake-batch.ts';
-import { makeNumberOwners } from '../../src/worker/intake/number-owners.ts';
 import { silentLogger } from './silent-logger.ts';
 
 /** Stores bodies as the ingress does and takes them in as the worker does. */
@@ -22,8 +21,7 @@ export async function drainInbox(database: Database): Promise<void> {
 
 /** Intake without a session to claim for. */
 export function intakeTools(database: Database) {
-  const owners = makeNumberOwners();
-  return { database, owners, directClaims: () => null, logger: silentLogger, onBody: () => undefined };
+  return { database, directClaims: () => null, logger: silentLogger, onBody: () => undefined };
 }
 
 export type StoredEvent = {

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { countInbox, retryInbox } from '../../database/inbox.ts';
 import { listSetAsideReasons, oldestWaitingBodyAt } from '../../database/inbox-status.ts';
+import { readWaitingBodies } from '../../database/waiting-bodies.ts';
 import { adminAction } from './admin-action.ts';
 import { alignedFields, alignedTable } from './aligned-text.ts';
 
@@ -19,20 +20,22 @@ function statusCommand(): Command {
     `what waits, failed or was set aside, and why in the last ${REASON_DAYS} days`,
   );
   return adminAction(command, 'inbox status', async ({ tools }) => {
-    const [counts, oldestWaitingAt, reasons] = await Promise.all([
+    const [counts, oldestWaitingAt, awaiting, reasons] = await Promise.all([
       countInbox(tools.database),
       oldestWaitingBodyAt(tools.database),
+      readWaitingBodies(tools.database),
       listSetAsideReasons(tools.database, REASON_DAYS),
     ]);
     const { new: waiting = 0, set_aside: setAside = 0, failed = 0 } = counts;
     return {
-      json: { waiting, oldestWaitingAt, setAside, failed, reasons },
+      json: { waiting, oldestWaitingAt, awaitingNumber: awaiting.count, setAside, failed, reasons },
       text: [
         alignedFields([
           [
             'waiting',
             oldestWaitingAt === null ? waiting : `${waiting}, since ${oldestWaitingAt.toISOString()}`,
           ],
+          ...(awaiting.count > 0 ? [['await a phone number', awaiting.count] as const] : []),
           ['set aside', setAside],
           ['failed', failed],
         ]),

@@ -21,6 +21,7 @@ import * as stepAside from './0020-step-aside.ts';
 import * as housekeeping from './0021-housekeeping.ts';
 import * as failuresAndPace from './0025-failures-and-pace.ts';
 import * as missingMedia from './0026-missing-media-and-groups.ts';
+import * as numbersFollow from './0027-numbers-follow-upstream.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
 type Migration = Knex.Migration & { config?: { transaction: boolean } };
@@ -49,6 +50,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0021-housekeeping': { up: housekeeping.up, down: housekeeping.down },
   '0025-failures-and-pace': { up: failuresAndPace.up, down: failuresAndPace.down },
   '0026-missing-media-and-groups': { up: missingMedia.up, down: missingMedia.down },
+  '0027-numbers-follow-upstream': { up: numbersFollow.up, down: numbersFollow.down },
 };
 
 /** Explicit list instead of a directory scan: a bundled or type-stripped file name never changes a migration's name. */

@@ -11,11 +11,13 @@ import {
 } from '../../database/inbox.ts';
 import { tryIntakeLock } from '../../database/locks.ts';
 import type { ClaimedDelivery } from '../../database/session-claims.ts';
+import { AWAITS_NUMBER } from '../../database/waiting-bodies.ts';
 import { type SetAside, splitUpstreamBody, type UpstreamItem } from '../../domain/upstream/upstream-items.ts';
 import type { DirectClaims } from '../../webhooks/session/direct-claims.ts';
 import type { Logger } from '../logger.ts';
+import { askUpstream } from './ask-upstream.ts';
 import { commitItems } from './commit-items.ts';
-import type { NumberOwners } from './number-owners.ts';
+import { sortItems } from './sort-items.ts';
 
 /** Bodies and bytes per transaction: enough to share its cost, little enough to hold in memory. */
 const BATCH = { bodies: 500, bytes: 16 * 1024 * 1024 };
@@ -24,7 +26,6 @@ type ReadBody = { body: InboxBody; items: UpstreamItem[]; setAside: SetAside[]; 
 
 export type IntakeTools = {
   database: Database;
-  owners: NumberOwners;
   /** Claims for this process's session, when there is one. */
   directClaims: () => DirectClaims | null;
   logger: Logger;
@@ -59,8 +60,8 @@ async function takeInTogether(tools: IntakeTools, claims: DirectClaims | null): 
     const { bodies, more } = await takeBodies(trx);
     if (bodies.length === 0) return { claimed: [], outcomes: [], more: false };
     const items = bodies.flatMap((body) => body.items);
-    const { owned, unknown } = await tools.owners.sort(trx, items);
-    const finished = finish(trx, bodies, reasonsFor(unknown, 'unknown_phone_number'));
+    const { owned, reasons } = await sortItems(trx, items);
+    const finished = finish(trx, bodies, reasons);
     const [committing, outcomes] = await Promise.all([commitItems(trx, owned, claims), finished]);
     return new LastStatements(committing.answers.then((claimed) => ({ claimed, outcomes, more })));
   });
@@ -75,14 +76,14 @@ async function takeBodies(trx: Transaction): Promise<{ bodies: ReadBody[]; more:
 }
 
 /** The same work with one savepoint per group of items, halving a group that fails. */
-async function takeInPieces({ database, owners, logger, onBody }: IntakeTools): Promise<boolean> {
+async function takeInPieces({ database, logger, onBody }: IntakeTools): Promise<boolean> {
   const taken = await database.transaction(async (trx) => {
     const { bodies, more } = await takeBodies(trx);
     const reasons = new Map<UpstreamItem, string>();
     await commitOrHalve(
       trx,
       bodies.flatMap((body) => body.items),
-      { owners, logger },
+      logger,
       reasons,
     );
     return { outcomes: await finish(trx, bodies, reasons), more };
@@ -94,36 +95,34 @@ async function takeInPieces({ database, owners, logger, onBody }: IntakeTools): 
 async function commitOrHalve(
   trx: Transaction,
   items: readonly UpstreamItem[],
-  tools: Pick<IntakeTools, 'owners' | 'logger'>,
+  logger: Logger,
   reasons: Map<UpstreamItem, string>,
 ): Promise<void> {
   if (items.length === 0) return;
   try {
     await trx.transaction(async (savepoint) => {
-      const { owned, unknown } = await tools.owners.sort(savepoint, items);
-      await (await commitItems(savepoint, owned, null)).answers;
-      for (const item of unknown) reasons.set(item, 'unknown_phone_number');
+      const sorted = await sortItems(savepoint, items);
+      await (await commitItems(savepoint, sorted.owned, null)).answers;
+      for (const [item, reason] of sorted.reasons) reasons.set(item, reason);
     });
   } catch (error) {
     if (isTransientError(error)) throw error;
     const [only] = items;
     if (items.length === 1 && only !== undefined) {
-      tools.logger.error(
-        { err: error, path: only.path },
-        'an upstream item cannot be stored; its body is kept',
-      );
+      logger.error({ err: error, path: only.path }, 'an upstream item cannot be stored; its body is kept');
       reasons.set(only, 'failed');
       return;
     }
     const half = items.length >> 1;
-    await commitOrHalve(trx, items.slice(0, half), tools, reasons);
-    await commitOrHalve(trx, items.slice(half), tools, reasons);
+    await commitOrHalve(trx, items.slice(0, half), logger, reasons);
+    await commitOrHalve(trx, items.slice(half), logger, reasons);
   }
 }
 
 function readBody(body: InboxBody): ReadBody {
   try {
-    return { body, ...splitUpstreamBody(body.body), unreadable: null };
+    const split = splitUpstreamBody(body.body);
+    return { body, ...split, items: split.items.filter((item) => isLeft(body, item)), unreadable: null };
   } catch (error) {
     return {
       body,
@@ -134,8 +133,9 @@ function readBody(body: InboxBody): ReadBody {
   }
 }
 
-function reasonsFor(items: readonly UpstreamItem[], reason: string): Map<UpstreamItem, string> {
-  return new Map(items.map((item) => [item, reason]));
+/** Of a body that was taken in before, only what was set aside then: the deduplication keys of the rest may be forgotten. */
+function isLeft({ notes }: InboxBody, { path }: UpstreamItem): boolean {
+  return notes === null || notes.some((note) => path.startsWith(note.path));
 }
 
 async function finish(
@@ -146,6 +146,7 @@ async function finish(
   const outcomes = bodies.map((body) => outcomeOf(body, reasons));
   await finishBodies(trx, outcomes);
   await countSetAside(trx, countsOf(bodies, reasons));
+  await askUpstream(trx, bodies, reasons);
   return outcomes;
 }
 
@@ -159,8 +160,10 @@ function outcomeOf(read: ReadBody, reasons: ReadonlyMap<UpstreamItem, string>): 
     return reason === undefined ? [] : [{ path: item.path, reason }];
   });
   const notes = [...read.setAside.map(({ path, reason }) => ({ path, reason })), ...ofItems];
-  const failed = ofItems.some(({ reason }) => reason === 'failed');
-  return { day, id, state: failed ? 'failed' : notes.length > 0 ? 'set_aside' : 'done', notes };
+  const has = (wanted: string) => ofItems.some(({ reason }) => reason === wanted);
+  if (has('failed')) return { day, id, state: 'failed', notes };
+  if (has(AWAITS_NUMBER)) return { day, id, state: 'waiting', notes };
+  return { day, id, state: notes.length > 0 ? 'set_aside' : 'done', notes };
 }
 
 /**
@@ -182,7 +185,8 @@ function countsOf(bodies: readonly ReadBody[], reasons: ReadonlyMap<UpstreamItem
     for (const part of read.setAside) add(read, part, (part.field ?? '').slice(0, 100), part.wabaId ?? '');
     for (const item of read.items) {
       const reason = reasons.get(item);
-      if (reason !== undefined) add(read, { path: item.path, reason }, 'messages', item.wabaId);
+      if (reason !== undefined && reason !== AWAITS_NUMBER)
+        add(read, { path: item.path, reason }, 'messages', item.wabaId);
     }
   }
   return [...counts.values()];

@@ -34,6 +34,8 @@ const FIGURES: SystemFigures = {
   inboxFailed: 1,
   storedSecrets: { k1: 4, k2: 9 },
   housekeepingFailingSeconds: { partitions: 0, retention: 90 },
+  inboxAwaitingNumber: 2,
+  inboxAwaitingNumberSeconds: 12,
 };
 
 function fullRegistries() {

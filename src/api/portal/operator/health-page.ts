@@ -1,4 +1,5 @@
 import { shownCount } from '../../../accounts/shown-count.ts';
+import { listUnfollowedWabas, type UnfollowedWaba } from '../../../database/followed-numbers.ts';
 import { type HousekeepingStep, listHousekeepingSteps } from '../../../database/housekeeping-steps.ts';
 import { countInbox } from '../../../database/inbox.ts';
 import {
@@ -38,16 +39,18 @@ const SILENT_AFTER_MS = 10_000;
 export function healthPage(app: PortalApp, context: PortalContext): void {
   const { config, database } = context;
   app.get('/portal/operator/health', { config: PAGES.operator }, async (request, reply) => {
-    const [parts, workers, backlog, inbox, oldestBodyAt, reasons, endpoints, steps] = await Promise.all([
-      checkParts(context),
-      listSeenWorkers(database),
-      readBacklog(database),
-      countInbox(database),
-      oldestWaitingBodyAt(database),
-      listSetAsideReasons(database, REASONS_OF_DAYS),
-      listTroubledEndpoints(database, MAX_ENDPOINTS),
-      listHousekeepingSteps(database),
-    ]);
+    const [parts, workers, backlog, inbox, oldestBodyAt, reasons, endpoints, steps, wabas] =
+      await Promise.all([
+        checkParts(context),
+        listSeenWorkers(database),
+        readBacklog(database),
+        countInbox(database),
+        oldestWaitingBodyAt(database),
+        listSetAsideReasons(database, REASONS_OF_DAYS),
+        listTroubledEndpoints(database, MAX_ENDPOINTS),
+        listHousekeepingSteps(database),
+        listUnfollowedWabas(database, MAX_ENDPOINTS),
+      ]);
     const now = new Date(context.now());
     return sendPage(reply, {
       title: 'System health',
@@ -59,6 +62,7 @@ export function healthPage(app: PortalApp, context: PortalContext): void {
 <h2>Workers</h2>${workerTable(workers, now)}
 <h2>Housekeeping</h2>${stepTable(steps, now)}
 <h2>Endpoints that do not take everything</h2>${endpointTable(endpoints, now)}
+${wabas.length > 0 && html`<h2>WABAs whose phone numbers cannot be followed</h2>${wabaTable(wabas, now)}`}
 <h2>Upstream bodies that gave no event, last ${REASONS_OF_DAYS} days</h2>${reasonTable(reasons)}`,
     });
   });
@@ -170,6 +174,26 @@ function endpointTable(endpoints: readonly TroubledEndpoint[], now: Date): Marku
       modeBadge(endpoint),
       timeAgo(endpoint.failingSince ?? endpoint.modeChangedAt, now),
       endpoint.modeReason ?? '',
+    ]),
+  );
+}
+
+function wabaTable(wabas: readonly UnfollowedWaba[], now: Date): Markup {
+  return dataTable(
+    'WABAs',
+    [
+      { label: 'Tenant' },
+      { label: 'WABA', kind: 'narrow' },
+      { label: 'Bodies that wait', kind: 'number' },
+      { label: 'Upstream asked', kind: 'narrow' },
+      { label: 'Problem' },
+    ],
+    wabas.map(({ businessName, wabaId, waiting, askedAt, problem }) => [
+      businessName,
+      html`<a href="/portal/operator/wabas/${wabaId}">${wabaId}</a>`,
+      waiting.toLocaleString('en-US'),
+      timeAgo(askedAt, now),
+      problem ?? 'upstream is being asked',
     ]),
   );
 }

@@ -1,6 +1,8 @@
 import { openAccessToken } from '../../../accounts/wabas.ts';
 import { listPhoneNumbers } from '../../../database/accounts.ts';
+import { readNumberLookup } from '../../../database/followed-numbers.ts';
 import { readWabaArrivals } from '../../../database/waba-arrivals.ts';
+import { countWaitingBodies } from '../../../database/waiting-bodies.ts';
 import { listEndpoints } from '../../../database/webhook-endpoints.ts';
 import { SecretBoxError } from '../../../domain/secret-box.ts';
 import type { UpstreamPhoneNumber } from '../../../upstream/phone-numbers.ts';
@@ -27,12 +29,14 @@ export async function checkWaba(context: PortalContext, wabaId: string): Promise
     if (error instanceof SecretBoxError) return null;
     throw error;
   });
-  const [upstreamNumbers, apps, numbers, arrivals, endpoints] = await Promise.all([
+  const [upstreamNumbers, apps, numbers, arrivals, endpoints, lookup, waiting] = await Promise.all([
     callGraph(context, token, (client, key) => client.listPhoneNumbers(wabaId, key)),
     callGraph(context, token, (client, key) => client.listSubscribedApps(wabaId, key)),
     listPhoneNumbers(database, wabaId),
     readWabaArrivals(database, wabaId),
     listEndpoints(database, wabaId),
+    readNumberLookup(database, wabaId),
+    countWaitingBodies(database, wabaId),
   ]);
   const open = endpoints.filter(({ mode }) => mode === 'open').length;
   const setAside = arrivals.setAside.map(({ reason, count }) => `${reason.replaceAll('_', ' ')}: ${count}`);
@@ -40,6 +44,7 @@ export async function checkWaba(context: PortalContext, wabaId: string): Promise
     tokenFinding(token, upstreamNumbers),
     subscriptionFinding(apps, `${context.publicUrl}/upstream/webhook`),
     numberFinding(numbers, upstreamNumbers),
+    followingFinding(lookup, waiting),
     {
       question: 'Has anything arrived or been sent?',
       state: arrivals.lastActivityAt === null ? 'unknown' : 'good',
@@ -93,12 +98,31 @@ function numberFinding(
   upstream: GraphAnswer<UpstreamPhoneNumber[]>,
 ): Finding {
   const question = 'Are all numbers of the WABA known here?';
-  const advice = 'Take the numbers over from upstream: save the access token again.';
+  const advice = 'They are taken over daily, or at once: save the access token again.';
   if (ours.length === 0) return { question, state: 'bad', answer: 'None is known.', advice };
   if (!upstream.ok) return { question, state: 'unknown', answer: `${ours.length} known.`, advice };
   const known = new Set(ours.map(({ phoneNumberId }) => phoneNumberId));
   const missing = upstream.value.filter(({ phoneNumberId }) => !known.has(phoneNumberId));
+  const listed = new Set(upstream.value.map(({ phoneNumberId }) => phoneNumberId));
+  const gone = ours.filter(({ phoneNumberId }) => !listed.has(phoneNumberId));
+  if (gone.length > 0) {
+    const goneIds = gone.map(({ phoneNumberId }) => phoneNumberId).join(', ');
+    return { question, state: 'unknown', answer: `Upstream does not list: ${goneIds}.`, advice };
+  }
   if (missing.length === 0) return { question, state: 'good', answer: `${ours.length} known.` };
   const ids = missing.map(({ phoneNumberId }) => phoneNumberId).join(', ');
   return { question, state: 'bad', answer: `Not known: ${ids}.`, advice };
+}
+
+function followingFinding(
+  { askedAt, problem }: { askedAt: Date | null; problem: string | null },
+  waiting: number,
+): Finding {
+  const question = 'Do its numbers follow upstream by themselves?';
+  const asked = askedAt === null ? 'Not asked yet.' : `Last asked at ${utcText(askedAt)}.`;
+  const bodies = waiting === 0 ? '' : ` ${waiting} bodies wait for a number that is not known yet.`;
+  if (problem === null && waiting === 0) return { question, state: 'good', answer: asked };
+  const advice =
+    'What waits is taken in as soon as upstream lists the number: save a valid access token below.';
+  return { question, state: 'bad', answer: `${asked} ${problem ?? ''}${bodies}`, advice };
 }

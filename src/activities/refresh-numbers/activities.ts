@@ -1,0 +1,94 @@
+import { followNumbers } from '../../accounts/follow-numbers.ts';
+import type { Database } from '../../database/database.ts';
+import {
+  askForAllNumbers,
+  beginNumberLookup,
+  numbersWorkflowId,
+  saveNumbersProblem,
+} from '../../database/followed-numbers.ts';
+import { lockIntake } from '../../database/locks.ts';
+import { countWaitingBodies } from '../../database/waiting-bodies.ts';
+import { finishAskedTask, finishTask } from '../../database/workflow-tasks.ts';
+import type { SecretBox } from '../../domain/secret-box.ts';
+import type { GraphClient } from '../../upstream/graph-client.ts';
+import { GraphError } from '../../upstream/graph-error.ts';
+import type { RefreshNumbersInput } from '../../workflows/refresh-numbers.ts';
+import { openAccessToken } from '../store-inbound-media/access-token.ts';
+import { AccessTokenProblem } from '../store-inbound-media/media-error.ts';
+import { retryDelayMs } from '../store-inbound-media/retry-delay.ts';
+
+export type NumberActivities = ReturnType<typeof makeNumberActivities>;
+
+export type NumberActivityTools = {
+  database: Database;
+  secretBox: SecretBox;
+  graph: Pick<GraphClient, 'listPhoneNumbers'>;
+  logger: { warn(fields: object, message: string): void };
+};
+
+/** What a look-up came to; `waitMs`: until the next one, null when there is nothing more to do. */
+export type NumberLookup = { summary: string; waitMs: number | null };
+
+/** For what came while upstream was asked. */
+const NEXT_LOOK_MS = 60_000;
+
+/** The activities of `refreshNumbers` and `refreshAllNumbers`. */
+export function makeNumberActivities(tools: NumberActivityTools) {
+  const { database } = tools;
+  return {
+    /** Asks upstream for the numbers of a WABA and follows what it says. `tries`: how often it was asked in vain. */
+    lookUpNumbers: async (input: RefreshNumbersInput & { tries: number }): Promise<NumberLookup> => {
+      const { wabaId } = input;
+      const askedAt = await beginNumberLookup(database, wabaId);
+      if (askedAt === null) {
+        await database.transaction((trx) => finishTask(trx, numbersWorkflowId(wabaId)));
+        return { summary: 'There is no such WABA any more.', waitMs: null };
+      }
+      try {
+        const token = await openAccessToken(tools, wabaId);
+        const listed = await tools.graph.listPhoneNumbers(wabaId, token);
+        const { added, removed, taken, released, refused, waiting } = await followNumbers(
+          tools,
+          wabaId,
+          listed,
+          askedAt,
+        );
+        const summary =
+          `${listed.length} numbers: ${added.length} added, ${removed.length} removed, ` +
+          `${taken.length} of other WABAs. ${released} bodies are taken in, ${refused} are set aside.`;
+        return { summary, waitMs: waiting > 0 ? NEXT_LOOK_MS : null };
+      } catch (error) {
+        if (!(error instanceof GraphError) && !(error instanceof AccessTokenProblem)) throw error;
+        return await settleFailure(tools, input, error);
+      }
+    },
+
+    /** Has all WABAs looked up; the look-ups are workflows of their own. */
+    askForAllNumbers: async (): Promise<number> => await askForAllNumbers(database),
+  };
+}
+
+/** Bodies that wait keep it going, slowly; without them, what only an operator can mend is left to the next day. */
+async function settleFailure(
+  { database, logger }: NumberActivityTools,
+  { wabaId, tries }: RefreshNumbersInput & { tries: number },
+  error: GraphError | AccessTokenProblem,
+): Promise<NumberLookup> {
+  const problem = error.message;
+  const waiting = await database.transaction(async (trx) => {
+    // A body that begins to wait now must find the task or make one.
+    await lockIntake(trx);
+    await saveNumbersProblem(trx, wabaId, problem);
+    const bodies = await countWaitingBodies(trx, wabaId);
+    const mayPass = error instanceof GraphError && error.transient;
+    if (bodies > 0 || mayPass) return bodies;
+    await finishAskedTask(trx, numbersWorkflowId(wabaId));
+    return null;
+  });
+  if (waiting === null) return { summary: problem, waitMs: null };
+  if (waiting > 0)
+    logger.warn({ wabaId, waiting, problem }, 'bodies wait for a phone number that cannot be looked up');
+  const retryAfterMs = error instanceof GraphError ? error.retryAfterMs : null;
+  const waitMs = retryDelayMs(tries + 1, retryAfterMs);
+  return { summary: `${waiting} bodies wait. ${problem}`, waitMs };
+}

@@ -1,0 +1,49 @@
+import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client';
+import type { Logger } from './logger.ts';
+import { type Loop, startLoop } from './loop.ts';
+
+/** Its name in the Temporal UI; installations that share a namespace have task queues of their own. */
+export function numberScheduleId(taskQueue: string): string {
+  return `phone-numbers-daily/${taskQueue}`;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Makes sure, hourly, that Temporal has the schedule of the daily look at all phone numbers: it may lose its data. */
+export function startNumberSchedule(tools: { client: Client; taskQueue: string; logger: Logger }): Loop {
+  return startLoop({
+    name: 'number-schedule',
+    pollMs: HOUR_MS,
+    logger: tools.logger,
+    turn: async () => {
+      await ensureNumberSchedule(tools);
+      return false;
+    },
+  });
+}
+
+/** Creates the schedule unless it is there; an operator may have paused or changed it. */
+export async function ensureNumberSchedule({
+  client,
+  taskQueue,
+}: {
+  client: Client;
+  taskQueue: string;
+}): Promise<void> {
+  try {
+    await client.schedule.create({
+      scheduleId: numberScheduleId(taskQueue),
+      spec: { intervals: [{ every: '1 day', offset: '3 hours' }] },
+      policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1 day' },
+      action: {
+        type: 'startWorkflow',
+        workflowType: 'refreshAllNumbers',
+        workflowId: numberScheduleId(taskQueue),
+        taskQueue,
+        staticSummary: 'the daily look at all phone numbers',
+      },
+    });
+  } catch (error) {
+    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+  }
+}

@@ -1,0 +1,59 @@
+import {
+  condition,
+  continueAsNew,
+  defineSignal,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { NumberActivities } from '../activities/refresh-numbers/activities.ts';
+import { LOST_WORKER_RETRY } from './lost-worker-retry.ts';
+import { queuesBeside } from './task-queues.ts';
+
+/** Ids only. */
+export type RefreshNumbersInput = { wabaId: string };
+
+/** Look again: the token was changed, or upstream says that something did. */
+const changed = defineSignal('changed');
+
+function activities(): NumberActivities {
+  return proxyActivities<NumberActivities>({
+    taskQueue: queuesBeside(workflowInfo().taskQueue).orders,
+    startToCloseTimeout: '6 minutes',
+    retry: LOST_WORKER_RETRY,
+  });
+}
+
+/**
+ * Makes the phone numbers of one WABA those that upstream lists, and takes in the bodies that waited for a new one.
+ *
+ *   lookUpNumbers ── listed ─▶ done
+ *        │ no answer, or no valid token while bodies wait: again after 1 s to 1 h, or when signalled
+ *        │ no valid token, and nothing waits ─▶ done; the daily turn tries again
+ *
+ * Cancel and terminate lose nothing: as long as something waits, the task in the database starts this workflow again.
+ */
+export async function refreshNumbers(input: RefreshNumbersInput): Promise<string> {
+  let isStale = false;
+  setHandler(changed, () => {
+    isStale = true;
+  });
+  for (let tries = 0; ; tries += 1) {
+    if (isStale) tries = 0;
+    isStale = false;
+    const { summary, waitMs } = await activities().lookUpNumbers({ ...input, tries });
+    setCurrentDetails(`**The phone numbers of WABA ${input.wabaId}.** ${summary}`);
+    if (waitMs === null && !isStale) return summary;
+    if (workflowInfo().continueAsNewSuggested && !isStale) {
+      return await continueAsNew<typeof refreshNumbers>(input);
+    }
+    await condition(() => isStale, waitMs ?? 0);
+  }
+}
+
+/** The daily turn, by the schedule `phone-numbers-daily/…`: has the numbers of all WABAs looked up, each by its own workflow. */
+export async function refreshAllNumbers(): Promise<string> {
+  const asked = await activities().askForAllNumbers();
+  return `The numbers of ${asked} WABAs are looked up within half an hour, by workflows waba-numbers/….`;
+}

@@ -1,0 +1,139 @@
+import { randomInt } from 'node:crypto';
+import type { Client } from '@temporalio/client';
+import { Worker } from '@temporalio/worker';
+import { makeNumberActivities } from '../../../src/activities/refresh-numbers/activities.ts';
+import { loadConfig } from '../../../src/config/config.ts';
+import { insertTenant, savePhoneNumber, saveWaba } from '../../../src/database/accounts.ts';
+import type { Database } from '../../../src/database/database.ts';
+import { query } from '../../../src/database/sql.ts';
+import { accessTokenPlace } from '../../../src/domain/secret-places.ts';
+import type { UpstreamPhoneNumber } from '../../../src/upstream/phone-numbers.ts';
+import {
+  connectTemporal,
+  installTemporalRuntime,
+  registerSearchAttributes,
+} from '../../../src/worker/temporal-connection.ts';
+import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
+import { startWorkflowStarter } from '../../../src/worker/workflow-starter.ts';
+import { taskQueues } from '../../../src/workflows/task-queues.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
+import { createTestDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+
+// Of this run: other files use the same Temporal, where the look-up of a WABA has its name.
+const RUN = randomInt(1e9, 9e9);
+export const WABA = `9${RUN}`;
+export const NUMBER = `8${RUN}111`;
+export const SECOND_NUMBER = `8${RUN}112`;
+export const NEW_NUMBER = `8${RUN}99`;
+/** Of the fixtures. */
+export const OTHER_WABA = '900000000000202';
+
+export type NumberStack = {
+  database: Database;
+  client: Client;
+  taskQueue: string;
+  /** Upstream's list, or what it does when it is asked. */
+  answer(list: () => Promise<UpstreamPhoneNumber[]>): void;
+  /** How often upstream was asked. */
+  asked(): number;
+  stop(): Promise<void>;
+};
+
+export const listed = (phoneNumberId: string, verifiedName = 'Fixture Store'): UpstreamPhoneNumber => ({
+  phoneNumberId,
+  displayPhoneNumber: '+1 202-555-0100',
+  verifiedName,
+  qualityRating: 'GREEN',
+});
+
+/** The look-up of numbers on real servers, with a list in place of upstream. */
+export async function startNumberStack(): Promise<NumberStack> {
+  const store = await createTestDatabase(20);
+  await seedFixtureAccounts(store.database);
+  const tenantId = await insertTenant(store.database, 'Fixture Store');
+  await saveWaba(store.database, tenantId, { wabaId: WABA, accessTokenSealed: null });
+  for (const phoneNumberId of [NUMBER, SECOND_NUMBER]) {
+    await savePhoneNumber(store.database, WABA, listed(phoneNumberId));
+  }
+  installTemporalRuntime(silentLogger);
+  const config = loadConfig(testSettings(store.url));
+  const { connection, client } = await connectTemporal(config.temporal);
+  await registerSearchAttributes(connection, config.temporal.namespace);
+  const { deliveries: taskQueue, orders } = taskQueues(config.temporal.taskQueuePrefix);
+  let list: () => Promise<UpstreamPhoneNumber[]> = async () => [];
+  let asked = 0;
+  const graph = {
+    listPhoneNumbers: async () => {
+      asked += 1;
+      return await list();
+    },
+  };
+  const { database } = store;
+  const activities = makeNumberActivities({
+    database,
+    graph,
+    secretBox: testSecretBox,
+    logger: silentLogger,
+  });
+  const workers = await Promise.all([
+    Worker.create({ connection, workflowBundle: await loadWorkflowBundle(silentLogger), taskQueue }),
+    Worker.create({ connection, taskQueue: orders, activities }),
+  ]);
+  const running = workers.map((worker) => worker.run());
+  const starter = startWorkflowStarter({ database, client, taskQueue, logger: silentLogger });
+  return {
+    database,
+    client,
+    taskQueue,
+    answer: (next) => {
+      list = next;
+    },
+    asked: () => asked,
+    stop: async () => {
+      await starter.stop();
+      for (const worker of workers) worker.shutdown();
+      await Promise.all(running);
+      await connection.close();
+      await store.close();
+    },
+  };
+}
+
+/** Gives a WABA an access token, or takes it away. */
+export async function setToken(database: Database, wabaId: string, token: string | null): Promise<void> {
+  const [waba] = await query<{ tenantId: string }>(
+    database,
+    'update wabas set access_token_sealed = null where waba_id = ? returning tenant_id as "tenantId"',
+    [wabaId],
+  );
+  if (token === null) return;
+  const accessTokenSealed = testSecretBox.seal(token, accessTokenPlace(wabaId));
+  await saveWaba(database, waba?.tenantId ?? '', { wabaId, accessTokenSealed });
+}
+
+/** A body with texts from a customer, each to its number of its WABA. */
+export function textsBody(...texts: { id: string; phoneNumberId: string; wabaId?: string }[]): Buffer {
+  const entry = texts.map(({ id, phoneNumberId, wabaId = WABA }) => ({
+    id: wabaId,
+    changes: [
+      {
+        field: 'messages',
+        value: {
+          messaging_product: 'whatsapp',
+          metadata: { display_phone_number: '12025550100', phone_number_id: phoneNumberId },
+          contacts: [{ profile: { name: 'Asha Tester' }, wa_id: '12025550143' }],
+          messages: [{ from: '12025550143', id, timestamp: '1790000077', type: 'text', text: { body: id } }],
+        },
+      },
+    ],
+  }));
+  return Buffer.from(JSON.stringify({ object: 'whatsapp_business_account', entry }));
+}
+
+/** A body by which upstream tells of a change, as its fields do. */
+export function fieldBody(field: string, wabaId = WABA): Buffer {
+  const entry = [{ id: wabaId, time: 1_790_000_000, changes: [{ field, value: { event: 'CHANGED' } }] }];
+  return Buffer.from(JSON.stringify({ object: 'whatsapp_business_account', entry }));
+}
