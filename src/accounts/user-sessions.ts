@@ -2,7 +2,6 @@ import type { Database } from '../database/database.ts';
 import {
   deleteSession,
   deleteSessions,
-  findOpenSession,
   insertSession,
   listSessions,
   noteSessionUse,
@@ -44,19 +43,18 @@ export async function startSession(
   return token;
 }
 
-/**
- * The session that a token opens; null: it has ended, or never was. Notes that it is in use, unless nobody has to be
- * there for what it is opened for (`isUse` false).
- */
+/** The session that a token opens, found by the token's hash; null: it has ended, or never was. */
 export async function openSession(
-  { database }: Tools,
+  find: (tokenHash: Buffer) => Promise<OpenSession | null>,
   token: string,
-  isUse = true,
 ): Promise<OpenSession | null> {
   const tokenHash = secretTokenHash(token);
-  const session = tokenHash === null ? null : await findOpenSession(database, tokenHash);
-  if (isUse && session?.isUseStale) await noteSessionUse(database, session.id, IDLE_MS);
-  return session;
+  return tokenHash === null ? null : await find(tokenHash);
+}
+
+/** Notes that a session is in use. */
+export async function noteUse({ database }: Tools, session: OpenSession): Promise<void> {
+  if (session.isUseStale) await noteSessionUse(database, session.id, IDLE_MS);
 }
 
 /** Where a user is signed in. */

@@ -33,12 +33,23 @@ import { portalRoutes } from './portal/portal-routes.ts';
 import { createRequestLimits } from './rate-limits/request-limits.ts';
 import { serverOptions, type TlsFiles } from './server-options.ts';
 import { limitConnections } from './shares/connection-limit.ts';
+import { type ConnectionShares, shareConnections } from './shares/connection-shares.ts';
+
+/** Of the portal's connections, what one person has, and what all have together who are not signed in. */
+const PORTAL_SHARE = 2;
+
+/** Of the connections of the External API, what one WABA has. */
+const shareOf = (poolMax: number) => Math.max(1, Math.floor(poolMax * 0.4));
 
 export type ApiDependencies = {
   config: Config;
   database: Database;
   /** Connections of its own for upstream webhooks, so that API requests cannot hold them up; `database` unless given. */
   ingressDatabase?: Database;
+  /** Connections of its own to look up keys, sessions and files, also made-up ones; `database` unless given. */
+  lookupDatabase?: Database;
+  /** Connections of its own for the portal; `database` unless given. */
+  portalDatabase?: Database;
   /** Connections of its own for rate limits, which must be counted when requests are many; `database` unless given. */
   limitsDatabase?: Database;
   objectStore: ObjectStore;
@@ -59,19 +70,34 @@ export type ApiDependencies = {
 
 /** The API server with everything it serves, not listening yet. With `tls` it speaks https. */
 export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance {
-  const {
-    config,
-    database,
-    ingressDatabase = database,
-    limitsDatabase = database,
-    objectStore,
-    logger,
-  } = deps;
+  const { config, database, ingressDatabase = database, lookupDatabase = database, objectStore } = deps;
+  const app = openServer(deps, tls);
+  const { isDraining = () => false, now = Date.now } = deps;
+  const readiness = createReadiness({
+    checks: { database: () => query(lookupDatabase, 'select 1') },
+    // Without it media waits; taking the ingress out of service would help nobody.
+    optionalChecks: {
+      objectStore: () => checkObjectStore(objectStore),
+      clock: () => checkClock(lookupDatabase),
+    },
+    isDraining,
+    now,
+  });
+  app.register(healthRoutes, { readiness });
+  app.register(pageRoutes, { config });
+  app.register(upstreamWebhookRoutes, { config, database: ingressDatabase });
+  app.register(receivedMediaRoutes({ database: lookupDatabase, objectStore }));
+  registerAccountRoutes(app, deps);
+  return app;
+}
+
+/** What every request goes through, whatever its route. */
+function openServer(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance {
+  const { config, logger, isDraining = () => false } = deps;
   const { publicUrl } = config.api;
   const app = fastify(serverOptions(config, logger, tls));
   app.setValidatorCompiler(validatorCompiler);
   app.setSchemaErrorFormatter(schemaErrorFormatter);
-  const { isDraining = () => false } = deps;
   closeConnectionsWhileDraining(app, isDraining);
   addRequestMetrics(app, deps.metrics ?? makeApiMetrics());
   addBaseHeaders(app);
@@ -79,49 +105,38 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
   limitConnections(app);
   addOpenApiDocument(app, publicUrl);
   docsPage(app);
+  return app;
+}
 
-  const readiness = createReadiness({
-    checks: { database: () => query(database, 'select 1') },
-    // Without it media waits; taking the ingress out of service would help nobody.
-    optionalChecks: {
-      objectStore: () => checkObjectStore(objectStore),
-      clock: () => checkClock(database),
-    },
-    isDraining,
-    now: deps.now ?? Date.now,
-  });
+/** The External API and the portal, which show and change the same things. */
+function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): void {
+  const { config, database, lookupDatabase = database, portalDatabase = database, objectStore } = deps;
+  const { limitsDatabase = database, startDelivery = notStarted, settings = {}, now = Date.now } = deps;
+  const { publicUrl } = config.api;
   const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
   const cursors = makePageCursors(encryptionKeys.map(({ key }) => key));
-  const accounts = { database, secretBox: makeSecretBox(encryptionKeys), ...endpointRules(config) };
-  const { startDelivery = notStarted } = deps;
-
-  app.register(healthRoutes, { readiness });
-  app.register(pageRoutes, { config });
-  app.register(upstreamWebhookRoutes, { config, database: ingressDatabase });
-  app.register(receivedMediaRoutes({ database, objectStore }));
-  const limits = createRequestLimits(limitsDatabase, config.api.rateLimits, app.log);
-  const temporal = deps.temporal ?? ownConnection(app, config);
-  const sends = {
-    starter: createSendStarter(config, temporal, database, logger),
-    outcomes: createOutcomeWaiter(database, config.database.url),
-  };
+  const rules = { secretBox: makeSecretBox(encryptionKeys), ...endpointRules(config) };
   const upstream = makeUpstreamCalls(config);
-  const external = {
-    database,
-    accounts,
-    startDelivery,
-    cursors,
-    publicUrl,
-    limits,
-    sends,
-    objectStore,
-    upstream,
+  const temporal = deps.temporal ?? ownConnection(app, config);
+  const toolsOn = (shares: ConnectionShares) => ({
+    ...{
+      database: shares.database,
+      shares,
+      lookupDatabase,
+      accounts: { ...rules, database: shares.database },
+    },
+    ...{ startDelivery, cursors, publicUrl, objectStore, upstream },
+  });
+
+  const shares = shareConnections(database, shareOf(config.database.poolMax));
+  const limits = createRequestLimits(limitsDatabase, config.api.rateLimits, app.log);
+  const sends = {
+    starter: createSendStarter(config, temporal, shares.database, deps.logger),
+    outcomes: createOutcomeWaiter(shares.database, config.database.url),
   };
-  app.register(externalRoutes, external);
-  const portal = { config, database, accounts, startDelivery, cursors, objectStore, publicUrl };
-  const { settings = {}, now = Date.now } = deps;
-  app.register(portalRoutes, { ...portal, temporal, upstream, settings, now });
-  return app;
+  app.register(externalRoutes, { ...toolsOn(shares), limits, sends });
+  const portalShares = shareConnections(portalDatabase, PORTAL_SHARE);
+  app.register(portalRoutes, { ...toolsOn(portalShares), config, temporal, settings, now });
 }
 
 function ownConnection(app: FastifyInstance, config: Config): TemporalConnection {

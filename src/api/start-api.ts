@@ -6,7 +6,7 @@ import { reportUnreadableSecrets } from '../accounts/secret-keys.ts';
 import { openLogger } from '../commands/logger.ts';
 import type { Config } from '../config/config.ts';
 import { redactedSettings } from '../config/read-settings.ts';
-import { type DatabasePool, openDatabase } from '../database/database.ts';
+import { type DatabaseOptions, type DatabasePool, openDatabase } from '../database/database.ts';
 import { warnWhenNotDurable } from '../database/durability.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../domain/secret-box.ts';
 import { type ApiMetrics, makeApiMetrics } from '../metrics/api-metrics.ts';
@@ -21,6 +21,14 @@ import { announceSetUp } from './portal/access/announce-set-up.ts';
 
 const INGRESS_POOL_MAX = 4;
 const LIMITS_POOL_MAX = 2;
+const PORTAL_POOL_MAX = 5;
+
+/** For as many statements as look-ups of keys (3), sessions (2) and files (1) make at a time, and to ask for readiness. */
+const LOOKUP_POOL_MAX = 7;
+const LOOKUP_TIMEOUTS = { statementMs: 5_000, answerMs: 6_000 };
+
+/** Nobody waits for an answer any more. */
+const REQUEST_TIMEOUTS = { statementMs: 20_000, answerMs: 22_000 };
 
 /** How long /readyz says 503 before connections are refused, so that a load balancer sees it first. */
 const DRAIN_NOTICE_MS = { production: 3_000, development: 0 };
@@ -41,29 +49,14 @@ export async function startApi(
   logger.info({ settings }, 'api starts');
   process.on('unhandledRejection', (error) => logger.error({ err: error }, 'unhandled rejection'));
   const stop = stopSignal();
-  const { url, poolMax } = config.database;
-  const database = openDatabase({ url, poolMax, applicationName: 'heliograph-api' });
-  const ingressDatabase = openDatabase({
-    url,
-    poolMax: INGRESS_POOL_MAX,
-    applicationName: 'heliograph-ingress',
-    timeouts: INGRESS_TIMEOUTS,
-  });
-  const limitsDatabase = openDatabase({
-    url,
-    poolMax: LIMITS_POOL_MAX,
-    applicationName: 'heliograph-limits',
-    durable: false,
-  });
+  const databases = openDatabases(config);
   const objectStore = openObjectStore(config.objectStore);
   const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
   const isDraining = () => stop.signal.aborted;
   const metrics = makeApiMetrics();
   const deps = {
     config,
-    database,
-    ingressDatabase,
-    limitsDatabase,
+    ...databases,
     objectStore,
     logger,
     isDraining,
@@ -83,10 +76,10 @@ export async function startApi(
       servers.push(secure);
       await secure.listen({ host: config.api.host, port: config.api.httpsPort, listenTextResolver });
     }
-    void announceSetUp(config, database, logger);
-    void reportUnreadableSecrets({ database, secretBox }, logger);
-    void warnWhenNotDurable(database, logger);
-    void warnOfClock(database, logger);
+    void announceSetUp(config, databases.portalDatabase, logger);
+    void reportUnreadableSecrets({ database: databases.portalDatabase, secretBox }, logger);
+    void warnWhenNotDurable(databases.database, logger);
+    void warnOfClock(databases.database, logger);
     await stop.requested;
     logger.info('api stops');
     await sleep(DRAIN_NOTICE_MS[config.mode]);
@@ -94,9 +87,22 @@ export async function startApi(
     stop.release();
     await closeServers(servers, logger);
     await metricsServer?.close();
-    await closeConnections([database, ingressDatabase, limitsDatabase]);
+    await closeConnections(Object.values(databases));
     objectStore.close();
   }
+}
+
+/** Connections for each kind of work, so that none waits for another's. */
+function openDatabases({ database: { url, poolMax } }: Config) {
+  const open = (name: string, max: number, options: Partial<DatabaseOptions> = {}) =>
+    openDatabase({ url, poolMax: max, applicationName: `heliograph-${name}`, ...options });
+  return {
+    database: open('api', poolMax, { timeouts: REQUEST_TIMEOUTS }),
+    ingressDatabase: open('ingress', INGRESS_POOL_MAX, { timeouts: INGRESS_TIMEOUTS }),
+    lookupDatabase: open('lookup', LOOKUP_POOL_MAX, { timeouts: LOOKUP_TIMEOUTS }),
+    portalDatabase: open('portal', PORTAL_POOL_MAX, { timeouts: REQUEST_TIMEOUTS }),
+    limitsDatabase: open('limits', LIMITS_POOL_MAX, { durable: false }),
+  };
 }
 
 const listenTextResolver = (address: string) => `api listens at ${address}`;

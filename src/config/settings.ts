@@ -131,7 +131,8 @@ export const SETTINGS = {
     fallback: '60',
     minimum: 0,
     maximum: 100000,
-    about: 'requests of one address with an API key that is not valid; 0 sets no limit',
+    about:
+      'requests of one address and process with keys that are not valid, beyond which its keys are looked up behind all others; 0: never',
   }),
   HELIOGRAPH_UPSTREAM_GRAPH_URL: setting({
     kind: 'url',

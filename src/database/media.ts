@@ -161,14 +161,17 @@ export type ServedMedia = {
   messageId: string;
 };
 
-/** Stored media by its object key. No owner: who knows the key may read the file. */
-export async function findServedMedia(database: Database, objectKey: string): Promise<ServedMedia | null> {
-  const [row] = await query<Omit<ServedMedia, 'sizeBytes'> & { sizeBytes: string }>(
+/** Stored media by their object keys. No owner: who knows the key may read the file. */
+export async function findServedMedia(
+  database: Database,
+  objectKeys: readonly string[],
+): Promise<ServedMedia[]> {
+  const rows = await query<Omit<ServedMedia, 'sizeBytes'> & { sizeBytes: string }>(
     database,
     `select object_key as "objectKey", served_type as "servedType", size_bytes as "sizeBytes", sha256,
             file_name as "fileName", media_type as "mediaType", message_id as "messageId"
-       from media where object_key = ? and state = 'stored'`,
-    [objectKey],
+       from media where object_key = any (cast(? as text[])) and state = 'stored'`,
+    [objectKeys],
   );
-  return row === undefined ? null : { ...row, sizeBytes: Number(row.sizeBytes) };
+  return rows.map((row) => ({ ...row, sizeBytes: Number(row.sizeBytes) }));
 }

@@ -39,17 +39,19 @@ export async function insertSession(database: Database, session: NewSession): Pr
   );
 }
 
-/** The session behind a cookie, read afresh each time so that its end counts at once; null when it has ended. */
-export async function findOpenSession(database: Database, tokenHash: Buffer): Promise<OpenSession | null> {
-  const [row] = await query<OpenSession>(
+/** The sessions behind cookies that hold, read afresh each time so that their end counts at once. */
+export async function findOpenSessions(
+  database: Database,
+  tokenHashes: readonly Buffer[],
+): Promise<(OpenSession & { tokenHash: Buffer })[]> {
+  return await query<OpenSession & { tokenHash: Buffer }>(
     database,
     `select s.id, s.csrf_token as "csrfToken", u.id as "userId", u.email, u.name, u.role, u.tenant_id as "tenantId",
-            s.last_seen_at < now() - interval '1 minute' as "isUseStale"
+            s.last_seen_at < now() - interval '1 minute' as "isUseStale", s.token_hash as "tokenHash"
        from user_sessions s join users u on u.id = s.user_id
-      where s.token_hash = ? and ${HOLDS} and u.disabled_at is null`,
-    [tokenHash],
+      where s.token_hash = any (cast(? as bytea[])) and ${HOLDS} and u.disabled_at is null`,
+    [tokenHashes],
   );
-  return row ?? null;
 }
 
 /** Moves the idle limit on. */

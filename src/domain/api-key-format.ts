@@ -3,21 +3,32 @@ import { crc32 } from 'node:zlib';
 
 const KEY_PREFIX = 'ck_';
 const RANDOM_BYTES = 28;
+const CHECK_DIGITS = 8;
 const API_KEY = /^ck_[0-9a-f]{64}$/;
 
 /**
  * A new API key: `ck_` and 64 hex digits, 224 random bits of which the last 8 digits are the CRC32 of the 56 before
- * them. The checksum lets secret scanners tell a key from a look-alike offline; nothing here requires it, so that
- * keys made elsewhere work too. `random` is for tests.
+ * them. The checksum lets secret scanners tell a key from a look-alike offline. Nothing here requires it, so that keys
+ * made elsewhere work too; they are looked up behind the others. `random` is for tests.
  */
 export function newApiKey(random: (sizeBytes: number) => Uint8Array = randomBytes): string {
   const hex = Buffer.from(random(RANDOM_BYTES)).toString('hex');
-  return `${KEY_PREFIX}${hex}${crc32(hex).toString(16).padStart(8, '0')}`;
+  return `${KEY_PREFIX}${hex}${checkDigitsOf(hex)}`;
 }
 
 /** Whether `text` has the form of an API key, whatever its checksum. */
 export function isApiKey(text: unknown): text is string {
   return typeof text === 'string' && API_KEY.test(text);
+}
+
+/** Whether the last 8 digits of a key are those of keys that were made here; others may be right nevertheless. */
+export function hasRightCheckDigits(key: string): boolean {
+  const hex = key.slice(KEY_PREFIX.length, -CHECK_DIGITS);
+  return checkDigitsOf(hex) === key.slice(-CHECK_DIGITS);
+}
+
+function checkDigitsOf(hex: string): string {
+  return crc32(hex).toString(16).padStart(CHECK_DIGITS, '0');
 }
 
 /**

@@ -12,7 +12,7 @@ import type { TestEventTools } from '../../accounts/test-event.ts';
 import type { Database } from '../../database/database.ts';
 import type { PageCursors } from '../../domain/page-cursor.ts';
 import type { ObjectStore } from '../../storage/object-store.ts';
-import type { RequestLimits } from '../rate-limits/request-limits.ts';
+import type { KeyTools } from '../plugins/api-key-auth.ts';
 import type { OutcomeWaiter } from './send/outcome-waiter.ts';
 import type { SendStarter } from './send/send-starter.ts';
 import type { UpstreamCalls } from './upstream-calls.ts';
@@ -27,7 +27,8 @@ export type ExternalApp = FastifyInstance<
 >;
 
 /** What the endpoints of the External API work with. */
-export type ExternalContext = {
+export type ExternalContext = KeyTools & {
+  /** That of the shares. */
   database: Database;
   /** For what tenants may change of their account. */
   accounts: AccountTools & OptionRules;
@@ -35,8 +36,6 @@ export type ExternalContext = {
   cursors: PageCursors;
   /** Where tenants reach the service, https and without a slash at the end. */
   publicUrl: string;
-  /** How often keys may ask. */
-  limits: RequestLimits;
   /** Starts the sending of messages and waits for what comes of it. */
   sends: { starter: SendStarter; outcomes: OutcomeWaiter };
   /** For files to send. */

@@ -51,7 +51,7 @@ export async function externalRoutes(scope: FastifyInstance, context: ExternalCo
   connectionTest(scope);
   openApiDocumentRoute(scope);
   await scope.register(async (secured: ExternalApp) => {
-    requireApiKey(secured as unknown as FastifyInstance, context.database, context.limits);
+    requireApiKey(secured as unknown as FastifyInstance, context);
     accountIdentity(secured, context);
     conversations(secured, context);
     getConversation(secured, context);

@@ -4,6 +4,7 @@ import { findServedMedia, type ServedMedia } from '../../database/media.ts';
 import type { ObjectStore } from '../../storage/object-store.ts';
 import { ObjectMissing, ObjectStoreUnavailable } from '../../storage/object-store-error.ts';
 import { notFound, unavailable } from '../errors/api-error.ts';
+import { createBatchedLookup } from '../plugins/batched-lookup.ts';
 import { type ByteRange, parseByteRange } from './byte-range.ts';
 import { contentDisposition } from './content-disposition.ts';
 import { isNoneMatch, isRangeCurrent } from './entity-tag.ts';
@@ -33,15 +34,20 @@ export function receivedMediaRoutes(tools: ReceivedMediaTools): FastifyPluginAsy
   };
 }
 
-function registerFiles(app: FastifyInstance, tools: ReceivedMediaTools): void {
+function registerFiles(app: FastifyInstance, { database, objectStore }: ReceivedMediaTools): void {
+  const find = async (tokens: readonly string[]) => {
+    const files = await findServedMedia(database, tokens);
+    return new Map(files.map((file) => [file.objectKey, file]));
+  };
+  const findFile = createBatchedLookup({ find, maxUnderWay: 1 });
   app.route<{ Params: { token: string } }>({
     method: ['GET', 'HEAD'],
     url: '/received_media/:token',
     handler: async (request, reply) => {
       const { token } = request.params;
-      const file = TOKEN.test(token) ? await findServedMedia(tools.database, token) : null;
+      const file = TOKEN.test(token) ? await findFile(token) : null;
       if (file === null) throw notFound();
-      return await serve(tools.objectStore, file, request, reply);
+      return await serve(objectStore, file, request, reply);
     },
   });
 }

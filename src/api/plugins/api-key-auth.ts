@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Actor } from '../../accounts/audit.ts';
 import type { Database } from '../../database/database.ts';
-import { hashApiKey, isApiKey } from '../../domain/api-key-format.ts';
+import { hashApiKey, hasRightCheckDigits, isApiKey } from '../../domain/api-key-format.ts';
 import { ApiError } from '../errors/api-error.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
 import type { RequestLimits } from '../rate-limits/request-limits.ts';
+import type { ConnectionShares } from '../shares/connection-shares.ts';
 import { createKeyLookup } from './key-lookup.ts';
 import { checkScopes, requireDeclaredScopes } from './key-scopes.ts';
 import { createKeyUsage } from './key-usage.ts';
@@ -20,29 +21,40 @@ declare module 'fastify' {
 
 const BEARER = /^Bearer +(\S+) *$/i;
 
-/** Lets only requests into this scope whose valid API key has a scope that the route declares. Keys are looked up on each request and never cached. */
-export function requireApiKey(scope: FastifyInstance, database: Database, limits: RequestLimits): void {
-  const usage = createKeyUsage(database, scope.log);
-  const findKey = createKeyLookup(database);
+export type KeyTools = {
+  /** Where keys are looked up. */
+  lookupDatabase: Database;
+  /** What the handlers work with, shared among WABAs. */
+  shares: ConnectionShares;
+  limits: RequestLimits;
+};
+
+/**
+ * Lets only requests into this scope whose valid API key has a scope that the route declares. Keys are looked up on
+ * each request and never cached. A wrong key is answered 401 and a right one served, whatever else comes from its address.
+ */
+export function requireApiKey(scope: FastifyInstance, { lookupDatabase, shares, limits }: KeyTools): void {
+  const usage = createKeyUsage(shares.database, scope.log);
+  const findKey = createKeyLookup(lookupDatabase);
+  const { wrongKeys } = limits;
   requireDeclaredScopes(scope);
   scope.decorateRequest('account', null);
   scope.addHook('onRequest', async (request, reply) => {
     const token = BEARER.exec(request.headers.authorization ?? '')?.[1];
-    if (token === undefined) throw unauthorized('invalid_api_key', token);
-    const keyHash = isApiKey(token) ? hashApiKey(token) : null;
-    limits.checkAddress(request.ip, keyHash);
-    const key = keyHash === null ? null : await findKey(keyHash);
-    if (key === null || keyHash === null || key.isRevoked || key.isExpired) {
-      await limits.noteWrongKey(request.ip);
+    if (!isApiKey(token)) throw unauthorized('invalid_api_key', token);
+    const isDoubtful = !hasRightCheckDigits(token) || wrongKeys.areMany(request.ip);
+    const key = await findKey(hashApiKey(token), isDoubtful);
+    if (key === null || key.isRevoked || key.isExpired) {
+      wrongKeys.noteWrong(request.ip);
       const isExpired = key?.isExpired === true && !key.isRevoked;
       throw unauthorized(isExpired ? 'expired_api_key' : 'invalid_api_key', token);
     }
-    limits.noteRightKey(request.ip, keyHash);
     await limits.takeRequest(request, reply, key.id);
     checkScopes(request, key.scopes);
     if (key.isUseStale) usage.note(key.wabaId, key.id);
     request.account = { keyId: key.id, wabaId: key.wabaId, tenantId: key.tenantId };
   });
+  scope.addHook('onRequest', (request, _reply, done) => shares.serve(accountOf(request).wabaId, done));
   scope.addHook('onClose', async () => await usage.settled());
 }
 

@@ -8,6 +8,7 @@ import type { PageCursors } from '../../domain/page-cursor.ts';
 import type { ObjectStore } from '../../storage/object-store.ts';
 import type { ExternalApp } from '../external/external-app.ts';
 import type { UpstreamCalls } from '../external/upstream-calls.ts';
+import type { ConnectionShares } from '../shares/connection-shares.ts';
 
 /** A scope whose handlers have the types of their schemas. */
 export type PortalApp = ExternalApp;
@@ -15,7 +16,12 @@ export type PortalApp = ExternalApp;
 /** What the pages work with. */
 export type PortalContext = {
   config: Config;
+  /** That of the shares. */
   database: Database;
+  /** Where sessions are looked up. */
+  lookupDatabase: Database;
+  /** The connections, shared among people. */
+  shares: ConnectionShares;
   /** For what people change: the same services that REST and the command line use. */
   accounts: AccountTools & OptionRules;
   startDelivery: TestEventTools['startDelivery'];

@@ -1,10 +1,12 @@
 import cookie from '@fastify/cookie';
 import formbody from '@fastify/formbody';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { openSession } from '../../../accounts/user-sessions.ts';
+import { noteUse, openSession } from '../../../accounts/user-sessions.ts';
 import { findWaba } from '../../../database/accounts.ts';
 import type { Database } from '../../../database/database.ts';
+import { findOpenSessions } from '../../../database/user-sessions.ts';
 import { parseEncryptionKeys } from '../../../domain/secret-box.ts';
+import { createBatchedLookup } from '../../plugins/batched-lookup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { refuseForeignForms } from './cross-site.ts';
 import { sendErrorPage } from './error-pages.ts';
@@ -22,8 +24,9 @@ import { type Viewer, viewerIfAny } from './viewer.ts';
  */
 export async function requirePortalAccess(
   scope: PortalApp,
-  { config, database, publicUrl }: PortalContext,
+  { config, database, lookupDatabase, shares, publicUrl }: PortalContext,
 ): Promise<FormTokens> {
+  const findSession = createSessionLookup(lookupDatabase);
   const tokens = createFormTokens(parseEncryptionKeys(config.encryptionKeys).map(({ key }) => key));
   await scope.register(cookie);
   await scope.register(formbody);
@@ -31,7 +34,11 @@ export async function requirePortalAccess(
   scope.decorateRequest('portalWaba', null);
   scope.setErrorHandler(sendErrorPage);
   scope.addHook('onRequest', async (_request, reply) => setPortalHeaders(reply));
-  scope.addHook('onRequest', async (request) => await readSession(request, database));
+  scope.addHook('onRequest', async (request) => await readSession(request, { findSession, database }));
+  // Visitors who have not signed in share one part of the connections.
+  scope.addHook('onRequest', (request, _reply, done) =>
+    shares.serve(viewerIfAny(request)?.userId ?? 'nobody', done),
+  );
   refuseForeignForms(scope, tokens, publicUrl);
   scope.addHook('onRequest', async (request, reply) => await checkAccess(request, reply, database));
   requireDeclaredAccess(scope);
@@ -47,11 +54,28 @@ export async function requirePortalAccess(
   return tokens;
 }
 
-async function readSession(request: FastifyRequest, database: Database): Promise<void> {
+/** However many cookies are made up, they take two connections. */
+function createSessionLookup(database: Database) {
+  const find = async (hashes: readonly string[]) => {
+    const sessions = await findOpenSessions(
+      database,
+      hashes.map((hash) => Buffer.from(hash, 'hex')),
+    );
+    return new Map(sessions.map((session) => [session.tokenHash.toString('hex'), session]));
+  };
+  const lookup = createBatchedLookup({ find, maxUnderWay: 2 });
+  return async (tokenHash: Buffer) => await lookup(tokenHash.toString('hex'));
+}
+
+async function readSession(
+  request: FastifyRequest,
+  { findSession, database }: { findSession: ReturnType<typeof createSessionLookup>; database: Database },
+): Promise<void> {
   const token = sessionCookie.read(request);
-  const session =
-    token === null ? null : await openSession({ database }, token, !request.routeOptions.config.polled);
+  const session = token === null ? null : await openSession(findSession, token);
   if (session === null) return;
+  // What scripts fetch by themselves is no use.
+  if (!request.routeOptions.config.polled) await noteUse({ database }, session);
   const { id, userId, email, name, role, tenantId, csrfToken } = session;
   request.portalSession = { id, viewer: { userId, email, name, role, tenantId, csrfToken } };
 }

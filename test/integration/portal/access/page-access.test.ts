@@ -5,6 +5,7 @@ import { requirePortalAccess } from '../../../../src/api/portal/access/portal-ac
 import { viewerOf } from '../../../../src/api/portal/access/viewer.ts';
 import { wabaOf } from '../../../../src/api/portal/access/waba-of.ts';
 import type { PortalApp, PortalContext } from '../../../../src/api/portal/portal-app.ts';
+import { shareConnections } from '../../../../src/api/shares/connection-shares.ts';
 import { loadConfig } from '../../../../src/config/config.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 import { OTHER_WABA, PUBLIC_URL, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
@@ -19,7 +20,9 @@ async function makeProbe(addPages: (pages: PortalApp) => void): Promise<PortalAp
   const app = fastify() as unknown as PortalApp;
   const config = loadConfig(testSettings(api.databaseUrl, {}));
   await app.register(async (pages: PortalApp) => {
-    const context = { config, database: api.database, publicUrl: PUBLIC_URL } as unknown as PortalContext;
+    const { database } = api;
+    const tools = { database, lookupDatabase: database, shares: shareConnections(database, 2) };
+    const context = { ...tools, config, publicUrl: PUBLIC_URL } as unknown as PortalContext;
     await requirePortalAccess(pages, context);
     addPages(pages);
   });

@@ -1,0 +1,45 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Database } from '../../database/database.ts';
+
+/** Connections that are shared out: nobody takes all of them. */
+export type ConnectionShares = {
+  /** What is asked of it counts for the owner who is being served. */
+  database: Database;
+  /** Serves somebody: `work` and all that follows from it. */
+  serve(owner: string, work: () => void): void;
+};
+
+type Line = { running: number; waiting: (() => void)[] };
+
+/** No owner has more than `perOwner` statements or transactions under way; more of them wait in his own line. */
+export function shareConnections(database: Database, perOwner: number): ConnectionShares {
+  const served = new AsyncLocalStorage<string | null>();
+  const lines = new Map<string, Line>();
+
+  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
+    const owner = served.getStore() ?? null;
+    if (owner === null) return await work();
+    const line = lines.get(owner) ?? { running: 0, waiting: [] };
+    lines.set(owner, line);
+    if (line.running < perOwner) line.running += 1;
+    // Whoever ends hands his place on.
+    else await new Promise<void>((resolve) => line.waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = line.waiting.shift();
+      if (next !== undefined) next();
+      else line.running -= 1;
+      if (line.running === 0) lines.delete(owner);
+    }
+  };
+
+  return {
+    database: {
+      raw: (text, bindings) => inTurn(() => database.raw(text, bindings)),
+      // Within a transaction nothing waits for a second place, or those who have one could all wait for another.
+      transaction: (work) => inTurn(() => database.transaction((trx) => served.run(null, () => work(trx)))),
+    },
+    serve: (owner, work) => served.run(owner, work),
+  };
+}
