@@ -10,19 +10,27 @@ import { checkEmail, checkPersonName } from './user-input.ts';
 
 const CODE_BYTES = 24;
 
+/** The link is in the log of the API, which may be kept for long. */
+const VALID_MS = 86_400_000;
+
 /** What the first user is made with: whoever has it has the settings, or the log of the API. */
 export type SetUpTools = { database: Database; encryptionKeys: readonly EncryptionKey[] };
 
-/** The path and query of the page that makes the first operator; null as soon as there is a user. */
-export async function setUpPath({ database, encryptionKeys }: SetUpTools): Promise<string | null> {
+/** The path and query of the page that makes the first operator, for a day; null as soon as there is a user. */
+export async function setUpPath(
+  { database, encryptionKeys }: SetUpTools,
+  nowMs = Date.now(),
+): Promise<string | null> {
   const [current] = encryptionKeys;
   if (current === undefined || (await hasUsers(database))) return null;
-  return `/portal/set-up?code=${setUpCode(current)}`;
+  return `/portal/set-up?code=${setUpCode(current, nowMs + VALID_MS)}`;
 }
 
 /** Whether the first operator can be made with this code: it is right, and there is no user yet. */
 export async function mayBeSetUp({ database, encryptionKeys }: SetUpTools, code: string): Promise<boolean> {
-  const isRight = encryptionKeys.some((key) => isSame(setUpCode(key), code));
+  const endsAtMs = Number.parseInt(code.split('.', 1)[0] ?? '', 36);
+  if (!(endsAtMs > Date.now())) return false;
+  const isRight = encryptionKeys.some((key) => isSame(setUpCode(key, endsAtMs), code));
   return isRight && !(await hasUsers(database));
 }
 
@@ -55,11 +63,11 @@ function setUpClosed(): AccountError {
   return new AccountError('set_up_closed', 'This link does not work (any more).');
 }
 
-/** Follows from the settings, so that every process knows it and nothing has to be stored. */
-function setUpCode({ key }: EncryptionKey): string {
+/** Says itself how long it counts. Every process can check it, and nothing has to be stored. */
+function setUpCode({ key }: EncryptionKey, endsAtMs: number): string {
   const macKey = Buffer.from(hkdfSync('sha256', key, '', 'heliograph portal set-up', 32));
-  const mac = createHmac('sha256', macKey).update('the first operator').digest();
-  return mac.subarray(0, CODE_BYTES).toString('base64url');
+  const mac = createHmac('sha256', macKey).update(`the first operator until ${endsAtMs}`).digest();
+  return `${endsAtMs.toString(36)}.${mac.subarray(0, CODE_BYTES).toString('base64url')}`;
 }
 
 function isSame(code: string, given: string): boolean {

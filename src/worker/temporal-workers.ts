@@ -1,5 +1,6 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import type { Logger } from './logger.ts';
+import { REDACT_FAILURES } from './redact-failures.ts';
 
 const RESTART_MS = 2_000;
 
@@ -21,7 +22,12 @@ export async function runTemporalWorkers(
   const current = new Map<WorkerOptions, Worker>();
 
   const create = async (options: WorkerOptions) => {
-    const worker = await Worker.create({ connection, shutdownGraceTime: SHUTDOWN_GRACE_MS, ...options });
+    const worker = await Worker.create({
+      connection,
+      shutdownGraceTime: SHUTDOWN_GRACE_MS,
+      interceptors: REDACT_FAILURES,
+      ...options,
+    });
     current.set(options, worker);
     return worker;
   };

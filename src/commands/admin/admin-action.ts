@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { type Audited, OPERATOR_COMMAND } from '../../accounts/audit.ts';
 import type { Config } from '../../config/config.ts';
 import { type Database, type DatabasePool, openDatabase } from '../../database/database.ts';
+import { redactError } from '../../domain/error-redaction.ts';
 import { makeSecretBox, parseEncryptionKeys, type SecretBox } from '../../domain/secret-box.ts';
 import { adminFailure } from './admin-failure.ts';
 import { adminSettings } from './admin-settings.ts';
@@ -69,7 +70,10 @@ function report({ json, text, notes = [], found = true }: AdminOutcome, options:
 
 function reportFailure(error: unknown, databaseUrl: string | null, options: CommonOptions): void {
   const failure = adminFailure(error, databaseUrl);
-  if (failure === null) throw error;
+  if (failure === null) {
+    redactError(error);
+    throw error;
+  }
   const { code, message, exitCode } = failure;
   process.exitCode = exitCode;
   process.stderr.write(`error: ${message}\n`);

@@ -57,6 +57,20 @@ describe('the set-up link', () => {
     expect(await query(api.database, 'select from users')).toEqual([]);
   });
 
+  test('works for a day, and its time cannot be changed', async () => {
+    const { api, code } = await emptyPortal();
+    const tools = { database: api.database, encryptionKeys: KEYS };
+    const dayMs = 86_400_000;
+    const statusAfter = async (ageMs: number) => {
+      const path = (await setUpPath(tools, Date.now() - ageMs)) ?? '';
+      return (await openBrowser(api.app).get(path)).statusCode;
+    };
+    expect(await statusAfter(dayMs - 60_000)).toBe(200);
+    expect(await statusAfter(dayMs + 1)).toBe(404);
+    const later = `${(Date.now() + 9 * dayMs).toString(36)}.${code.split('.')[1]}`;
+    expect((await openBrowser(api.app).get(`/portal/set-up?code=${later}`)).statusCode).toBe(404);
+  });
+
   test('makes one operator when two use it at the same time', async () => {
     const { api, path, code } = await emptyPortal();
     const browsers = [openBrowser(api.app), openBrowser(api.app), openBrowser(api.app)];
