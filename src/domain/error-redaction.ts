@@ -31,7 +31,7 @@ export function loggedError(error: unknown, depth = 0): LoggedError {
 }
 
 /** The message of an error without the values that it quotes and without what is secret in URLs. */
-export function safeErrorMessage(error: Error): string {
+function safeErrorMessage(error: Error): string {
   const message = quotesData(error) ? withoutValues(error) : error.message;
   return withoutUrlSecrets(message).slice(0, MAX_MESSAGE_CHARS);
 }
