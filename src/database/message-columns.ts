@@ -6,6 +6,8 @@ export type ConversationMessage = {
   id: string;
   /** Null while upstream has not accepted an outbound message. */
   upstreamId: string | null;
+  /** The Message_Id of the real message that followed this placeholder. */
+  supersededBy: string | null;
   conversationId: string;
   phoneNumberId: string;
   direction: 'inbound' | 'outbound';
@@ -28,7 +30,7 @@ export type ConversationMessage = {
 } & MessageMedia;
 
 /** The select list of ConversationMessage but for `content`, over MESSAGE_JOINS. */
-export const MESSAGE_COLUMNS = `m.id, coalesce(o.upstream_id, m.upstream_id) as "upstreamId",
+export const MESSAGE_COLUMNS = `m.id, coalesce(o.upstream_id, m.upstream_id, m.superseded_upstream_id) as "upstreamId", n.id as "supersededBy",
   m.conversation_id as "conversationId", m.phone_number_id as "phoneNumberId", m.direction, m.type,
   m.sent_at as "sentAt", m.created_at as "createdAt", m.read_at as "readAt", m.context_id as "contextId", r.id as "repliedId",
   m.target_id as "targetId", s.status, s.status_at as "statusAt", o.state as "sendState", ${mediaColumns('d')}`;
@@ -40,4 +42,6 @@ export const MESSAGE_JOINS = `
                             and s.upstream_id = coalesce(o.upstream_id, m.upstream_id, 'local:' || m.id)
   left join messages r on r.phone_number_id = m.phone_number_id and r.upstream_id = m.context_id
                       and r.waba_id = m.waba_id
+  left join messages n on n.phone_number_id = m.phone_number_id and n.upstream_id = m.superseded_upstream_id
+                      and n.waba_id = m.waba_id
   left join media d on d.message_id = m.id and d.waba_id = m.waba_id`;

@@ -33,7 +33,7 @@ export async function findInboundMedia(
 ): Promise<InboundMedia | null> {
   const [row] = await query<InboundMedia>(
     database,
-    `select m.id, m.upstream_id as "upstreamId", ${mediaColumns('d')}
+    `select m.id, coalesce(m.upstream_id, m.superseded_upstream_id) as "upstreamId", ${mediaColumns('d')}
        from messages m join media d on d.message_id = m.id and d.waba_id = m.waba_id
       where m.waba_id = ? and m.id = ? and m.direction = 'inbound'`,
     [wabaId, messageId],

@@ -17,7 +17,7 @@ export async function findReadableMessage(
 ): Promise<ReadableMessage | null> {
   const [row] = await query<ReadableMessage>(
     database,
-    `select direction, phone_number_id as "phoneNumberId", upstream_id as "upstreamId" from messages
+    `select direction, phone_number_id as "phoneNumberId", coalesce(upstream_id, superseded_upstream_id) as "upstreamId" from messages
       where id = ? and waba_id = ?`,
     [messageId, wabaId],
   );

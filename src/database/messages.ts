@@ -16,8 +16,9 @@ export type NewInboundMessage = {
 };
 
 /**
- * Stores inbound messages, in one statement that is sent at once. A real message takes the place of the placeholder
- * that upstream sent first under the same id.
+ * Stores inbound messages, in one statement that is sent at once. A real message takes over the upstream id of the
+ * placeholder that came first: it is listed at its own place, because whoever follows the conversation is past the
+ * placeholder's. The join waits for the update, so that the id is free.
  */
 export async function insertInboundMessages(
   trx: Transaction,
@@ -26,19 +27,25 @@ export async function insertInboundMessages(
   if (messages.length === 0) return;
   await execute(
     trx,
-    `insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, placeholder,
-                           content, context_id, target_id, sent_at)
-     select waba_id, phone_number_id, conversation_id, 'inbound', upstream_id, type, placeholder,
-            content, context_id, target_id, sent_at
-       from unnest(?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::boolean[], ?::text[], ?::text[],
+    `with given as (select * from unnest(?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::boolean[], ?::text[], ?::text[],
                    ?::text[], ?::timestamptz[]) with ordinality
          as m (waba_id, phone_number_id, conversation_id, upstream_id, type, placeholder, content, context_id,
                target_id, sent_at, n)
-      order by n
-     on conflict (phone_number_id, upstream_id) do update
-        set type = excluded.type, placeholder = false, content = excluded.content,
-            context_id = excluded.context_id, target_id = excluded.target_id, sent_at = excluded.sent_at
-      where messages.placeholder and not excluded.placeholder`,
+     ), superseded as (
+       update messages m set upstream_id = null, superseded_upstream_id = g.upstream_id
+         from given g
+        where not g.placeholder and m.phone_number_id = g.phone_number_id and m.upstream_id = g.upstream_id
+          and m.placeholder
+       returning m.phone_number_id, m.superseded_upstream_id as upstream_id
+     )
+     insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, placeholder,
+                           content, context_id, target_id, sent_at)
+     select g.waba_id, g.phone_number_id, g.conversation_id, 'inbound', g.upstream_id, g.type, g.placeholder,
+            g.content, g.context_id, g.target_id, g.sent_at
+       from given g
+       left join superseded s on s.phone_number_id = g.phone_number_id and s.upstream_id = g.upstream_id
+      order by g.n
+     on conflict (phone_number_id, upstream_id) do nothing`,
     [
       messages.map((m) => m.wabaId),
       messages.map((m) => m.phoneNumberId),

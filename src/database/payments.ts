@@ -1,26 +1,61 @@
 import { laneOf } from '../domain/ordering-key.ts';
-import type { Database } from './database.ts';
-import { query } from './sql.ts';
+import { textArray } from './array-parameters.ts';
+import type { Database, Transaction } from './database.ts';
+import { execute, query } from './sql.ts';
 
-export type PaymentEvent = {
-  uuid: string;
+/** One report of a payment: its event, whose `data` is kept for longer than events are. */
+export type PaymentReport = {
+  eventUuid: string;
   phoneNumberId: string;
+  eventId: string;
   createdAt: Date;
-  /** The body of the event, JSON. */
-  body: Buffer;
+  /** JSON. */
+  data: string;
 };
 
-/** The newest events that may be about a payment, the oldest first: compare their `data.reference_id`. */
-export async function listPaymentEvents(
+/** A report that is stored with its event. */
+export type NewPaymentReport = {
+  eventUuid: string;
+  wabaId: string;
+  phoneNumberId: string;
+  lane: string;
+  eventId: string;
+  data: string;
+};
+
+/** Keeps reports of payments, in one statement. */
+export async function insertPaymentReports(
+  trx: Transaction,
+  reports: readonly NewPaymentReport[],
+): Promise<void> {
+  if (reports.length === 0) return;
+  await execute(
+    trx,
+    `insert into payment_reports (event_uuid, waba_id, phone_number_id, lane, event_id, data)
+     select * from unnest(?::uuid[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[])`,
+    [
+      reports.map((report) => report.eventUuid),
+      reports.map((report) => report.wabaId),
+      reports.map((report) => report.phoneNumberId),
+      reports.map((report) => report.lane),
+      reports.map((report) => report.eventId),
+      textArray(reports.map((report) => report.data)),
+    ],
+  );
+}
+
+/** The newest reports that may be about a payment, the oldest first: compare their `reference_id`. */
+export async function listPaymentReports(
   database: Database,
   wabaId: string,
   referenceId: string,
   limit: number,
-): Promise<PaymentEvent[]> {
-  const rows = await query<PaymentEvent>(
+): Promise<PaymentReport[]> {
+  const rows = await query<PaymentReport>(
     database,
-    `select id as uuid, phone_number_id as "phoneNumberId", created_at as "createdAt", body from events
-      where waba_id = ? and lane = ? and event_type = 'payment' and body is not null order by id desc limit ?`,
+    `select event_uuid as "eventUuid", phone_number_id as "phoneNumberId", event_id as "eventId",
+            created_at as "createdAt", data
+       from payment_reports where waba_id = ? and lane = ? order by event_uuid desc limit ?`,
     [wabaId, laneOf(referenceId), limit],
   );
   return rows.reverse();

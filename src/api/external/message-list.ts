@@ -59,6 +59,7 @@ export function messageMembers(
       replyTo: { serviceMessageId: row.repliedId, metaMessageId: row.contextId },
     }),
     ...(row.targetId !== null && { targetId: row.targetId }),
+    ...(row.supersededBy !== null && { supersededBy: row.supersededBy }),
     ...mediaMembers(row, publicUrl),
     ...annotationMembers(annotations),
   };

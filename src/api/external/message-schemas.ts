@@ -43,6 +43,8 @@ export const Message = Type.Object(
       Type.Object({ serviceMessageId: nullable(Type.String()), metaMessageId: Type.String() }),
     ),
     targetId: Type.Optional(Type.String()),
+    /** Of a placeholder: the message that upstream sent under its id later. */
+    supersededBy: Type.Optional(Type.String()),
     mediaPending: Type.Boolean(),
     mediaUrl: nullable(Type.String()),
     mediaError: Type.Optional(MediaError),

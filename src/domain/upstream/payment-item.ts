@@ -2,7 +2,7 @@ import { jsonNumberText } from '../decimal.ts';
 import { memberRemovals, sourceWithEdits, type TextEdit } from '../json/json-splice.ts';
 import { items, type JsonNode, member, members, sourceOf, stringOf, textOf } from '../json/json-text.ts';
 import type { ItemBase, ItemContext } from './item-context.ts';
-import { idOf, rawIdOf, shortTextOf } from './storable-text.ts';
+import { boundedIdOf, idOf, rawIdOf, shortTextOf } from './storable-text.ts';
 
 const MAX_STATUS_CHARS = 128;
 /** No message has this status. */
@@ -15,6 +15,8 @@ export type PaymentItem = ItemBase & {
   referenceId: string | null;
   status: string | null;
   transactionId: string | null;
+  /** The customer; null for what upstream does not say. */
+  recipient: { waId: string | null; userId: string | null };
 };
 
 /** Whether a `statuses[]` entry is about a payment and not about a message: it says so, or has a `payment`. */
@@ -117,5 +119,9 @@ export function readPaymentItem(entry: JsonNode, context: ItemContext, path: str
     referenceId,
     status,
     transactionId,
+    recipient: {
+      waId: boundedIdOf(member(entry, 'recipient_id')),
+      userId: boundedIdOf(member(entry, 'recipient_user_id')),
+    },
   };
 }

@@ -18,12 +18,14 @@ import {
   type NewInboundMessage,
 } from '../../database/messages.ts';
 import { insertOrders } from '../../database/orders.ts';
+import { insertPaymentReports, type NewPaymentReport } from '../../database/payments.ts';
 import type { ClaimedDelivery } from '../../database/session-claims.ts';
 import { insertWorkflowTasks } from '../../database/workflow-tasks.ts';
 import { mediaReadyEventId } from '../../domain/envelope.ts';
 import { markedMessageId } from '../../domain/send-marker.ts';
 import type { MessageItem } from '../../domain/upstream/message-item.ts';
 import type { StatusItem } from '../../domain/upstream/status-item.ts';
+import type { UpstreamItem } from '../../domain/upstream/upstream-items.ts';
 import type { Owned } from './owned-item.ts';
 import { findCustomers, saveCustomers } from './save-customers.ts';
 
@@ -41,13 +43,13 @@ export async function commitItems(
   const keyed = owned.map(withDedupKey);
   const [claimedKeys, contacts, states, subscribers] = await Promise.all([
     claimDedupKeys(trx, [...new Map(keyed.map(({ hex, key }) => [hex, key])).values()]),
-    findCustomers(trx, owned.filter(hasCustomer)),
+    findCustomers(trx, owned),
     lockMessageStates(trx, owned.filter(isOwnedStatus).map(statusOf)),
     findSubscribers(trx, [...new Set(owned.map(({ wabaId }) => wabaId))]),
   ]);
   const fresh = notSeenBefore(keyed, claimedKeys);
   if (fresh.length === 0) return new LastStatements(Promise.resolve([]));
-  const { conversations, spokenIn } = await saveCustomers(trx, fresh.filter(hasCustomer), contacts);
+  const { conversations, spokenIn } = await saveCustomers(trx, fresh, contacts);
   const messages = fresh.filter(isOwnedMessage);
   const statuses = fresh.filter(isOwnedStatus);
   const planned = fresh.flatMap((one) => eventsOf(one, conversations));
@@ -60,11 +62,12 @@ export async function commitItems(
     recordStatuses(trx, statuses.map(statusOf), states),
     publishTo(trx, subscribers, events, { occurredAt: new Date(), claimer }),
   ]);
-  if (!messages.some(hasParts) && !statuses.some(isMarked)) {
+  if (!messages.some(hasParts) && !statuses.some(isMarked) && !events.some(isPayment)) {
     return new LastStatements(sent.then(([, , , published]) => published.claimed));
   }
   const [, , , published] = await sent;
   if (messages.some(hasParts)) await saveParts(trx, messages, planned, published.events);
+  await insertPaymentReports(trx, paymentReports(published.events));
   return new LastStatements(Promise.resolve(published.claimed));
 }
 
@@ -76,6 +79,16 @@ function hasParts({ item }: Owned<MessageItem>): boolean {
 /** Its mark leads to further statements. */
 function isMarked({ item }: Owned<StatusItem>): boolean {
   return markedMessageId(item.rawJson) !== null;
+}
+
+function isPayment({ type }: Pick<NewEvent, 'type'>): boolean {
+  return type === 'payment';
+}
+
+function paymentReports(events: readonly PublishedEvent[]): NewPaymentReport[] {
+  return events
+    .filter(isPayment)
+    .map(({ uuid, dataJson, ...event }) => ({ ...event, eventUuid: uuid, data: dataJson ?? '{}' }));
 }
 
 async function saveParts(
@@ -109,10 +122,6 @@ function isOwnedStatus(owned: Owned): owned is Owned<StatusItem> {
   return owned.item.kind === 'status';
 }
 
-function hasCustomer(owned: Owned): owned is Owned<MessageItem | StatusItem> {
-  return isOwnedMessage(owned) || isOwnedStatus(owned);
-}
-
 type Keyed = { one: Owned; key: Buffer; hex: string };
 
 function withDedupKey(one: Owned): Keyed {
@@ -131,7 +140,7 @@ function notSeenBefore(keyed: readonly Keyed[], claimedKeys: ReadonlySet<string>
 
 function messageRows(
   messages: readonly Owned<MessageItem>[],
-  conversations: ReadonlyMap<MessageItem | StatusItem, string>,
+  conversations: ReadonlyMap<UpstreamItem, string>,
 ): NewInboundMessage[] {
   const rows = messages.map(({ item, wabaId }) => ({
     wabaId,
@@ -193,12 +202,9 @@ function catalogOf({ order, eventId }: MessageItem): string {
 
 type PlannedEvent = { event: NewEvent; orderOf: Owned<MessageItem> | null };
 
-function eventsOf(
-  owned: Owned,
-  conversations: ReadonlyMap<MessageItem | StatusItem, string>,
-): PlannedEvent[] {
+function eventsOf(owned: Owned, conversations: ReadonlyMap<UpstreamItem, string>): PlannedEvent[] {
   const { item, wabaId, tenantId } = owned;
-  const conversationId = item.kind === 'payment' ? null : (conversations.get(item) ?? null);
+  const conversationId = conversations.get(item) ?? null;
   const { phoneNumberId, eventId, laneKey } = item;
   const about = item.kind === 'message' ? { upstreamId: item.upstreamId } : {};
   const base = { wabaId, tenantId, phoneNumberId, conversationId, messageId: null, ...about };

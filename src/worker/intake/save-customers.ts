@@ -9,7 +9,7 @@ import {
 } from '../../database/customers.ts';
 import type { Transaction } from '../../database/database.ts';
 import type { MessageItem } from '../../domain/upstream/message-item.ts';
-import type { StatusItem } from '../../domain/upstream/status-item.ts';
+import type { UpstreamItem } from '../../domain/upstream/upstream-items.ts';
 import { type BookEntry, CustomerBook } from './customer-book.ts';
 import type { Owned } from './owned-item.ts';
 
@@ -19,7 +19,7 @@ const NOBODY = '';
 /** The stored contacts that a batch may be about, with their conversations with the batch's numbers. */
 export async function findCustomers(
   trx: Transaction,
-  items: readonly Owned<MessageItem | StatusItem>[],
+  items: readonly Owned<UpstreamItem>[],
 ): Promise<ContactWithConversations[]> {
   if (items.length === 0) return [];
   const phoneNumberIds = new Set(items.map(({ item }) => item.phoneNumberId));
@@ -27,8 +27,8 @@ export async function findCustomers(
 }
 
 export type SavedCustomers = {
-  /** The conversation of each message, and of each status whose recipient has written before. */
-  conversations: Map<MessageItem | StatusItem, string>;
+  /** The conversation of each message, and of each status or payment whose customer has written before. */
+  conversations: Map<UpstreamItem, string>;
   /** Conversations that were there already and are still to be touched. */
   spokenIn: string[];
 };
@@ -39,7 +39,7 @@ export type SavedCustomers = {
  */
 export async function saveCustomers(
   trx: Transaction,
-  items: readonly Owned<MessageItem | StatusItem>[],
+  items: readonly Owned<UpstreamItem>[],
   stored: readonly ContactWithConversations[],
 ): Promise<SavedCustomers> {
   const book = new CustomerBook(stored);
@@ -51,7 +51,7 @@ export async function saveCustomers(
   await writeBook(trx, book);
   const known = book.merges.length > 0 ? new Map<string, string>() : knownConversations(stored);
   const ofMessages = await conversationsOf(trx, book, senders, known);
-  const ofStatuses = await conversationsOfStatuses(trx, book, items, known);
+  const ofStatuses = await conversationsOfStatuses(trx, book, items, ofMessages.known);
   const conversations = new Map([...ofMessages.conversations, ...ofStatuses]);
   return { conversations, spokenIn: ofMessages.spokenIn };
 }
@@ -65,13 +65,13 @@ function knownConversations(stored: readonly ContactWithConversations[]): Map<st
   );
 }
 
-function isMessage(owned: Owned<MessageItem | StatusItem>): owned is Owned<MessageItem> {
+function isMessage(owned: Owned<UpstreamItem>): owned is Owned<MessageItem> {
   return owned.item.kind === 'message';
 }
 
-function idsIn(items: readonly Owned<MessageItem | StatusItem>[]) {
+function idsIn(items: readonly Owned<UpstreamItem>[]) {
   return items.flatMap(({ item, wabaId }) => {
-    if (item.kind === 'status') return [{ wabaId, ...item.recipient }];
+    if (item.kind !== 'message') return [{ wabaId, ...item.recipient }];
     const { userId, waId } = senderIds(item);
     const change = item.identityChange;
     if (change === null) return [{ wabaId, userId, waId }];
@@ -94,9 +94,9 @@ function applyMessage(book: CustomerBook, { item, wabaId }: Owned<MessageItem>):
   return book.see({ wabaId, ...senderIds(item), parentUserId, name, username });
 }
 
-/** A status that carries both ids of its recipient links them; one alone tells nothing new. */
-function applyStatus(book: CustomerBook, { item, wabaId }: Owned<MessageItem | StatusItem>): void {
-  if (item.kind !== 'status') return;
+/** A status or payment that carries both ids of its recipient links them; one alone tells nothing new. */
+function applyStatus(book: CustomerBook, { item, wabaId }: Owned<UpstreamItem>): void {
+  if (item.kind === 'message') return;
   const { userId, waId } = item.recipient;
   if (userId === null || waId === null) return;
   book.see({ wabaId, userId, waId, parentUserId: null, name: null, username: null });
@@ -122,7 +122,7 @@ async function conversationsOf(
   book: CustomerBook,
   senders: ReadonlyMap<Owned<MessageItem>, BookEntry>,
   known: ReadonlyMap<string, string>,
-): Promise<{ conversations: Map<MessageItem | StatusItem, string>; spokenIn: string[] }> {
+): Promise<SavedCustomers & { known: ReadonlyMap<string, string> }> {
   const pairs = new Map<string, Pair>();
   const pairOf = new Map<MessageItem, string>();
   for (const [{ item, wabaId }, entry] of senders) {
@@ -135,7 +135,8 @@ async function conversationsOf(
   const opened = missing.length === 0 ? [] : await openConversations(trx, missing);
   const idOf = new Map([...known, ...byPair(opened)]);
   const spokenIn = [...pairs.keys()].flatMap((key) => known.get(key) ?? []);
-  return { conversations: new Map([...pairOf].map(([item, key]) => [item, idOf.get(key) ?? ''])), spokenIn };
+  const conversations = new Map([...pairOf].map(([item, key]) => [item, idOf.get(key) ?? '']));
+  return { conversations, spokenIn, known: idOf };
 }
 
 function byPair(rows: readonly { id: string; phoneNumberId: string; contactId: string }[]) {
@@ -146,13 +147,13 @@ function byPair(rows: readonly { id: string; phoneNumberId: string; contactId: s
 async function conversationsOfStatuses(
   trx: Transaction,
   book: CustomerBook,
-  items: readonly Owned<MessageItem | StatusItem>[],
+  items: readonly Owned<UpstreamItem>[],
   known: ReadonlyMap<string, string>,
-): Promise<Map<MessageItem | StatusItem, string>> {
+): Promise<Map<UpstreamItem, string>> {
   const pairs = new Map<string, { phoneNumberId: string; contactId: string }>();
-  const pairOf = new Map<StatusItem, string>();
+  const pairOf = new Map<UpstreamItem, string>();
   for (const { item, wabaId } of items) {
-    if (item.kind !== 'status') continue;
+    if (item.kind === 'message') continue;
     const contactId = book.find({ wabaId, ...item.recipient })?.id ?? null;
     if (contactId === null) continue;
     const key = `${item.phoneNumberId} ${contactId}`;

@@ -230,6 +230,34 @@ describe('replies', () => {
   });
 });
 
+test('the real message that follows a placeholder is listed at its own place, for those who are past the placeholder', async () => {
+  const { database, get, page: pageOf } = await conversation();
+  const placeholder = changed('in_text', ({ text: _gone, ...message }) => ({
+    ...message,
+    type: 'unsupported',
+    errors: [{ code: 131060, title: 'This message is unavailable' }],
+  }));
+  await takeIn(database, placeholder);
+  const [one] = (await pageOf('/api/external/conversations')).data;
+  const page = (search: string) =>
+    pageOf(`/api/external/conversations/${one?.id}/messages?order=asc${search}`);
+  const first = await page('');
+  expect(first.data.map(({ type }) => type)).toEqual(['unsupported']);
+  await takeIn(database, fixtureBody('in_text'));
+  await takeIn(database, placeholder);
+  const next = await page(`&cursor=${first.nextCursor}`);
+  const [real] = next.data;
+  expect(next.data).toEqual([expect.objectContaining({ type: 'text', message: upstreamMessage('in_text') })]);
+  const all = (await page('')).data;
+  expect(all).toHaveLength(2);
+  const { id: metaMessageId } = text;
+  expect(all[0]).toMatchObject({ type: 'unsupported', metaMessageId, supersededBy: real?.serviceMessageId });
+  expect(all[1]).toMatchObject({ type: 'text', metaMessageId });
+  expect(all[1]).not.toHaveProperty('supersededBy');
+  const detail = (await get(`/api/external/messages/${all[0]?.serviceMessageId}`)).json();
+  expect(detail).toMatchObject({ metaMessageId, supersededBy: real?.serviceMessageId });
+});
+
 test('every fixture message, of unknown types too, is passed through as upstream wrote it', async () => {
   const { database, messages } = await conversation();
   for (const name of ['in_unsupported_typed', 'in_unknown_legacy', 'in_unsupported_legacy_no_detail']) {

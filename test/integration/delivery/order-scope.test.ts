@@ -4,7 +4,7 @@ import type { Database } from '../../../src/database/database.ts';
 import { lockPublishing } from '../../../src/database/locks.ts';
 import { applyWantedScope } from '../../../src/database/order-scope.ts';
 import { execute, query } from '../../../src/database/sql.ts';
-import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { bodyOf, paymentStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
@@ -68,6 +68,24 @@ describe('order scope', () => {
     );
     expect(first?.lane).toMatch(/^conversation\/\d+$/);
     expect(second).toEqual({ lane: first?.lane, state: 'queued' });
+  });
+
+  test('conversation: payments of a customer share the lane of the customer’s messages', async () => {
+    const { database } = await withEndpoint();
+    await database.raw(`update webhook_endpoints set order_scope = 'conversation'`);
+    await takeIn(
+      database,
+      bodyOf(ACCOUNT, [textMessage('wamid.G', 'g')]),
+      bodyOf(ACCOUNT, [paymentStatus('wamid.P', 'order-1', 'captured')]),
+    );
+    const lanes = await query<{ lane: string; type: string }>(
+      database,
+      `select q.lane, ev.event_type as type from delivery_queue q join events ev on ev.id = q.event_uuid order by position`,
+    );
+    expect(lanes).toEqual([
+      { lane: expect.stringMatching(/^conversation\//), type: 'message' },
+      { lane: lanes[0]?.lane, type: 'payment' },
+    ]);
   });
 });
 

@@ -61,6 +61,7 @@ describe('what upstream sends again counts once', () => {
     message.errors = [{ code: 131060, title: 'This message is unavailable' }];
     await takeIn(database, Buffer.from(JSON.stringify(placeholder)), fixtureBody('in_text'));
     expect(typesOf(await storedEvents(database))).toEqual(['message', 'message']);
+    // They came in one batch, so nobody has seen the placeholder.
     const rows = await query<{ type: string }>(database, 'select type from messages');
     expect(rows).toEqual([{ type: 'text' }]);
   });

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { listPaymentEvents } from '../../../src/database/payments.ts';
+import { down, up } from '../../../src/database/migrations/0022-payment-reports-and-placeholders.ts';
+import { ensurePartitions } from '../../../src/database/partitions.ts';
+import { listPaymentReports } from '../../../src/database/payments.ts';
+import { dropDay } from '../../../src/database/retention.ts';
+import { query } from '../../../src/database/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addKey, OTHER_NUMBER, OTHER_WABA } from '../api/api-harness.ts';
 import { askApi } from './ask-api.ts';
@@ -214,6 +218,27 @@ describe('a payment', () => {
     expect((await show('outside', '?refresh=yes')).status).toBe(400);
   });
 
+  test('is known for longer than its events are kept', async () => {
+    const { database } = stack;
+    await report({ reference: 'kept', status: 'captured', seconds: 1_790_000_000 });
+    const before = await show('kept');
+    expect(before.body).toMatchObject({ status: 'captured', amount: { value: 21_000, offset: 100 } });
+    const [row] = await query<{ day: string }>(database, `select (now() at time zone 'utc')::date as day`);
+    expect(await dropDay(database, 'events', row?.day ?? '')).toBe('dropped');
+    expect(await ensurePartitions(database)).toEqual([]);
+    expect((await show('kept')).body).toEqual(before.body);
+  });
+
+  test('of before the table of reports is taken over from the events', async () => {
+    const { database } = stack;
+    await report({ reference: 'earlier', status: 'captured', seconds: 1_790_000_000 });
+    const before = await show('earlier');
+    const knex = { raw: async (text: string) => await database.raw(text) } as never;
+    await down(knex);
+    await up(knex);
+    expect((await show('earlier')).body).toEqual(before.body);
+  });
+
   test('is found by an index, however many events there are', async () => {
     let plan = '';
     await stack.database.transaction(async (trx) => {
@@ -224,9 +249,9 @@ describe('a payment', () => {
         plan = JSON.stringify(rows);
         return { rows: [] } as never;
       };
-      await listPaymentEvents({ ...trx, raw }, WABA, 'order-7', 10);
+      await listPaymentReports({ ...trx, raw }, WABA, 'order-7', 10);
     });
-    expect(plan).toMatch(/waba_id_lane_id_idx/);
+    expect(plan).toMatch(/payment_reports_payment/);
     expect(plan).not.toContain('Seq Scan');
   });
 });

@@ -175,6 +175,7 @@ export type Delivery = {
     lastStatusCode: number | null;
     lastError: string | null;
     nextAttemptAt: string | null;
+    steppedAsideAt: string | null;
     createdAt: string;
     finishedAt: string | null;
     workflowId: string | null;
@@ -427,6 +428,7 @@ export type Message = {
         metaMessageId: string;
     };
     targetId?: string;
+    supersededBy?: string;
     mediaPending: boolean;
     mediaUrl: string | null;
     mediaError?: MediaError;
@@ -468,6 +470,7 @@ export type MessageDetails = {
         metaMessageId: string;
     };
     targetId?: string;
+    supersededBy?: string;
     mediaPending: boolean;
     mediaUrl: string | null;
     mediaError?: MediaError;

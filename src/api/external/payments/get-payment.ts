@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { listOrderMessages, listPaymentEvents, type OrderMessage } from '../../../database/payments.ts';
+import { listOrderMessages, listPaymentReports, type OrderMessage } from '../../../database/payments.ts';
 import { ApiError, notFound } from '../../errors/api-error.ts';
 import { accountOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
@@ -46,9 +46,9 @@ const PaymentQuery = Type.Object(
 );
 
 /** The newest are enough for the state; each attempt of a customer has a few. */
-const MAX_EVENTS = 200;
+const MAX_REPORTS = 200;
 
-/** GET /api/external/payments/:referenceId: what became of a payment, from the events of the WABA. */
+/** GET /api/external/payments/:referenceId: what became of a payment, from what the WABA was told of it. */
 export function getPayment(app: ExternalApp, context: ExternalContext): void {
   const schema = {
     ...paymentDocs,
@@ -83,11 +83,11 @@ async function findPayment(
   phoneNumberId: string | null,
 ): Promise<{ view: PaymentView; order: OrderMessage | null }> {
   if (referenceId.length > MAX_REFERENCE_CHARS || referenceId.includes('\0')) throw notFound();
-  const [events, orders] = await Promise.all([
-    listPaymentEvents(database, wabaId, referenceId, MAX_EVENTS),
+  const [reports, orders] = await Promise.all([
+    listPaymentReports(database, wabaId, referenceId, MAX_REPORTS),
     listOrderMessages(database, wabaId, referenceId),
   ]);
-  const view = paymentView({ referenceId, phoneNumberId, events, orders });
+  const view = paymentView({ referenceId, phoneNumberId, reports, orders });
   if (view === null) throw notFound();
   return { view, order: orders.find((one) => one.phoneNumberId === view.phoneNumberId) ?? null };
 }

@@ -1,4 +1,4 @@
-import type { OrderMessage, PaymentEvent } from '../../../database/payments.ts';
+import type { OrderMessage, PaymentReport } from '../../../database/payments.ts';
 import { paymentState } from '../../../domain/payment-state.ts';
 import { publicEventId } from '../../../domain/public-ids.ts';
 
@@ -19,24 +19,24 @@ export type PaymentView = {
   events: { id: string; eventId: string; status: string | null; createdAt: string }[];
 };
 
-type Reported = { event: PaymentEvent; eventId: string; data: Members };
+type Reported = { report: PaymentReport; data: Members };
 
 /**
- * What the events and the order message of a payment come to; null when there are none. A reference id is a number's
+ * What the reports and the order message of a payment come to; null when there are none. A reference id is a number's
  * own: of several numbers the one asked for counts, or the one that was heard of last.
  */
 export function paymentView(known: {
   referenceId: string;
   phoneNumberId: string | null;
-  events: readonly PaymentEvent[];
+  reports: readonly PaymentReport[];
   orders: readonly OrderMessage[];
 }): PaymentView | null {
-  const { referenceId, events, orders } = known;
-  // A lane can be another key's: only the body tells.
-  const reported = events.map(reportedOf).filter(({ data }) => data.reference_id === referenceId);
+  const { referenceId, reports, orders } = known;
+  // A lane can be another key's: only the report tells.
+  const reported = reports.map(reportedOf).filter(({ data }) => data.reference_id === referenceId);
   const phoneNumberId =
-    known.phoneNumberId ?? reported.at(-1)?.event.phoneNumberId ?? orders.at(-1)?.phoneNumberId ?? null;
-  const own = reported.filter(({ event }) => event.phoneNumberId === phoneNumberId);
+    known.phoneNumberId ?? reported.at(-1)?.report.phoneNumberId ?? orders.at(-1)?.phoneNumberId ?? null;
+  const own = reported.filter(({ report }) => report.phoneNumberId === phoneNumberId);
   const order = orders.find((one) => one.phoneNumberId === phoneNumberId) ?? null;
   if (phoneNumberId === null || (own.length === 0 && order === null)) return null;
   const state = paymentState(own.map(({ data }, position) => ({ data, position })));
@@ -51,18 +51,17 @@ export function paymentView(known: {
     refunds: state.refunds.filter(isMembers),
     serviceMessageId: order?.messageId ?? null,
     conversationId: order?.conversationId ?? null,
-    events: own.map(({ event, eventId, data }) => ({
-      id: publicEventId(event.uuid),
-      eventId,
+    events: own.map(({ report, data }) => ({
+      id: publicEventId(report.eventUuid),
+      eventId: report.eventId,
       status: typeof data.status === 'string' ? data.status : null,
-      createdAt: event.createdAt.toISOString(),
+      createdAt: report.createdAt.toISOString(),
     })),
   };
 }
 
-function reportedOf(event: PaymentEvent): Reported {
-  const body = JSON.parse(event.body.toString('utf8')) as { eventId: string; data: Members };
-  return { event, eventId: body.eventId, data: body.data };
+function reportedOf(report: PaymentReport): Reported {
+  return { report, data: JSON.parse(report.data) as Members };
 }
 
 /** Upstream's seconds since 1970; null for what is no time. */
