@@ -13,6 +13,11 @@ import { checkRowId } from './account-input.ts';
 export type Actor = {
   /** An e-mail address, "api key …", "operator command" or "system". */
   name: string;
+  /** The user of the portal, as several accounts may have one address. */
+  userId?: string;
+  isOperator?: boolean;
+  /** Who made the link by which the password of the actor's session was set: it may be somebody else who acts. */
+  passwordLinkBy?: string | null;
   requestId: string | null;
   ip: string | null;
 };
@@ -47,14 +52,24 @@ export async function recordAudit(database: Database, entry: AuditEntry): Promis
   });
 }
 
-/** As `recordAudit`, for a change of a WABA by an actor. */
+/** As `recordAudit`, for a change by an actor. */
+export async function recordBy(
+  database: Database,
+  { name, userId, isOperator = false, passwordLinkBy, requestId, ip }: Actor,
+  change: Pick<AuditEntry, 'tenantId' | 'wabaId' | 'action' | 'target' | 'detail'>,
+): Promise<void> {
+  const detail = { ...change.detail, ...(passwordLinkBy && { passwordLinkBy }) };
+  const by = { actor: name, actorUserId: userId ?? null, byOperator: isOperator, requestId, ip };
+  await recordAudit(database, { ...change, ...by, detail });
+}
+
+/** As `recordBy`, for a change of a WABA. */
 export async function recordChange(
   database: Database,
   actor: Actor,
   change: Pick<AuditEntry, 'action' | 'target'> & { wabaId: string; detail?: AuditEntry['detail'] },
 ): Promise<void> {
-  const { name, requestId, ip } = actor;
-  await recordAudit(database, { detail: {}, ...change, tenantId: null, actor: name, requestId, ip });
+  await recordBy(database, actor, { detail: {}, ...change, tenantId: null });
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Database } from '../database/database.ts';
-import { findUserByEmail, insertUser, replacePasswordHash } from '../database/users.ts';
+import { insertMembership } from '../database/memberships.ts';
+import { findPasswordHash, findUsersByEmail, insertUser, replacePasswordHash } from '../database/users.ts';
 import type { PortalRole } from '../domain/portal-role.ts';
 import { checkPassword, hashNewPassword } from './passwords.ts';
 
@@ -15,10 +16,18 @@ export type DemoUser = {
 /** Makes sure that the demonstration's users exist with these passwords, which is what the terminal says of them. */
 export async function seedDemoUsers(database: Database, users: readonly DemoUser[]): Promise<void> {
   for (const { email, name, role, tenantId, password } of users) {
-    const known = await findUserByEmail(database, email);
-    if (known !== null && (await checkPassword(password, known.passwordHash))) continue;
-    const passwordHash = await hashNewPassword(password, email);
-    if (known === null) await insertUser(database, { email, name, role, tenantId, passwordHash });
-    else await replacePasswordHash(database, known.id, { previous: known.passwordHash, next: passwordHash });
+    const [known] = await findUsersByEmail(database, email);
+    const previous = known === undefined ? null : await findPasswordHash(database, known.id);
+    if (previous !== null && (await checkPassword(password, [previous])).length > 0) continue;
+    const next = await hashNewPassword(database, password, email);
+    if (known !== undefined) {
+      await replacePasswordHash(database, known.id, { previous, next });
+      continue;
+    }
+    await database.transaction(async (trx) => {
+      const isOperator = role === 'operator';
+      const userId = await insertUser(trx, { email, name, isOperator, passwordHash: next });
+      if (!isOperator && tenantId !== null) await insertMembership(trx, { userId, tenantId, role });
+    });
   }
 }

@@ -46,17 +46,16 @@ export async function createFirstOperator(
   if (!(await mayBeSetUp(tools, given.code))) throw setUpClosed();
   const email = checkEmail(given.email);
   const name = await checkPersonName(given.name);
-  const passwordHash = await hashNewPassword(given.password, email);
+  const passwordHash = await hashNewPassword(tools.database, given.password, email);
   const id = await tools.database.transaction(async (trx) => {
     await lockUsers(trx);
     if (await hasUsers(trx)) throw setUpClosed();
-    const userId = await insertUser(trx, { email, name, role: 'operator', tenantId: null, passwordHash });
-    if (userId === null) throw setUpClosed();
-    const actor = actorAt(email, visitor);
+    const userId = await insertUser(trx, { email, name, isOperator: true, passwordHash });
+    const actor = actorAt({ id: userId, email }, visitor);
     await recordUserChange(trx, actor, { tenantId: null, action: 'user.first_operator_made', email });
     return userId;
   });
-  return await beginSession(tools, { id, email, tenantId: null }, visitor, 'set-up link');
+  return await beginSession(tools, { id, email }, visitor, { by: 'set-up link' });
 }
 
 function setUpClosed(): AccountError {

@@ -1,6 +1,7 @@
 import type { Database, Transaction } from '../database/database.ts';
 import {
   deleteInvitation,
+  endPasswordLinks,
   findOpenInvitation,
   type Invitation,
   insertInvitation,
@@ -8,35 +9,29 @@ import {
   listTenantInvitations,
   takeInvitation,
 } from '../database/invitations.ts';
-import { deleteSessions } from '../database/user-sessions.ts';
-import {
-  findPasswordHash,
-  findUserByEmail,
-  insertUser,
-  lockUser,
-  replacePasswordHash,
-} from '../database/users.ts';
+import { hasMember, insertMembership } from '../database/memberships.ts';
+import { insertUser, lockUser, lockUserByHash, makeOperator, type User } from '../database/users.ts';
 import type { PortalRole } from '../domain/portal-role.ts';
 import { newSecretToken, secretTokenHash } from '../domain/secret-token.ts';
 import { AccountError } from './account-error.ts';
 import { checkRowId } from './account-input.ts';
 import { knownTenant } from './known-accounts.ts';
 import { hashNewPassword } from './passwords.ts';
-import { actorAt, beginSession, type Visitor } from './sign-in.ts';
+import { actorAt, beginSession, type OwnSession, type Visitor } from './sign-in.ts';
 import { recordUserChange } from './user-audit.ts';
-import { type Authority, userUnder } from './user-authority.ts';
+import type { Authority } from './user-authority.ts';
 import { checkEmail, checkPersonName, checkRole } from './user-input.ts';
 
 const LIFETIME_MS = 7 * 86_400_000;
 
 type Tools = { database: Database };
 
-/** `path` holds the token, which is shown this once: only its hash is stored. */
-export type MadeInvitation = { email: string; role: PortalRole; path: string; expiresAt: Date };
+/** `path` holds the token, which is shown this once: only its hash is stored. A link for a new password has no role. */
+export type MadeInvitation = { email: string; role: PortalRole | null; path: string; expiresAt: Date };
 
 /**
- * Invites somebody by a one-time link; an earlier link for the same address ends.
- * Throws AccountError: `invalid_value`, `unknown_tenant`, `user_exists`.
+ * Invites somebody by a one-time link; an earlier link of the tenant for the same address ends. Whether the address has
+ * an account elsewhere makes no difference. Throws AccountError: `invalid_value`, `unknown_tenant`, `user_exists`.
  */
 export async function inviteUser(
   { database }: Tools,
@@ -48,42 +43,29 @@ export async function inviteUser(
   const role = checkRole(given.role, tenantId);
   if (tenantId !== null) await knownTenant(database, tenantId);
   return await database.transaction(async (trx) => {
-    if ((await findUserByEmail(trx, email)) !== null) throw userExists();
-    return await makeLink(trx, authority, { email, role, tenantId, userId: null });
+    await refuseMember(trx, tenantId, email);
+    const made = await makeLink(trx, authority, { email, role, tenantId, userId: null });
+    const detail = { role };
+    await recordUserChange(trx, authority.actor, { tenantId, action: 'user.invited', email, detail });
+    return made;
   });
 }
 
-/** Makes a one-time link by which a user sets a new password. Throws AccountError: `unknown_user`, `user_disabled`. */
-export async function makePasswordLink(
-  { database }: Tools,
-  authority: Authority,
-  userId: string,
-): Promise<MadeInvitation> {
-  return await database.transaction(async (trx) => {
-    const { email, role, tenantId, disabledAt } = await userUnder(trx, authority, userId);
-    if (disabledAt !== null) {
-      throw new AccountError('user_disabled', 'This user is disabled; enable the account first.');
-    }
-    return await makeLink(trx, authority, { email, role, tenantId, userId });
-  });
-}
-
-async function makeLink(
+/** Stores a one-time link and returns it. */
+export async function makeLink(
   trx: Transaction,
-  { actor }: Authority,
-  invitation: { email: string; role: PortalRole; tenantId: string | null; userId: string | null },
+  { actor, userId: makerId }: Authority,
+  link: Pick<Invitation, 'email' | 'role' | 'tenantId' | 'userId'>,
 ): Promise<MadeInvitation> {
   const token = newSecretToken();
-  const { email, role, tenantId, userId } = invitation;
   const expiresAt = await insertInvitation(trx, {
-    ...invitation,
+    ...link,
     tokenHash: secretTokenHash(token) as Buffer,
     invitedBy: actor.name,
+    makerId,
     lifetimeMs: LIFETIME_MS,
   });
-  const action = userId === null ? 'user.invited' : 'user.password_link_made';
-  await recordUserChange(trx, actor, { tenantId, action, email, detail: { role } });
-  return { email, role, path: `/portal/invitations/${token}`, expiresAt };
+  return { email: link.email, role: link.role, path: `/portal/invitations/${token}`, expiresAt };
 }
 
 /** The open invitations of a tenant; of all, for an operator. */
@@ -98,17 +80,18 @@ export async function withdrawInvitation(
   { database }: Tools,
   authority: Authority,
   id: string,
-): Promise<void> {
+): Promise<string> {
   const rowId = checkRowId('The id of the invitation', id);
-  await database.transaction(async (trx) => {
+  return await database.transaction(async (trx) => {
     const deleted = await deleteInvitation(trx, authority.tenantId, rowId);
     if (deleted === null) throw unknownInvitation();
     const { email, tenantId } = deleted;
     await recordUserChange(trx, authority.actor, { tenantId, action: 'user.invitation_withdrawn', email });
+    return email;
   });
 }
 
-/** What a link invites to. Throws AccountError `unknown_invitation`: never made, used, withdrawn or too old. */
+/** What a link is for. Throws AccountError `unknown_invitation`: never made, used, withdrawn or too old. */
 export async function invitationBehind({ database }: Tools, token: string): Promise<Invitation> {
   const tokenHash = secretTokenHash(token);
   const invitation = tokenHash === null ? null : await findOpenInvitation(database, tokenHash);
@@ -117,64 +100,93 @@ export async function invitationBehind({ database }: Tools, token: string): Prom
 }
 
 /**
- * Makes the user whom a link invites, or gives the one it is for a new password; ends the link and returns the token
- * of a new session. Throws AccountError: `unknown_invitation`, `user_exists`, `invalid_value`, `busy`.
+ * Accepts an invitation with a password: with a new account, or with the one that this password opens already. Returns
+ * the token of a new session. Throws AccountError: `unknown_invitation`, `user_exists`, `invalid_value`, `busy`.
  */
 export async function acceptInvitation(
   tools: Tools,
-  token: string,
+  invitation: Invitation,
   given: { name: string; password: string },
   visitor: Visitor,
 ): Promise<string> {
-  const invitation = await invitationBehind(tools, token);
-  const { email, tenantId, userId } = invitation;
-  const name = userId === null ? await checkPersonName(given.name) : '';
-  const passwordHash = await hashNewPassword(given.password, email);
+  const { email, tenantId } = invitation;
+  const name = await checkPersonName(given.name);
+  const passwordHash = await hashNewPassword(tools.database, given.password, email);
   const id = await tools.database.transaction(async (trx) => {
-    // The user before the link, in the order of those who change a user: two at once must not stop each other.
-    const user = userId === null ? null : await lockUser(trx, userId);
-    if (!(await takeInvitation(trx, invitation.id))) throw unknownInvitation();
-    if (userId === null) return await makeInvitedUser(trx, invitation, { name, passwordHash }, visitor);
-    if (user === null || user.disabledAt !== null) throw unknownInvitation();
-    await setNewPassword(trx, userId, passwordHash);
-    const actor = actorAt(email, visitor);
-    await recordUserChange(trx, actor, { tenantId, action: 'user.password_changed', email });
+    const known = await lockUserByHash(trx, email, passwordHash);
+    const userId = known?.id ?? (await insertUser(trx, { email, name, isOperator: false, passwordHash }));
+    await join(trx, { id: userId, email }, invitation, visitor);
     return userId;
   });
-  return await beginSession(tools, { id, email, tenantId }, visitor, 'invitation');
+  return await beginSession(tools, { id, email }, visitor, { by: 'invitation', tenantId });
 }
 
-/** The user whom an invitation that was just taken invites. Throws AccountError `user_exists`. */
-export async function makeInvitedUser(
-  trx: Transaction,
-  { email, role, tenantId, invitedBy }: Invitation,
-  { name, passwordHash }: { name: string; passwordHash: string | null },
+/**
+ * Accepts an invitation with the account of a session, which begins anew in the tenant; returns its token.
+ * Throws AccountError: `unknown_invitation`, `another_address`, `user_exists`, `password_not_own`.
+ */
+export async function joinWithAccount(
+  tools: Tools,
+  invitation: Invitation,
+  { viewer }: OwnSession,
   visitor: Visitor,
 ): Promise<string> {
-  const userId = await insertUser(trx, { email, name, role, tenantId, passwordHash });
-  if (userId === null) throw userExists();
-  const actor = actorAt(email, visitor);
+  const { userId: id, passwordLinkBy } = viewer;
+  const { email, tenantId } = invitation;
+  if (viewer.email !== email || invitation.userId !== null) {
+    throw new AccountError('another_address', `This invitation is for ${email}; sign out to accept it.`);
+  }
+  await tools.database.transaction(async (trx) => {
+    refuseForeignPassword(await lockUser(trx, id));
+    await join(trx, { id, email }, invitation, visitor);
+  });
+  return await beginSession(tools, { id, email }, visitor, { by: 'invitation', tenantId, passwordLinkBy });
+}
+
+/** Uses an invitation up for an account. Throws AccountError: `unknown_invitation`, `user_exists`. */
+export async function join(
+  trx: Transaction,
+  user: Pick<User, 'id' | 'email'>,
+  { id, email, role, tenantId, invitedBy, userId }: Invitation,
+  visitor: Visitor,
+): Promise<void> {
+  if (userId !== null || role === null || !(await takeInvitation(trx, id))) throw unknownInvitation();
+  await refuseMember(trx, tenantId, email);
+  if (role === 'operator' || tenantId === null) await makeOperator(trx, user.id);
+  else await insertMembership(trx, { userId: user.id, tenantId, role });
+  // They were made for what the account could do before.
+  await endPasswordLinks(trx, user.id);
   const detail = { role, invitedBy };
-  await recordUserChange(trx, actor, { tenantId, action: 'user.invitation_accepted', email, detail });
-  return userId;
+  const action = 'user.invitation_accepted';
+  await recordUserChange(trx, actorAt(user, visitor), { tenantId, action, email, detail });
 }
 
-async function setNewPassword(trx: Transaction, userId: string, next: string): Promise<void> {
-  await replacePasswordHash(trx, userId, { previous: await findPasswordHash(trx, userId), next });
-  await deleteSessions(trx, userId);
-}
-
-function unknownInvitation(): AccountError {
-  return new AccountError(
-    'unknown_invitation',
-    'This link does not work (any more): it was used, withdrawn, replaced, or is older than seven days.',
+/**
+ * An account whose password somebody else may know takes no further rights. Throws AccountError: `password_not_own`,
+ * `unknown_user`.
+ */
+export function refuseForeignPassword(user: User | null): void {
+  if (user === null || user.disabledAt !== null)
+    throw new AccountError('unknown_user', 'There is no such user.');
+  if (user.passwordLinkBy === null) return;
+  throw new AccountError(
+    'password_not_own',
+    `Your password was set through a link made by ${user.passwordLinkBy}. Choose a new one under Account first.`,
   );
 }
 
-function userExists(): AccountError {
+async function refuseMember(trx: Transaction, tenantId: string | null, email: string): Promise<void> {
+  if (!(await hasMember(trx, tenantId, email))) return;
+  const text =
+    tenantId === null
+      ? 'There is an operator with this e-mail address already.'
+      : 'Somebody with this e-mail address belongs to this tenant already.';
+  throw new AccountError('user_exists', text, 'email');
+}
+
+export function unknownInvitation(): AccountError {
   return new AccountError(
-    'user_exists',
-    'Somebody with this e-mail address has an account already.',
-    'email',
+    'unknown_invitation',
+    'This link does not work (any more): it was used, withdrawn, replaced, or is older than seven days.',
   );
 }

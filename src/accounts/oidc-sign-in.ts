@@ -1,11 +1,19 @@
 import type { Database } from '../database/database.ts';
-import { openInvitationsOf, takeInvitation } from '../database/invitations.ts';
-import { findUserOfIdentity, type Identity, insertIdentity } from '../database/user-identities.ts';
-import { findUser, findUserByEmail, type User } from '../database/users.ts';
+import { type Invitation, openInvitationsOf } from '../database/invitations.ts';
+import {
+  deleteIdentities,
+  findUserOfIdentity,
+  type Identity,
+  insertIdentity,
+} from '../database/user-identities.ts';
+import { firstPlaceOf } from '../database/user-sessions.ts';
+import { findUser, insertUser, lockUser, type User } from '../database/users.ts';
 import { AccountError } from './account-error.ts';
 import { checkDescription } from './account-input.ts';
-import { makeInvitedUser } from './invitations.ts';
-import { beginSession, type Visitor } from './sign-in.ts';
+import type { Actor } from './audit.ts';
+import { join, refuseForeignPassword, unknownInvitation } from './invitations.ts';
+import { beginSession, checkOwnPassword, type OwnSession, type Visitor } from './sign-in.ts';
+import { recordUserChange } from './user-audit.ts';
 import { emailOf } from './user-input.ts';
 
 type Tools = { database: Database };
@@ -14,37 +22,100 @@ type Tools = { database: Database };
 export type ProvenPerson = Identity & { email: string | null; isEmailVerified: boolean; name: string | null };
 
 /**
- * Signs in whom a provider vouches for and returns the token of a new session: the user who was this person before,
- * else the one with the verified address, else the one whom exactly one invitation makes. It never adds anybody else.
- * Throws AccountError `not_invited`.
+ * Signs in whom a provider vouches for, and returns the token of a new session; null: this person has no account. An
+ * account is known by issuer and subject only, never by its address: whoever has the password of an account need not
+ * own the address that it has. Throws AccountError `not_invited`: the account is locked.
  */
-export async function signInProven(tools: Tools, person: ProvenPerson, visitor: Visitor): Promise<string> {
-  const user = (await knownPerson(tools, person)) ?? (await newPerson(tools, person, visitor));
-  if (user.disabledAt !== null) throw notInvited();
-  return await beginSession(tools, user, visitor, 'oidc');
+export async function signInProven(tools: Tools, person: Identity, visitor: Visitor): Promise<string | null> {
+  const user = await userOf(tools, person);
+  if (user === null || (!user.isOperator && user.memberships.length === 0)) return null;
+  if ((await firstPlaceOf(tools.database, user.id)) === null) throw notInvited();
+  return await beginSession(tools, user, visitor, { by: 'oidc' });
 }
 
-async function knownPerson({ database }: Tools, person: ProvenPerson): Promise<User | null> {
+async function userOf({ database }: Tools, person: Identity): Promise<User | null> {
   const userId = await findUserOfIdentity(database, person);
   return userId === null ? null : await findUser(database, userId);
 }
 
-async function newPerson({ database }: Tools, person: ProvenPerson, visitor: Visitor): Promise<User> {
+/** The open invitations of the address that the provider has verified, but for those into tenants of this person. */
+export async function invitationsForProven(tools: Tools, person: ProvenPerson): Promise<Invitation[]> {
   const email = person.isEmailVerified && person.email !== null ? emailOf(person.email) : null;
-  if (email === null) throw notInvited();
-  return await database.transaction(async (trx) => {
-    let user: User | null = await findUserByEmail(trx, email);
-    if (user === null) {
-      const [invitation, another] = await openInvitationsOf(trx, email);
-      // Of several, the person has to choose by the link.
-      if (invitation === undefined || another !== undefined) throw notInvited();
-      if (!(await takeInvitation(trx, invitation.id))) throw notInvited();
-      const made = { name: personName(person.name) ?? email, passwordHash: null };
-      user = await findUser(trx, await makeInvitedUser(trx, invitation, made, visitor));
+  if (email === null) return [];
+  const [invitations, user] = await Promise.all([
+    openInvitationsOf(tools.database, email),
+    userOf(tools, person),
+  ]);
+  return invitations.filter(({ tenantId }) =>
+    tenantId === null
+      ? user?.isOperator !== true
+      : !user?.memberships.some((membership) => membership.tenantId === tenantId),
+  );
+}
+
+/**
+ * Accepts one of the invitations of a proven person, with the account of this identity or a new one, and returns the
+ * token of a new session. Throws AccountError: `unknown_invitation`, `user_exists`, `password_not_own`, `unknown_user`.
+ */
+export async function joinProven(
+  tools: Tools,
+  person: ProvenPerson,
+  invitationId: string,
+  visitor: Visitor,
+): Promise<string> {
+  const invitations = await invitationsForProven(tools, person);
+  const invitation = invitations.find(({ id }) => id === invitationId);
+  if (invitation === undefined) throw unknownInvitation();
+  const { email, tenantId } = invitation;
+  const user = await tools.database.transaction(async (trx) => {
+    const knownId = await findUserOfIdentity(trx, person);
+    const known = knownId === null ? null : await lockUser(trx, knownId);
+    if (known !== null) refuseForeignPassword(known);
+    const name = personName(person.name) ?? email;
+    const made = { email, name, isOperator: false, passwordHash: null };
+    const joined = known ?? { id: await insertUser(trx, made), email };
+    if (known === null && !(await insertIdentity(trx, joined.id, person))) throw unknownInvitation();
+    await join(trx, joined, invitation, visitor);
+    return joined;
+  });
+  return await beginSession(tools, user, visitor, { by: 'oidc', tenantId });
+}
+
+/**
+ * Makes a person at a provider able to sign in to the account of a session, whose password was given.
+ * Throws AccountError `identity_taken`.
+ */
+export async function linkIdentity(
+  { database }: Tools,
+  { viewer }: OwnSession,
+  person: Identity,
+  actor: Actor,
+): Promise<void> {
+  const { userId, email, tenantId } = viewer;
+  await database.transaction(async (trx) => {
+    if (!(await insertIdentity(trx, userId, person))) {
+      throw new AccountError(
+        'identity_taken',
+        'This person at your identity provider signs in to another account here, or your account is another person there.',
+      );
     }
-    // The address may have passed to another person at the provider.
-    if (user === null || !(await insertIdentity(trx, user.id, person))) throw notInvited();
-    return user;
+    const detail = { issuer: person.issuer };
+    await recordUserChange(trx, actor, { tenantId, action: 'user.identity_linked', email, detail });
+  });
+}
+
+/** Ends what `linkIdentity` began; the account keeps its password. Throws AccountError: `wrong_password`, `busy`. */
+export async function unlinkIdentity(
+  tools: Tools,
+  { viewer }: OwnSession,
+  password: string,
+  actor: Actor,
+): Promise<void> {
+  const { userId, email, tenantId } = viewer;
+  await checkOwnPassword(tools, userId, password);
+  await tools.database.transaction(async (trx) => {
+    if (!(await deleteIdentities(trx, userId))) return;
+    await recordUserChange(trx, actor, { tenantId, action: 'user.identity_unlinked', email });
   });
 }
 
@@ -57,7 +128,7 @@ function personName(text: string | null): string | null {
   }
 }
 
-function notInvited(): AccountError {
+export function notInvited(): AccountError {
   return new AccountError(
     'not_invited',
     'Your identity provider knows you, but nobody has invited this e-mail address here. Ask for an invitation.',

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { hashPassword, verifyPassword } from '../domain/password-hash.ts';
+import type { Database } from '../database/database.ts';
+import { passwordSaltOf } from '../database/password-salt.ts';
+import { hashPassword, hashWithSalt, matchingHashes } from '../domain/password-hash.ts';
 import { AccountError, invalidValue } from './account-error.ts';
 import { isCommonPassword } from './common-passwords.ts';
 
@@ -15,7 +17,7 @@ const MAX_WAITING = 40;
  * Checks and hashes a password that somebody chose. Long is all it must be (NIST SP 800-63B), but neither the e-mail
  * address nor one of those that everybody takes. Throws AccountError `invalid_value` or `busy`.
  */
-export async function hashNewPassword(password: string, email: string): Promise<string> {
+export async function hashNewPassword(database: Database, password: string, email: string): Promise<string> {
   const length = [...password].length;
   if (length < MIN_CHARS) throw weak(`The password must have at least ${MIN_CHARS} characters.`);
   if (length > MAX_CHARS) throw weak(`The password must have at most ${MAX_CHARS} characters.`);
@@ -28,18 +30,19 @@ export async function hashNewPassword(password: string, email: string): Promise<
   if (isCommonPassword(password)) {
     throw weak('This password is one of those that are guessed first; take another one.');
   }
-  return await inTurn(() => hashPassword(password));
+  const salt = await passwordSaltOf(database, email);
+  return await inTurn(() => hashWithSalt(password, salt));
 }
 
 let decoy: Promise<string> | null = null;
 
-/** Whether a password is right. Takes as long when there is no hash to compare it with. Throws AccountError `busy`. */
-export async function checkPassword(password: string, hash: string | null): Promise<boolean> {
+/** Which of these hashes a password opens. Takes as long when there is none. Throws AccountError `busy`. */
+export async function checkPassword(password: string, hashes: readonly string[]): Promise<string[]> {
   return await inTurn(async () => {
     // Of a password that nobody knows. Awaited in either case: the first time, it takes a while.
     decoy ??= hashPassword(randomUUID());
     const nobodys = await decoy;
-    return (await verifyPassword(password, hash ?? nobodys)) && hash !== null;
+    return await matchingHashes(password, hashes.length === 0 ? [nobodys] : hashes);
   });
 }
 

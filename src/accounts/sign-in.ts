@@ -1,99 +1,151 @@
-import type { Database } from '../database/database.ts';
-import { endLinks } from '../database/invitations.ts';
-import type { SessionClient } from '../database/user-sessions.ts';
+import type { Database, Transaction } from '../database/database.ts';
+import { endPasswordLinks } from '../database/invitations.ts';
+import { passwordSaltOf } from '../database/password-salt.ts';
+import {
+  deleteSessions,
+  firstPlaceOf,
+  moveSession,
+  noteSignIn,
+  type SessionClient,
+} from '../database/user-sessions.ts';
 import {
   findPasswordHash,
   findUser,
-  findUserByEmail,
-  noteSignIn,
+  findUsersByEmail,
+  notePasswordLink,
   replacePasswordHash,
+  signInCandidates,
   type User,
 } from '../database/users.ts';
-import { hashPassword, isHashOutdated } from '../domain/password-hash.ts';
+import { hashWithSalt, isHashOutdated } from '../domain/password-hash.ts';
 import { AccountError } from './account-error.ts';
 import type { Actor } from './audit.ts';
 import { checkPassword, hashNewPassword } from './passwords.ts';
 import { recordUserChange } from './user-audit.ts';
 import { emailOf } from './user-input.ts';
-import { endSession, replaceSessions, startSession } from './user-sessions.ts';
+import { endSession, startSession } from './user-sessions.ts';
 
 type Tools = { database: Database };
 
 /** Where a request comes from: for the session and for the audit log. */
 export type Visitor = SessionClient & { requestId: string | null };
 
+/** Whose session it is and where it is: what its end, its move and its password change need to know. */
+export type OwnSession = {
+  id: string;
+  viewer: { userId: string; email: string; tenantId: string | null; passwordLinkBy: string | null };
+};
+
 const WRONG_SIGN_IN = 'E-mail address or password are wrong.';
 
 /**
- * Signs somebody in by password and returns the token of a new session. Unknown address, wrong password, a disabled
- * user and one without password are the same error after the same time: what only some of them cause is given to
- * `inBackground`. Throws AccountError `wrong_sign_in`, `busy`.
+ * Signs somebody in by password: to the account of this address that the password opens, and to the one used last if it
+ * opens several. Unknown address, wrong password, a disabled user and one without password are the same error after the
+ * same time: what only some of them cause is given to `inBackground`. `isOnlyAccount` is false where the password may
+ * have been guessed for another account. Throws AccountError `wrong_sign_in`, `busy`.
  */
 export async function signIn(
   tools: Tools & { inBackground: (work: Promise<void>) => void },
   given: { email: string; password: string },
   visitor: Visitor,
-): Promise<string> {
+): Promise<{ token: string; isOnlyAccount: boolean; opened: number }> {
   const { database } = tools;
   const email = emailOf(given.email);
-  const user = email === null ? null : await findUserByEmail(database, email);
-  const hash = user === null || user.disabledAt !== null ? null : user.passwordHash;
-  const isRight = await checkPassword(given.password, hash);
-  if (user === null || hash === null || !isRight) {
-    tools.inBackground(recordFailure(database, { user, email }, visitor));
+  const candidates = email === null ? [] : await signInCandidates(database, email);
+  const hashes = candidates.map(({ passwordHash }) => passwordHash);
+  const matching = await checkPassword(given.password, hashes);
+  const opened = candidates.filter(({ passwordHash }) => matching.includes(passwordHash));
+  const [user] = opened;
+  if (user === undefined) {
+    if (email !== null) tools.inBackground(recordFailure(database, email, visitor));
     throw new AccountError('wrong_sign_in', WRONG_SIGN_IN);
   }
-  if (isHashOutdated(hash)) {
-    const next = await hashPassword(given.password);
-    await replacePasswordHash(database, user.id, { previous: hash, next });
+  const salt = await passwordSaltOf(database, user.email);
+  if (isHashOutdated(user.passwordHash, salt)) {
+    const next = await hashWithSalt(given.password, salt);
+    await replacePasswordHash(database, user.id, { previous: user.passwordHash, next });
   }
-  return await beginSession(tools, user, visitor, 'password');
+  const { passwordLinkBy } = user;
+  const token = await beginSession(tools, user, visitor, { by: 'password', passwordLinkBy });
+  return { token, isOnlyAccount: candidates.length === 1, opened: opened.length };
 }
 
-/** A failure against an address that nobody has is not written down: anybody could fill the log with what he likes. */
-async function recordFailure(
-  database: Database,
-  { user, email }: { user: User | null; email: string | null },
-  visitor: Visitor,
-): Promise<void> {
-  if (user === null || email === null) return;
+/**
+ * A failure against an address that nobody has is not written down: anybody could fill the log with what he likes. It
+ * is for operators only: which account was meant is not known, and a tenant's log must not tell of those elsewhere.
+ */
+async function recordFailure(database: Database, email: string, visitor: Visitor): Promise<void> {
+  const users = await findUsersByEmail(database, email);
+  if (users.length === 0) return;
   const actor = { name: 'nobody', requestId: visitor.requestId, ip: visitor.ip };
-  const detail = { disabled: user.disabledAt !== null };
+  const detail = { disabled: users.every(({ disabledAt }) => disabledAt !== null) };
   await recordUserChange(database, actor, {
-    tenantId: user.tenantId,
+    tenantId: null,
     action: 'user.sign_in_failed',
     email,
     detail,
   });
 }
 
-/** Begins a session of somebody who has shown who he is. */
+/** How a session begins; a tenant that is left out is the one where the user was last. */
+type Beginning = {
+  by: 'password' | 'oidc' | 'invitation' | 'set-up link';
+  tenantId?: string | null;
+  passwordLinkBy?: string | null;
+};
+
+/** Begins a session of somebody who has shown who he is. Throws AccountError `wrong_sign_in`: he may work nowhere. */
 export async function beginSession(
   tools: Tools,
-  user: Pick<User, 'id' | 'email' | 'tenantId'>,
+  user: Pick<User, 'id' | 'email'>,
   visitor: Visitor,
-  by: 'password' | 'oidc' | 'invitation' | 'set-up link',
+  { by, tenantId: wanted, passwordLinkBy = null }: Beginning,
 ): Promise<string> {
-  const { tenantId, email } = user;
   return await tools.database.transaction(async (trx) => {
-    const token = await startSession({ database: trx }, user.id, visitor);
-    await noteSignIn(trx, user.id);
-    await recordUserChange(trx, actorAt(email, visitor), {
-      tenantId,
-      action: 'user.signed_in',
-      email,
-      detail: { by },
-    });
+    const place = wanted === undefined ? await firstPlaceOf(trx, user.id) : { tenantId: wanted };
+    if (place === null || !(await noteSignIn(trx, user.id, place.tenantId))) {
+      throw new AccountError('wrong_sign_in', WRONG_SIGN_IN);
+    }
+    const { tenantId } = place;
+    const token = await startSession(
+      { database: trx },
+      { userId: user.id, tenantId, passwordLinkBy },
+      visitor,
+    );
+    const actor = { ...actorAt(user, visitor, tenantId === null), passwordLinkBy };
+    const { email } = user;
+    await recordUserChange(trx, actor, { tenantId, action: 'user.signed_in', email, detail: { by } });
     return token;
   });
 }
 
-/** Ends a session because its user wants to. */
-export async function signOut(
+/** Moves a session to another tenant of its user, or with null to the operator's pages. Throws AccountError `unknown_tenant`. */
+export async function switchTenant(
   { database }: Tools,
-  session: { id: string; viewer: { userId: string; email: string; tenantId: string | null } },
+  { id, viewer }: OwnSession,
+  tenantId: string | null,
   actor: Actor,
 ): Promise<void> {
+  if (tenantId === viewer.tenantId) return;
+  await database.transaction((trx) => enterTenant(trx, { id, viewer }, tenantId, actor));
+}
+
+async function enterTenant(
+  trx: Transaction,
+  { id, viewer: { userId, email } }: OwnSession,
+  tenantId: string | null,
+  actor: Actor,
+): Promise<void> {
+  if (!(await noteSignIn(trx, userId, tenantId))) {
+    throw new AccountError('unknown_tenant', 'You do not belong to this tenant.');
+  }
+  await moveSession(trx, id, tenantId);
+  const by = { ...actor, isOperator: tenantId === null };
+  await recordUserChange(trx, by, { tenantId, action: 'user.signed_in', email, detail: { by: 'switch' } });
+}
+
+/** Ends a session because its user wants to. */
+export async function signOut({ database }: Tools, session: OwnSession, actor: Actor): Promise<void> {
   const { userId, email, tenantId } = session.viewer;
   await database.transaction(async (trx) => {
     await endSession({ database: trx }, userId, session.id);
@@ -107,29 +159,36 @@ export async function signOut(
  */
 export async function changePassword(
   tools: Tools,
-  userId: string,
+  { viewer }: OwnSession,
   given: { current: string; next: string },
   visitor: Visitor,
+  actor: Actor,
 ): Promise<string> {
   const { database } = tools;
-  const [user, previous] = await Promise.all([
-    findUser(database, userId),
-    findPasswordHash(database, userId),
-  ]);
-  const isRight = await checkPassword(given.current, previous);
-  if (user === null || !isRight) throw wrongPassword();
-  const next = await hashNewPassword(given.next, user.email);
-  const { email, tenantId } = user;
+  const { userId, email, tenantId, passwordLinkBy } = viewer;
+  const previous = await checkOwnPassword(tools, userId, given.current);
+  const next = await hashNewPassword(database, given.next, email);
   return await database.transaction(async (trx) => {
     if (!(await replacePasswordHash(trx, userId, { previous, next }))) throw wrongPassword();
-    await endLinks(trx, { userId, madeBy: null });
-    await recordUserChange(trx, actorAt(email, visitor), {
-      tenantId,
-      action: 'user.password_changed',
-      email,
-    });
-    return await replaceSessions({ database: trx }, userId, visitor);
+    await notePasswordLink(trx, userId, null);
+    await endPasswordLinks(trx, userId);
+    await recordUserChange(trx, actor, { tenantId, action: 'user.password_changed', email });
+    await deleteSessions(trx, userId);
+    // It goes on to be the session that another's link made possible.
+    return await startSession({ database: trx }, { userId, tenantId, passwordLinkBy }, visitor);
   });
+}
+
+/** Returns the hash that the present password opens. Throws AccountError: `wrong_password`, `busy`. */
+export async function checkOwnPassword(
+  { database }: Tools,
+  userId: string,
+  password: string,
+): Promise<string> {
+  const [user, hash] = await Promise.all([findUser(database, userId), findPasswordHash(database, userId)]);
+  const [opened] = await checkPassword(password, hash === null ? [] : [hash]);
+  if (user === null || opened === undefined) throw wrongPassword();
+  return opened;
 }
 
 function wrongPassword(): AccountError {
@@ -137,6 +196,10 @@ function wrongPassword(): AccountError {
 }
 
 /** Somebody as the audit log names him, before there is a session. */
-export function actorAt(email: string, { requestId, ip }: Visitor): Actor {
-  return { name: email, requestId, ip };
+export function actorAt(
+  { id, email }: Pick<User, 'id' | 'email'>,
+  { requestId, ip }: Visitor,
+  isOperator = false,
+): Actor {
+  return { name: email, userId: id, isOperator, requestId, ip };
 }

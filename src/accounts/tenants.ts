@@ -1,18 +1,18 @@
 import { insertTenant } from '../database/accounts.ts';
 import type { Database } from '../database/database.ts';
 import { checkName } from './account-input.ts';
-import { type Audited, recordAudit } from './audit.ts';
+import { type Audited, recordBy } from './audit.ts';
 
 /** Adds a tenant. Two may have one name: only the userId tells them apart. Throws AccountError `invalid_value`. */
 export async function createTenant(
-  { database, actor: { name: actor, ...request } }: { database: Database } & Audited,
+  { database, actor }: { database: Database } & Audited,
   name: string,
 ): Promise<{ userId: string; businessName: string }> {
   const businessName = checkName('The business name', name);
   return await database.transaction(async (trx) => {
     const userId = await insertTenant(trx, businessName);
     const tenant = { tenantId: userId, wabaId: null, target: `tenant ${userId}`, detail: { businessName } };
-    await recordAudit(trx, { ...tenant, ...request, actor, action: 'tenant.created' });
+    await recordBy(trx, actor, { ...tenant, action: 'tenant.created' });
     return { userId, businessName };
   });
 }

@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../database/audit-log.ts';
 import type { Database } from '../database/database.ts';
-import { type Actor, recordAudit } from './audit.ts';
+import { type Actor, recordBy } from './audit.ts';
 
 /** Writes down a change that concerns a person. */
 export async function recordUserChange(
@@ -9,15 +9,5 @@ export async function recordUserChange(
   change: { tenantId: string | null; action: string; email: string; detail?: AuditEntry['detail'] },
 ): Promise<void> {
   const { tenantId, action, email, detail = {} } = change;
-  const { name, requestId, ip } = actor;
-  await recordAudit(database, {
-    tenantId,
-    wabaId: null,
-    actor: name,
-    action,
-    target: `user ${email}`,
-    detail,
-    requestId,
-    ip,
-  });
+  await recordBy(database, actor, { tenantId, wabaId: null, action, target: `user ${email}`, detail });
 }

@@ -1,4 +1,5 @@
 import type { Transaction } from '../database/database.ts';
+import { lockMember, type Member } from '../database/memberships.ts';
 import { lockUser, type User } from '../database/users.ts';
 import { AccountError } from './account-error.ts';
 import { checkRowId } from './account-input.ts';
@@ -7,22 +8,43 @@ import type { Actor } from './audit.ts';
 /** On whose behalf users are administered. */
 export type Authority = {
   actor: Actor;
-  /** Whose users; null: an operator, who administers everybody's. */
+  /** Whose members; null: an operator, who administers accounts. */
   tenantId: string | null;
   /** The user himself, who cannot take his own rights; null for the command line. */
   userId: string | null;
 };
 
-/** The user, locked until the transaction ends. Throws AccountError `unknown_user`, also for another tenant's. */
-export async function userUnder(trx: Transaction, authority: Authority, userId: string): Promise<User> {
+/** Over the members of one tenant. */
+export type TenantAuthority = Authority & { tenantId: string };
+
+/** The account, locked until the transaction ends. Throws AccountError `unknown_user`. */
+export async function lockedUser(trx: Transaction, userId: string): Promise<User> {
   const user = await lockUser(trx, checkRowId('The id of the user', userId));
-  const isTheirs = authority.tenantId === null || user?.tenantId === authority.tenantId;
-  if (user === null || !isTheirs) throw new AccountError('unknown_user', 'There is no such user.');
+  if (user === null) throw unknownUser();
   return user;
+}
+
+/**
+ * The account and what it is in the tenant, locked until the transaction ends: the account first, in the order of those
+ * who sign in. Throws AccountError `unknown_user`, also for another tenant's.
+ */
+export async function lockedMember(
+  trx: Transaction,
+  tenantId: string,
+  userId: string,
+): Promise<{ user: User; member: Member }> {
+  const user = await lockedUser(trx, userId);
+  const member = await lockMember(trx, tenantId, user.id);
+  if (member === null) throw unknownUser();
+  return { user, member };
 }
 
 /** Throws AccountError `own_account`: nobody locks himself out by mistake. */
 export function refuseOneself(authority: Authority, userId: string): void {
   if (authority.userId !== userId) return;
   throw new AccountError('own_account', 'You cannot do this to your own account; ask somebody else to.');
+}
+
+function unknownUser(): AccountError {
+  return new AccountError('unknown_user', 'There is no such user.');
 }

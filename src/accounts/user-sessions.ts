@@ -1,7 +1,6 @@
 import type { Database } from '../database/database.ts';
 import {
   deleteSession,
-  deleteSessions,
   insertSession,
   listSessions,
   noteSessionUse,
@@ -25,15 +24,15 @@ type Tools = { database: Database };
 /** Begins a session and returns its token, which is in the cookie and nowhere else. */
 export async function startSession(
   { database }: Tools,
-  userId: string,
+  given: { userId: string; tenantId: string | null; passwordLinkBy: string | null },
   client: SessionClient,
 ): Promise<string> {
   const token = newSecretToken();
   const tokenHash = secretTokenHash(token);
   if (tokenHash === null) throw new Error('a new token is malformed');
   await insertSession(database, {
+    ...given,
     tokenHash,
-    userId,
     csrfToken: newSecretToken(),
     idleMs: IDLE_MS,
     lifetimeMs: LIFETIME_MS,
@@ -67,12 +66,6 @@ export async function endSession({ database }: Tools, userId: string, sessionId:
   const id = checkRowId('The id of the session', sessionId);
   if (await deleteSession(database, userId, id)) return;
   throw new AccountError('unknown_session', 'This session has ended already.');
-}
-
-/** Ends every session of a user and begins one, for when a right or a password changes. Returns the new token. */
-export async function replaceSessions(tools: Tools, userId: string, client: SessionClient): Promise<string> {
-  await deleteSessions(tools.database, userId);
-  return await startSession(tools, userId, client);
 }
 
 function storable(userAgent: string | null): string | null {

@@ -1,97 +1,117 @@
 import type { Database, Transaction } from '../database/database.ts';
-import { endLinks } from '../database/invitations.ts';
+import { endLinksMadeBy, endPasswordLinks } from '../database/invitations.ts';
 import { deleteSessions } from '../database/user-sessions.ts';
 import {
   countActiveOperators,
-  findUserByEmail,
-  listTenantUsers,
+  deleteUser,
+  findUser,
+  findUsersByEmail,
   listUsers,
   setUserDisabled,
-  setUserRole,
   type User,
 } from '../database/users.ts';
-import { AccountError } from './account-error.ts';
+import { AccountError, invalidValue } from './account-error.ts';
 import { shown } from './account-input.ts';
 import { recordUserChange } from './user-audit.ts';
-import { type Authority, refuseOneself, userUnder } from './user-authority.ts';
-import { checkRole, emailOf } from './user-input.ts';
+import { type Authority, lockedUser, refuseOneself } from './user-authority.ts';
+import { emailOf } from './user-input.ts';
 
 type Tools = { database: Database };
 
-/** Whoever belongs to a tenant, the disabled too. */
-export async function usersOf({ database }: Tools, tenantId: string): Promise<User[]> {
-  return await listTenantUsers(database, tenantId);
-}
+const USER_ID = /^\d{1,18}$/;
 
 /** Everybody, for operators. */
-export async function allUsers({ database }: Tools): Promise<(User & { businessName: string | null })[]> {
+export async function allUsers({ database }: Tools): Promise<User[]> {
   return await listUsers(database);
 }
 
-/** The user with this address, for operators. Throws AccountError `unknown_user`. */
-export async function userByEmail({ database }: Tools, text: string): Promise<User> {
-  const email = emailOf(text);
-  const user = email === null ? null : await findUserByEmail(database, email);
-  if (user === null) throw new AccountError('unknown_user', `There is no user ${shown(text)}.`);
+/**
+ * The user with this id, or with this address when no other account has it, for operators.
+ * Throws AccountError: `unknown_user`, `invalid_value`.
+ */
+export async function userNamed({ database }: Tools, text: string): Promise<User> {
+  const found = await usersNamed(database, text);
+  const [user] = found;
+  if (user === undefined) throw new AccountError('unknown_user', `There is no user ${shown(text)}.`);
+  if (found.length > 1) {
+    const ids = found.map(({ id }) => id).join(', ');
+    throw invalidValue(
+      `Several accounts have the address ${shown(text)}; name one by its id: ${ids}.`,
+      'user',
+    );
+  }
   return user;
 }
 
-/**
- * Makes a user of a tenant administrator or member of it; who was signed in signs in again, and open links end.
- * Throws AccountError: `invalid_value`, `unknown_user`, `own_account`.
- */
-export async function changeRole(
-  { database }: Tools,
-  authority: Authority,
-  userId: string,
-  given: string,
-): Promise<void> {
-  refuseOneself(authority, userId);
-  await database.transaction(async (trx) => {
-    const { email, tenantId, role: previous } = await userUnder(trx, authority, userId);
-    const role = checkRole(given, tenantId);
-    if (role === previous) return;
-    await setUserRole(trx, userId, role);
-    await endAccess(trx, userId, email);
-    const detail = { from: previous, to: role };
-    await recordUserChange(trx, authority.actor, { tenantId, action: 'user.role_changed', email, detail });
-  });
+async function usersNamed(database: Database, text: string): Promise<User[]> {
+  if (USER_ID.test(text)) {
+    const user = await findUser(database, text);
+    return user === null ? [] : [user];
+  }
+  const email = emailOf(text);
+  return email === null ? [] : await findUsersByEmail(database, email);
 }
 
 /**
- * Locks somebody out, at once and everywhere; the last operator stays.
+ * Locks an account out, at once and everywhere, for operators; the last one of them stays.
  * Throws AccountError: `unknown_user`, `own_account`, `last_operator`.
  */
 export async function disableUser({ database }: Tools, authority: Authority, userId: string): Promise<void> {
   refuseOneself(authority, userId);
   await database.transaction(async (trx) => {
-    const operators = await countActiveOperators(trx);
-    const { email, tenantId, role, disabledAt } = await userUnder(trx, authority, userId);
-    if (disabledAt !== null) return;
-    if (role === 'operator' && operators === 1) {
-      throw new AccountError(
-        'last_operator',
-        'This is the only operator who can sign in; add another one first.',
-      );
-    }
+    const user = await lockedBesideOperators(trx, userId);
+    if (user.disabledAt !== null) return;
     await setUserDisabled(trx, userId, true);
-    await endAccess(trx, userId, email);
-    await recordUserChange(trx, authority.actor, { tenantId, action: 'user.disabled', email });
+    await deleteSessions(trx, userId);
+    await endPasswordLinks(trx, userId);
+    await endLinksMadeBy(trx, userId, null);
+    await recordAbout(trx, authority, user, 'user.disabled');
   });
 }
 
-/** What was given under the rights before: sessions, and the open links that are for a user or were made by him. */
-async function endAccess(trx: Transaction, userId: string, email: string): Promise<void> {
-  await deleteSessions(trx, userId);
-  await endLinks(trx, { userId, madeBy: email });
-}
-
-/** Lets somebody sign in again. Throws AccountError `unknown_user`. */
+/** Lets an account sign in again, for operators. Throws AccountError `unknown_user`. */
 export async function enableUser({ database }: Tools, authority: Authority, userId: string): Promise<void> {
   await database.transaction(async (trx) => {
-    const { email, tenantId, disabledAt } = await userUnder(trx, authority, userId);
-    if (disabledAt === null) return;
+    const user = await lockedUser(trx, userId);
+    if (user.disabledAt === null) return;
     await setUserDisabled(trx, userId, false);
-    await recordUserChange(trx, authority.actor, { tenantId, action: 'user.enabled', email });
+    await recordAbout(trx, authority, user, 'user.enabled');
   });
+}
+
+/**
+ * Removes an account with its memberships and sessions, for operators; the last one of them stays. What the audit log
+ * says of it remains. Throws AccountError: `unknown_user`, `own_account`, `last_operator`.
+ */
+export async function removeUser({ database }: Tools, authority: Authority, userId: string): Promise<void> {
+  refuseOneself(authority, userId);
+  await database.transaction(async (trx) => {
+    const user = await lockedBesideOperators(trx, userId);
+    await deleteUser(trx, userId);
+    await recordAbout(trx, authority, user, 'user.removed');
+  });
+}
+
+/** An account that can be taken away. Throws AccountError: `unknown_user`, `last_operator`. */
+async function lockedBesideOperators(trx: Transaction, userId: string): Promise<User> {
+  const operators = await countActiveOperators(trx);
+  const user = await lockedUser(trx, userId);
+  if (user.isOperator && user.disabledAt === null && operators === 1) {
+    throw new AccountError(
+      'last_operator',
+      'This is the only operator who can sign in; add another one first.',
+    );
+  }
+  return user;
+}
+
+/** In the log of every tenant that it concerns; of operators in that of the installation. */
+async function recordAbout(
+  trx: Transaction,
+  { actor }: Authority,
+  { email, memberships }: User,
+  action: string,
+): Promise<void> {
+  const tenants = memberships.length === 0 ? [null] : memberships.map(({ tenantId }) => tenantId);
+  for (const tenantId of tenants) await recordUserChange(trx, actor, { tenantId, action, email });
 }

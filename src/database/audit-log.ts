@@ -8,6 +8,10 @@ export type AuditEntry = {
   wabaId: string | null;
   /** Who: an e-mail address, "api key …", "operator command" or "system". */
   actor: string;
+  /** The user of the portal, as several accounts may have one address; null: none. */
+  actorUserId?: string | null;
+  /** Where operators work from is not for tenants. */
+  byOperator?: boolean;
   /** What, such as `endpoint.paused`. */
   action: string;
   /** To what, such as `endpoint 7`. */
@@ -17,7 +21,11 @@ export type AuditEntry = {
   ip: string | null;
 };
 
-export type StoredAuditEntry = AuditEntry & { id: string; at: Date };
+export type StoredAuditEntry = Omit<AuditEntry, 'actorUserId' | 'byOperator'> & {
+  id: string;
+  at: Date;
+  actorUserId: string | null;
+};
 
 /**
  * Whose entries. Of a tenant and a WABA: those of the WABA, and those of the tenant as a whole, such as its users. Both
@@ -29,10 +37,11 @@ export type AuditOwner = { tenantId: string | null; wabaId: string | null };
 export async function insertAuditEntry(database: Database, entry: AuditEntry): Promise<void> {
   await execute(
     database,
-    `insert into audit_log (tenant_id, waba_id, actor, action, target, detail, request_id, ip)
+    `insert into audit_log (tenant_id, waba_id, actor, actor_user_id, by_operator, action, target, detail, request_id,
+                            ip)
      values (coalesce(cast(:tenantId as bigint), (select tenant_id from wabas where waba_id = :wabaId)),
-             :wabaId, :actor, :action, :target, cast(:detail as jsonb), :requestId, :ip)`,
-    { ...entry, detail: JSON.stringify(entry.detail) },
+             :wabaId, :actor, :actorUserId, :byOperator, :action, :target, cast(:detail as jsonb), :requestId, :ip)`,
+    { actorUserId: null, byOperator: false, ...entry, detail: JSON.stringify(entry.detail) },
   );
 }
 
@@ -44,12 +53,10 @@ const CONDITIONS = {
   beforeId: 'id < cast(:beforeId as bigint)',
 };
 
-const ENTRY = `id, at, tenant_id as "tenantId", waba_id as "wabaId", actor, action, target, detail,
+const ENTRY = `id, at, tenant_id as "tenantId", waba_id as "wabaId", actor, actor_user_id as "actorUserId", action, target, detail,
   request_id as "requestId"`;
 
-/** Where operators work from is not for tenants. */
-const IP_FOR_TENANTS = `case when not exists (select from users u where u.email = actor and u.role = 'operator')
-  then ip end as ip`;
+const IP_FOR_TENANTS = 'case when not by_operator then ip end as ip';
 
 /** The newest entries, or those before one. */
 export async function listAuditEntries(

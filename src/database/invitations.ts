@@ -2,15 +2,19 @@ import type { PortalRole } from '../domain/portal-role.ts';
 import type { Database, Transaction } from './database.ts';
 import { execute, query } from './sql.ts';
 
+/** A one-time link: an invitation, which is bound to no account until it is accepted, or a link for a new password. */
 export type Invitation = {
   id: string;
   email: string;
-  role: PortalRole;
+  /** What it invites to be; null: it is for a new password. */
+  role: PortalRole | null;
+  /** Of an invitation: null for operators. Of a password link: the tenant whose administrator made it. */
   tenantId: string | null;
-  /** The tenant's; null for operators. */
   businessName: string | null;
-  /** Who gets a new password by it; null: it makes a new user. */
+  /** Who gets a new password by it; null: it is an invitation. */
   userId: string | null;
+  /** The user who made it; null: a command. */
+  makerId: string | null;
   invitedBy: string;
   createdAt: Date;
   expiresAt: Date;
@@ -20,30 +24,32 @@ export type NewInvitation = {
   /** SHA-256 of the token. */
   tokenHash: Buffer;
   email: string;
-  role: PortalRole;
+  role: PortalRole | null;
   tenantId: string | null;
   userId: string | null;
   invitedBy: string;
+  makerId: string | null;
   lifetimeMs: number;
 };
 
 const SELECT = `select i.id, i.email, i.role, i.tenant_id as "tenantId", t.business_name as "businessName",
-  i.user_id as "userId", i.invited_by as "invitedBy", i.created_at as "createdAt", i.expires_at as "expiresAt"
+  i.user_id as "userId", i.maker_id as "makerId", i.invited_by as "invitedBy", i.created_at as "createdAt", i.expires_at as "expiresAt"
   from invitations i left join tenants t on t.id = i.tenant_id`;
 const OPEN = 'i.accepted_at is null and i.expires_at > now()';
 
-/** Adds an invitation; an open one of the same tenant for this address ends. */
+/** Adds a link; an open one of the same kind of the same tenant for this address, or this user, ends. */
 export async function insertInvitation(trx: Transaction, invitation: NewInvitation): Promise<Date> {
   await execute(
     trx,
-    `delete from invitations where email = ? and tenant_id is not distinct from cast(? as bigint)
-        and accepted_at is null`,
-    [invitation.email, invitation.tenantId],
+    `delete from invitations where email = :email and accepted_at is null
+        and user_id is not distinct from cast(:userId as bigint)
+        and (user_id is not null or tenant_id is not distinct from cast(:tenantId as bigint))`,
+    invitation,
   );
   const [row] = await query<{ expiresAt: Date }>(
     trx,
-    `insert into invitations (token_hash, email, role, tenant_id, user_id, invited_by, expires_at)
-     values (:tokenHash, :email, :role, :tenantId, :userId, :invitedBy, now() + :lifetimeMs * interval '1 millisecond')
+    `insert into invitations (token_hash, email, role, tenant_id, user_id, invited_by, maker_id, expires_at)
+     values (:tokenHash, :email, :role, :tenantId, :userId, :invitedBy, :makerId, now() + :lifetimeMs * interval '1 millisecond')
      returning expires_at as "expiresAt"`,
     invitation,
   );
@@ -59,7 +65,7 @@ export async function findOpenInvitation(database: Database, tokenHash: Buffer):
   return row ?? null;
 }
 
-/** The open invitations to become a user under an address; those of several tenants may stand side by side. */
+/** The open invitations of an address; those of several tenants stand side by side. */
 export async function openInvitationsOf(database: Database, email: string): Promise<Invitation[]> {
   return await query<Invitation>(
     database,
@@ -108,16 +114,23 @@ export async function deleteInvitation(
   return row ?? null;
 }
 
-/** Ends the open links that are for a user, and those that somebody made; null: only the former. */
-export async function endLinks(
+/** Ends the open links to a new password of a user. */
+export async function endPasswordLinks(trx: Transaction, userId: string): Promise<void> {
+  await execute(trx, 'delete from invitations where accepted_at is null and user_id = ?', [userId]);
+}
+
+/** Ends the open links that a user made: those of one tenant, or with null all. */
+export async function endLinksMadeBy(
   trx: Transaction,
-  { userId, madeBy }: { userId: string; madeBy: string | null },
+  makerId: string,
+  tenantId: string | null,
 ): Promise<void> {
   await execute(
     trx,
     `delete from invitations
-      where accepted_at is null and (user_id = cast(:userId as bigint) or invited_by = cast(:madeBy as text))`,
-    { userId, madeBy },
+      where accepted_at is null and maker_id = :makerId
+        and (cast(:tenantId as bigint) is null or tenant_id = :tenantId)`,
+    { makerId, tenantId },
   );
 }
 

@@ -30,3 +30,8 @@ export async function insertIdentity(
   );
   return added === 1;
 }
+
+/** Forgets whom a user is at providers; false when he is nobody there. */
+export async function deleteIdentities(database: Database, userId: string): Promise<boolean> {
+  return (await execute(database, 'delete from user_identities where user_id = ?', [userId])) > 0;
+}

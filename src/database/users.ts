@@ -2,39 +2,52 @@ import type { PortalRole } from '../domain/portal-role.ts';
 import type { Database, Transaction } from './database.ts';
 import { execute, query } from './sql.ts';
 
+/** What somebody is in a tenant. */
+export type TenantRole = Exclude<PortalRole, 'operator'>;
+
+/** A tenant that a user belongs to. */
+export type Membership = { tenantId: string; businessName: string; role: TenantRole; isDisabled: boolean };
+
+/** An account, with which somebody signs in. Several may have one e-mail address: nobody has proven it. */
 export type User = {
   id: string;
   email: string;
   name: string;
-  role: PortalRole;
-  /** Null exactly for operators. */
-  tenantId: string | null;
+  isOperator: boolean;
+  memberships: Membership[];
   hasPassword: boolean;
+  /** By how many people at OpenID providers it is signed in to. */
+  identities: number;
   disabledAt: Date | null;
   createdAt: Date;
   lastSignInAt: Date | null;
+  /** Who made the link by which the present password was set; null: its holder chose it. */
+  passwordLinkBy: string | null;
 };
 
-export type NewUser = {
-  email: string;
-  name: string;
-  role: PortalRole;
-  tenantId: string | null;
-  passwordHash: string | null;
-};
+export type NewUser = { email: string; name: string; isOperator: boolean; passwordHash: string | null };
 
-const USER = `id, email, name, role, tenant_id as "tenantId", password_hash is not null as "hasPassword",
-  disabled_at as "disabledAt", created_at as "createdAt", last_sign_in_at as "lastSignInAt"`;
+const MEMBERSHIPS = `(select coalesce(json_agg(json_build_object('tenantId', cast(m.tenant_id as text),
+    'businessName', t.business_name, 'role', m.role, 'isDisabled', m.disabled_at is not null)
+    order by t.business_name, m.tenant_id), '[]')
+  from memberships m join tenants t on t.id = m.tenant_id where m.user_id = u.id)`;
 
-/** Adds a user and returns the id; null: the e-mail address is taken. It must be in lower case. */
-export async function insertUser(database: Database, user: NewUser): Promise<string | null> {
+const USER = `u.id, u.email, u.name, u.is_operator as "isOperator", ${MEMBERSHIPS} as memberships,
+  u.password_hash is not null as "hasPassword",
+  (select cast(count(*) as integer) from user_identities i where i.user_id = u.id) as identities,
+  u.disabled_at as "disabledAt", u.created_at as "createdAt", u.last_sign_in_at as "lastSignInAt",
+  u.password_link_by as "passwordLinkBy"`;
+
+/** Adds an account and returns its id. The e-mail address must be in lower case. */
+export async function insertUser(database: Database, user: NewUser): Promise<string> {
   const [row] = await query<{ id: string }>(
     database,
-    `insert into users (email, name, role, tenant_id, password_hash)
-     values (:email, :name, :role, :tenantId, :passwordHash) on conflict (email) do nothing returning id`,
+    `insert into users (email, name, is_operator, password_hash)
+     values (:email, :name, :isOperator, :passwordHash) returning id`,
     user,
   );
-  return row?.id ?? null;
+  if (row === undefined) throw new Error('the user was not stored');
+  return row.id;
 }
 
 /** Until the transaction ends, nobody else adds a user. */
@@ -49,21 +62,35 @@ export async function hasUsers(database: Database): Promise<boolean> {
 
 /** The user with this id; null when there is none such. */
 export async function findUser(database: Database, id: string): Promise<User | null> {
-  const [row] = await query<User>(database, `select ${USER} from users where id = ?`, [id]);
+  const [row] = await query<User>(database, `select ${USER} from users u where u.id = ?`, [id]);
   return row ?? null;
 }
 
-/** The user with this e-mail address, in lower case; null when there is none such. */
-export async function findUserByEmail(
-  database: Database,
-  email: string,
-): Promise<(User & { passwordHash: string | null }) | null> {
-  const [row] = await query<User & { passwordHash: string | null }>(
+/** All accounts with this e-mail address, in lower case. */
+export async function findUsersByEmail(database: Database, email: string): Promise<User[]> {
+  return await query<User>(database, `select ${USER} from users u where u.email = ? order by u.id`, [email]);
+}
+
+/** An account that a password may open. */
+export type SignInCandidate = {
+  id: string;
+  email: string;
+  passwordHash: string;
+  passwordLinkBy: string | null;
+};
+
+/** The accounts of an address that can be signed in to by password, the one that was used last first. */
+export async function signInCandidates(database: Database, email: string): Promise<SignInCandidate[]> {
+  return await query<SignInCandidate>(
     database,
-    `select ${USER}, password_hash as "passwordHash" from users where email = ?`,
+    `select u.id, u.email, u.password_hash as "passwordHash", u.password_link_by as "passwordLinkBy"
+       from users u
+      where u.email = ? and u.password_hash is not null and u.disabled_at is null
+        and (u.is_operator
+             or exists (select from memberships m where m.user_id = u.id and m.disabled_at is null))
+      order by u.last_sign_in_at desc nulls last, u.id`,
     [email],
   );
-  return row ?? null;
 }
 
 /** The PHC string of a user; null: no such user, or one without a password. */
@@ -90,35 +117,51 @@ export async function replacePasswordHash(
   return changed === 1;
 }
 
-export async function noteSignIn(database: Database, userId: string): Promise<void> {
-  await execute(database, 'update users set last_sign_in_at = now() where id = ?', [userId]);
+/** Notes through whose link the password was set; null: its holder chose it. */
+export async function notePasswordLink(trx: Transaction, userId: string, by: string | null): Promise<void> {
+  await execute(
+    trx,
+    `update users set password_link_by = :by, password_link_at = case when cast(:by as text) is not null then now() end
+      where id = :userId`,
+    { userId, by },
+  );
 }
 
-/** Whoever belongs to a tenant, the disabled too, by e-mail address. */
-export async function listTenantUsers(database: Database, tenantId: string): Promise<User[]> {
-  return await query<User>(database, `select ${USER} from users where tenant_id = ? order by email`, [
-    tenantId,
-  ]);
-}
-
-/** Everybody with the name of their tenant, operators first. */
-export async function listUsers(database: Database): Promise<(User & { businessName: string | null })[]> {
-  return await query(
+/** Everybody, operators first, then by tenant. */
+export async function listUsers(database: Database): Promise<User[]> {
+  return await query<User>(
     database,
-    `select u.*, t.business_name as "businessName"
-       from (select ${USER} from users) u left join tenants t on t.id = u."tenantId"
-      order by u."tenantId" nulls first, u.email`,
+    `select ${USER} from users u
+      order by not u.is_operator, (select min(m.tenant_id) from memberships m where m.user_id = u.id), u.email, u.id`,
   );
 }
 
 /** The user, whose row is locked until the transaction ends; null when there is none such. */
 export async function lockUser(trx: Transaction, userId: string): Promise<User | null> {
-  const [row] = await query<User>(trx, `select ${USER} from users where id = ? for update`, [userId]);
+  const [row] = await query<User>(trx, `select ${USER} from users u where u.id = ? for update of u`, [
+    userId,
+  ]);
   return row ?? null;
 }
 
-export async function setUserRole(trx: Transaction, userId: string, role: PortalRole): Promise<void> {
-  await execute(trx, 'update users set role = ? where id = ?', [role, userId]);
+/** The account that this very hash opens and whose holder chose it, locked; null when there is none such. */
+export async function lockUserByHash(
+  trx: Transaction,
+  email: string,
+  passwordHash: string,
+): Promise<User | null> {
+  const [row] = await query<User>(
+    trx,
+    `select ${USER} from users u
+      where u.email = ? and u.password_hash = ? and u.disabled_at is null and u.password_link_by is null
+      order by u.last_sign_in_at desc nulls last, u.id limit 1 for update of u`,
+    [email, passwordHash],
+  );
+  return row ?? null;
+}
+
+export async function makeOperator(trx: Transaction, userId: string): Promise<void> {
+  await execute(trx, 'update users set is_operator = true where id = ?', [userId]);
 }
 
 export async function setUserDisabled(trx: Transaction, userId: string, disabled: boolean): Promise<void> {
@@ -129,11 +172,28 @@ export async function setUserDisabled(trx: Transaction, userId: string, disabled
   );
 }
 
+/** Removes an account with its memberships, sessions, identities, and the links for it or made by it. */
+export async function deleteUser(trx: Transaction, userId: string): Promise<void> {
+  await execute(trx, 'delete from users where id = ?', [userId]);
+}
+
+/** Removes up to `limit` accounts that belong nowhere, which a removed tenant leaves behind; for housekeeping. */
+export async function forgetUsersWithoutTenant(database: Database, limit: number): Promise<number> {
+  return await execute(
+    database,
+    `delete from users where id = any (array(
+       select u.id from users u
+        where not u.is_operator and not exists (select from memberships m where m.user_id = u.id)
+        limit ? for update skip locked))`,
+    [limit],
+  );
+}
+
 /** How many operators may sign in; their rows are locked, so that two do not disable each other at once. */
 export async function countActiveOperators(trx: Transaction): Promise<number> {
   const rows = await query(
     trx,
-    `select id from users where role = 'operator' and disabled_at is null order by id for update`,
+    'select id from users where is_operator and disabled_at is null order by id for update',
   );
   return rows.length;
 }

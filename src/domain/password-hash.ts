@@ -15,41 +15,65 @@ const PHC =
 
 const derive = promisify(argon2) as (algorithm: 'argon2id', parameters: Argon2Parameters) => Promise<Buffer>;
 
-/** The password as a PHC string of argon2id with a salt of its own. Runs beside the event loop. */
-export async function hashPassword(password: string, costs: Costs = COSTS): Promise<string> {
-  const salt = randomBytes(SALT_BYTES);
+/** The password as a PHC string of argon2id. Runs beside the event loop. */
+export async function hashPassword(
+  password: string,
+  costs: Costs = COSTS,
+  salt: Buffer = randomBytes(SALT_BYTES),
+): Promise<string> {
   const tag = await derive('argon2id', {
     ...costs,
     message: message(password),
     nonce: salt,
     tagLength: TAG_BYTES,
   });
-  const { memory, passes, parallelism } = costs;
-  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${unpadded(salt)}$${unpadded(tag)}`;
+  return `${beginning(costs)}${unpadded(salt)}$${unpadded(tag)}`;
+}
+
+/** As `hashPassword` at the present costs, with a salt that is given. */
+export async function hashWithSalt(password: string, salt: Buffer): Promise<string> {
+  return await hashPassword(password, COSTS, salt);
 }
 
 /** Whether a PHC string was made of this password; false for a string of another form. */
 export async function verifyPassword(password: string, phc: string): Promise<boolean> {
-  const parts = PHC.exec(phc);
-  if (parts === null) return false;
-  const [memory = 0, passes = 0, parallelism = 0] = parts.slice(1, 4).map(Number);
-  const [salt = '', encoded = ''] = parts.slice(4);
-  const tag = Buffer.from(encoded, 'base64');
-  const derived = await derive('argon2id', {
-    memory,
-    passes,
-    parallelism,
-    message: message(password),
-    nonce: Buffer.from(salt, 'base64'),
-    tagLength: tag.length,
-  });
-  return timingSafeEqual(derived, tag);
+  return (await matchingHashes(password, [phc])).length === 1;
 }
 
-/** Whether a hash was made at other costs than new ones are. */
-export function isHashOutdated(phc: string): boolean {
-  const { memory, passes, parallelism } = COSTS;
-  return !phc.startsWith(`$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$`);
+/** Those of the PHC strings that were made of this password. Those that share costs and salt cost one computation. */
+export async function matchingHashes(password: string, phcs: readonly string[]): Promise<string[]> {
+  const derived = new Map<string, Promise<Buffer>>();
+  const matching: string[] = [];
+  for (const phc of phcs) {
+    const parts = PHC.exec(phc);
+    if (parts === null) continue;
+    const [memory = 0, passes = 0, parallelism = 0] = parts.slice(1, 4).map(Number);
+    const [salt = '', encoded = ''] = parts.slice(4);
+    const tag = Buffer.from(encoded, 'base64');
+    const kind = `${beginning({ memory, passes, parallelism })}${salt}$${tag.length}`;
+    const computation =
+      derived.get(kind) ??
+      derive('argon2id', {
+        memory,
+        passes,
+        parallelism,
+        message: message(password),
+        nonce: Buffer.from(salt, 'base64'),
+        tagLength: tag.length,
+      });
+    derived.set(kind, computation);
+    if (timingSafeEqual(await computation, tag)) matching.push(phc);
+  }
+  return matching;
+}
+
+/** Whether a hash was made at other costs than new ones are, or with another salt than this one. */
+export function isHashOutdated(phc: string, salt?: Buffer): boolean {
+  return !phc.startsWith(`${beginning(COSTS)}${salt === undefined ? '' : `${unpadded(salt)}$`}`);
+}
+
+function beginning({ memory, passes, parallelism }: Costs): string {
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$`;
 }
 
 /** One password typed on two keyboards may come in two spellings of Unicode (NIST SP 800-63B §3.1.1.2). */

@@ -10,6 +10,7 @@ import { forgetOldInvitations } from '../database/invitations.ts';
 import { ensurePartitions } from '../database/partitions.ts';
 import { forgetSpentPacing } from '../database/send-pacing.ts';
 import { forgetEndedSessions } from '../database/user-sessions.ts';
+import { forgetUsersWithoutTenant } from '../database/users.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import type { Logger } from './logger.ts';
 import { applyRetention, type RetentionDays } from './retention.ts';
@@ -55,6 +56,10 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
     { name: 'uploaded files', run: () => removeUploads(tools) },
     { name: 'sessions', run: () => inBatches((limit) => forgetEndedSessions(database, limit)) },
     { name: 'invitations', run: () => inBatches((limit) => forgetOldInvitations(database, limit)) },
+    {
+      name: 'users without tenant',
+      run: () => inBatches((limit) => forgetUsersWithoutTenant(database, limit)),
+    },
   ];
 }
 

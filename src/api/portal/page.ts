@@ -1,6 +1,8 @@
+import { tenantSwitcher } from './access/switcher.ts';
 import type { Viewer } from './access/viewer.ts';
 import { assetUrl } from './asset-urls.ts';
 import { type Notice, noticeBox } from './components/notice.ts';
+import { exactTime } from './components/time.ts';
 import { type Child, html, type Markup, nothing } from './markup.ts';
 import {
   type NavigationEntry,
@@ -82,6 +84,7 @@ function signedInBody(view: PageView, viewer: Viewer): Markup {
 <header class="top">
 <a class="brand" href="/portal">${brand()}</a>
 ${view.waba && wabaInView(view.waba)}
+${tenantSwitcher(viewer)}
 <nav class="account" aria-label="Account">
 <a href="/portal/account"><span class="who">${viewer.name || viewer.email}</span> <span class="role">${viewer.role}</span></a>
 <form method="post" action="/portal/sign-out"><input type="hidden" name="_csrf" value="${viewer.csrfToken}"><button class="plain">Sign out</button></form>
@@ -90,6 +93,7 @@ ${view.waba && wabaInView(view.waba)}
 <div class="frame">
 ${sideNavigation(view, viewer)}
 <main id="main" tabindex="-1">
+${passwordNotice(viewer)}
 ${trail(view.trail ?? [])}
 <div class="heading">
 <h1>${view.title}</h1>
@@ -101,6 +105,14 @@ ${view.body}
 </main>
 </div>
 </body>`;
+}
+
+/** Until the owner chooses a password that only he knows. */
+function passwordNotice({ passwordLink }: Viewer): Markup {
+  if (passwordLink === null) return nothing;
+  const { by, at } = passwordLink;
+  const text = html`Your password was set through a link made by ${by} on ${exactTime(new Date(at))}. If you did not set it yourself, tell an operator. <a href="/portal/account#password">Choose a password</a> that nobody else can know.`;
+  return noticeBox({ kind: 'warning', text });
 }
 
 function brand(): Markup {

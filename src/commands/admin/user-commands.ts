@@ -1,16 +1,27 @@
 import { Command } from 'commander';
 import { OPERATOR_COMMAND } from '../../accounts/audit.ts';
 import { setUpPath } from '../../accounts/first-operator.ts';
-import { inviteUser, type MadeInvitation, makePasswordLink } from '../../accounts/invitations.ts';
+import {
+  invitationsOf,
+  inviteUser,
+  type MadeInvitation,
+  withdrawInvitation,
+} from '../../accounts/invitations.ts';
+import { knownTenant } from '../../accounts/known-accounts.ts';
+import { removeMember } from '../../accounts/members.ts';
+import { makePasswordLink } from '../../accounts/password-links.ts';
 import type { Authority } from '../../accounts/user-authority.ts';
-import { allUsers, disableUser, enableUser, userByEmail } from '../../accounts/users.ts';
+import { allUsers, disableUser, enableUser, removeUser, userNamed } from '../../accounts/users.ts';
 import type { Config } from '../../config/config.ts';
+import type { User } from '../../database/users.ts';
 import { parseEncryptionKeys } from '../../domain/secret-box.ts';
 import { type AdminOutcome, adminAction } from './admin-action.ts';
 import { alignedFields, alignedTable } from './aligned-text.ts';
 
 /** Whoever may run commands may administer everybody. */
 const AUTHORITY: Authority = { actor: OPERATOR_COMMAND, tenantId: null, userId: null };
+
+const WHO = 'e-mail address, or the id where several accounts have the address';
 
 /** `admin user …` */
 export function userCommand(): Command {
@@ -21,7 +32,10 @@ export function userCommand(): Command {
     .addCommand(inviteCommand())
     .addCommand(passwordLinkCommand())
     .addCommand(switchCommand('disable', 'lock somebody out, at once and everywhere'))
-    .addCommand(switchCommand('enable', 'let somebody sign in again'));
+    .addCommand(switchCommand('enable', 'let somebody sign in again'))
+    .addCommand(removeCommand())
+    .addCommand(invitationsCommand())
+    .addCommand(withdrawCommand());
 }
 
 function setUpLinkCommand(): Command {
@@ -38,18 +52,18 @@ function setUpLinkCommand(): Command {
 }
 
 function listCommand(): Command {
-  const command = new Command('list').description('list everybody with role, tenant and state');
+  const command = new Command('list').description('list everybody with role, tenants and state');
   return adminAction(command, 'user list', async ({ tools }) => {
     const users = await allUsers(tools);
     return {
-      json: users.map((user) => ({ ...user, tenantId: numberOrNull(user.tenantId) })),
+      json: users.map(describeUser),
       text: alignedTable(
-        ['E-MAIL', 'NAME', 'ROLE', 'TENANT', 'STATE', 'LAST SIGN-IN'],
+        ['ID', 'E-MAIL', 'NAME', 'ROLE', 'STATE', 'LAST SIGN-IN'],
         users.map((user) => [
+          user.id,
           user.email,
           user.name,
-          user.role,
-          user.businessName,
+          rolesOf(user),
           user.disabledAt === null ? 'active' : 'disabled',
           user.lastSignInAt,
         ]),
@@ -57,6 +71,28 @@ function listCommand(): Command {
       ),
     };
   });
+}
+
+/** `role` and `tenantId` are those of whoever has one role only. */
+function describeUser({ memberships, isOperator, ...user }: User): object {
+  const [only] = memberships;
+  const isOne = memberships.length === 1 && !isOperator;
+  return {
+    ...user,
+    role: isOperator ? 'operator' : isOne ? only?.role : null,
+    tenantId: isOne ? Number(only?.tenantId) : null,
+    businessName: isOne ? only?.businessName : null,
+    isOperator,
+    memberships: memberships.map((one) => ({ ...one, tenantId: Number(one.tenantId) })),
+  };
+}
+
+function rolesOf({ isOperator, memberships }: User): string {
+  const roles = memberships.map(
+    ({ role, businessName, tenantId, isDisabled }) =>
+      `${role} of ${businessName} (${tenantId}${isDisabled ? ', disabled' : ''})`,
+  );
+  return [...(isOperator ? ['operator'] : []), ...roles].join(', ');
 }
 
 function inviteCommand(): Command {
@@ -79,9 +115,9 @@ function inviteCommand(): Command {
 function passwordLinkCommand(): Command {
   const command = new Command('password-link')
     .description('make a one-time link by which a user sets a new password; it works for seven days')
-    .argument('<email>');
+    .argument('<user>', WHO);
   return adminAction(command, 'user password-link asha@store.example', async ({ tools, args }) => {
-    const { id } = await userByEmail(tools, args[0] ?? '');
+    const { id } = await userNamed(tools, args[0] ?? '');
     return describeLink(tools.config, await makePasswordLink(tools, AUTHORITY, id));
   });
 }
@@ -93,7 +129,7 @@ function describeLink({ api }: Config, { email, role, path, expiresAt }: MadeInv
     text: [
       alignedFields([
         ['for', email],
-        ['role', role],
+        ...(role === null ? [] : ([['role', role]] as const)),
         ['link', url],
         ['expires', expiresAt],
       ]),
@@ -104,12 +140,69 @@ function describeLink({ api }: Config, { email, role, path, expiresAt }: MadeInv
 }
 
 function switchCommand(action: 'disable' | 'enable', description: string): Command {
-  const command = new Command(action).description(description).argument('<email>');
+  const command = new Command(action).description(description).argument('<user>', WHO);
   return adminAction(command, `user ${action} asha@store.example`, async ({ tools, args }) => {
-    const { id, email } = await userByEmail(tools, args[0] ?? '');
+    const { id, email } = await userNamed(tools, args[0] ?? '');
     const change = action === 'disable' ? disableUser : enableUser;
     await change(tools, AUTHORITY, id);
     return { json: { email, state: `${action}d` }, text: `${email} is ${action}d.` };
+  });
+}
+
+function removeCommand(): Command {
+  const command = new Command('remove')
+    .description('remove an account, or with --tenant only its membership there; it cannot be undone')
+    .argument('<user>', WHO)
+    .option('--tenant <userId>', 'the tenant that the user shall not belong to any more');
+  return adminAction<{ tenant?: string }>(
+    command,
+    'user remove asha@store.example --tenant 1',
+    async ({ tools, args, options: { tenant = null } }) => {
+      const { id, email } = await userNamed(tools, args[0] ?? '');
+      if (tenant === null) await removeUser(tools, AUTHORITY, id);
+      else {
+        await knownTenant(tools.database, tenant);
+        await removeMember(tools, { ...AUTHORITY, tenantId: tenant }, id);
+      }
+      const from = tenant === null ? '' : ` from tenant ${tenant}`;
+      return {
+        json: { id, email, tenantId: numberOrNull(tenant), state: 'removed' },
+        text: `${email} is removed${from}.`,
+      };
+    },
+  );
+}
+
+function invitationsCommand(): Command {
+  const command = new Command('invitations').description('list the links that nobody has used yet');
+  return adminAction(command, 'user invitations', async ({ tools }) => {
+    const invitations = await invitationsOf(tools, null);
+    return {
+      json: invitations.map(({ makerId: _, ...one }) => ({ ...one, tenantId: numberOrNull(one.tenantId) })),
+      text: alignedTable(
+        ['ID', 'E-MAIL', 'FOR', 'TENANT', 'MADE BY', 'EXPIRES'],
+        invitations.map((one) => [
+          one.id,
+          one.email,
+          one.role ?? 'a new password',
+          one.businessName,
+          one.invitedBy,
+          one.expiresAt,
+        ]),
+        'No link is open.',
+      ),
+    };
+  });
+}
+
+function withdrawCommand(): Command {
+  const command = new Command('withdraw')
+    .description('end a link that nobody has used yet')
+    .argument('<invitation>', 'its id, as admin user invitations lists it');
+  return adminAction(command, 'user withdraw 12', async ({ tools, args }) => {
+    const id = args[0] ?? '';
+    const email = await withdrawInvitation(tools, AUTHORITY, id);
+    return { json: { id, email, state: 'withdrawn' }, text: `The link for ${email} does not work any more.` };
   });
 }
 

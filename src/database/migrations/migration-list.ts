@@ -20,6 +20,7 @@ import * as claims from './0019-claims.ts';
 import * as stepAside from './0020-step-aside.ts';
 import * as housekeeping from './0021-housekeeping.ts';
 import * as paymentReports from './0022-payment-reports-and-placeholders.ts';
+import * as memberships from './0024-memberships.ts';
 import * as failuresAndPace from './0025-failures-and-pace.ts';
 import * as missingMedia from './0026-missing-media-and-groups.ts';
 import * as numbersFollow from './0027-numbers-follow-upstream.ts';
@@ -50,6 +51,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0020-step-aside': { up: stepAside.up, down: stepAside.down },
   '0021-housekeeping': { up: housekeeping.up, down: housekeeping.down },
   '0022-payment-reports-and-placeholders': { up: paymentReports.up, down: paymentReports.down },
+  '0024-memberships': { up: memberships.up, down: memberships.down },
   '0025-failures-and-pace': { up: failuresAndPace.up, down: failuresAndPace.down },
   '0026-missing-media-and-groups': { up: missingMedia.up, down: missingMedia.down },
   '0027-numbers-follow-upstream': { up: numbersFollow.up, down: numbersFollow.down },

@@ -18,14 +18,14 @@ import {
 } from '../api/api-harness.ts';
 import { unknownIdLike } from '../api/route-matrix.ts';
 import { filledIn, type PageRoute, pageRoutes, pathOf } from './page-routes.ts';
-import { addUser, openBrowser, type PortalBrowser, tenantOf } from './portal-browser.ts';
+import { addUser, joinTenant, openBrowser, type PortalBrowser, tenantOf } from './portal-browser.ts';
 
 /**
  * Every page and form that is registered × everybody who may come by. What is to be expected follows from what the
  * route declares, and the ids are those in the database, so a new page is covered by itself.
  */
 
-const ROLES = ['nobody', 'member', 'admin', 'operator', 'other admin'] as const;
+const ROLES = ['nobody', 'member', 'admin', 'operator', 'other admin', 'admin of both'] as const;
 type Role = (typeof ROLES)[number];
 
 const MISSING_WABA = '900000000000999';
@@ -64,6 +64,10 @@ beforeAll(async () => {
   );
   const other = { email: 'admin@other.example', role: 'admin', tenantId: otherTenantId };
   browsers.set('other admin', await addUser(api, other));
+  // Belongs to both tenants, and is in the other one at present.
+  const both = await addUser(api, { email: 'both@store.example', role: 'admin', tenantId });
+  await joinTenant(api, both, { ...other, email: 'both@store.example' });
+  browsers.set('admin of both', both);
   // The tokens of forms are taken from the page seen last.
   for (const [role, browser] of browsers)
     await browser.get(`/portal/${role === 'nobody' ? 'sign-in' : 'account'}`);
@@ -76,7 +80,7 @@ afterAll(() => close());
 async function idsOf(database: Database, tenantId: string): Promise<Record<string, string>> {
   const [user] = await query<{ id: string; email: string }>(
     database,
-    'select id, email from users where tenant_id = ? order by id limit 1',
+    'select id, email from users u join memberships m on m.user_id = u.id where tenant_id = ? order by id limit 1',
     [tenantId],
   );
   const wanted = { purpose: 'erp', scopes: ['read'], validDays: 90, replacesKeyId: null, overlapHours: null };
@@ -89,7 +93,7 @@ async function idsOf(database: Database, tenantId: string): Promise<Record<strin
     );
     return rows[0]?.id ?? '';
   };
-  const sessionOf = `user_id in (select id from users where tenant_id = ${tenantId})`;
+  const sessionOf = `user_id in (select user_id from memberships where tenant_id = ${tenantId})`;
   const hex = (uuid: string) => uuid.replaceAll('-', '');
   return {
     endpoint: await of('webhook_endpoints'),
@@ -133,12 +137,17 @@ async function digest(): Promise<Record<string, string>> {
   return { ...all, user_sessions: all.user_sessions?.split(' ')[0] ?? '' };
 }
 
+/** An administrator of another tenant than that of WABA, or of that too, who has not gone there. */
+function isElsewhere(role: Role): boolean {
+  return role === 'other admin' || role === 'admin of both';
+}
+
 /** What a route answers to somebody: a refusal, or null where the page decides itself. */
 function expected({ url, access }: PageRoute, role: Role): 'sign-in' | 403 | 404 | null {
   if (access === 'open') return null;
   if (role === 'nobody') return 'sign-in';
   if (access === 'signedIn' || role === 'operator') return null;
-  if (url.includes(':wabaId') && role === 'other admin') return 404;
+  if (url.includes(':wabaId') && isElsewhere(role)) return 404;
   if (access === 'operator' || (access === 'admin' && role === 'member')) return 403;
   return null;
 }
@@ -173,7 +182,9 @@ describe('every page and form', () => {
           route.name,
           wanted === 'sign-in' ? '/portal/sign-in' : wanted,
         ]);
-        expect(body).not.toContain('Fixture Store');
+        // What one may go to is named at the top of each page.
+        const page = body.replace(/<details class="switcher">[\s\S]*?<\/details>/, '');
+        expect(page).not.toContain('Fixture Store');
         if (wanted !== 'sign-in') expect(body).toContain(`<title>${TITLES[wanted]}`);
       }
     }
@@ -185,10 +196,12 @@ describe('every page and form', () => {
     const ofWabas = routes.filter(({ url }) => url.includes(':wabaId'));
     expect(ofWabas.length).toBeGreaterThan(50);
     for (const route of ofWabas) {
-      const foreign = await ask('other admin', route, { wabaId: WABA, id: ids.endpoint ?? '' });
-      const missing = await ask('other admin', route, { wabaId: MISSING_WABA, id: ids.endpoint ?? '' });
-      expect([route.name, foreign]).toEqual([route.name, missing]);
-      expect(foreign.status).toBe(404);
+      for (const role of ['other admin', 'admin of both'] as const) {
+        const foreign = await ask(role, route, { wabaId: WABA, id: ids.endpoint ?? '' });
+        const missing = await ask(role, route, { wabaId: MISSING_WABA, id: ids.endpoint ?? '' });
+        expect([role, route.name, foreign]).toEqual([role, route.name, missing]);
+        expect(foreign.status).toBe(404);
+      }
     }
   });
 
@@ -225,7 +238,7 @@ describe('every page and form', () => {
     for (const role of ROLES) {
       for (const route of routes) {
         if (expected(route, role) !== null || ended.includes(route.name)) continue;
-        const wabaId = role === 'other admin' ? OTHER_WABA : WABA;
+        const wabaId = isElsewhere(role) ? OTHER_WABA : WABA;
         const { status, body } = await ask(role, route, { wabaId, id: '999999' });
         const where = `${role}: ${route.name}`;
         const away = isAway(route, { status });

@@ -87,6 +87,23 @@ export async function addUser(
   return browser;
 }
 
+/** Makes whoever is signed in there belong to another tenant too, in which the session is then. */
+export async function joinTenant(
+  { database }: { database: Database },
+  browser: PortalBrowser,
+  user: { email: string; role: string; tenantId: string | null },
+): Promise<LightMyRequestResponse> {
+  const authority = { actor: SYSTEM, tenantId: null, userId: null };
+  const { path } = await inviteUser({ database }, authority, user);
+  await browser.get(path);
+  return await browser.post(path);
+}
+
+/** The one-time link that a page shows. */
+export function linkIn({ body }: { body: string }): string {
+  return /\/portal\/invitations\/[\w-]{43}/.exec(body)?.[0] ?? '';
+}
+
 /** Signs in by the form and returns its answer. */
 export async function signInWith(
   browser: PortalBrowser,

@@ -16,16 +16,17 @@ export function accessPages(app: PortalApp, context: PortalContext, tokens: Form
   const { config, database } = context;
   const limit = createSignInLimit(database);
   const oidc = createOidcClient(config);
-  signInPages(app, context, { tokens, limit, hasOidc: oidc !== null });
-  if (oidc !== null) oidcPages(app, context, oidc);
+  const hasOidc = oidc !== null;
+  signInPages(app, context, { tokens, limit, hasOidc });
+  if (oidc !== null) oidcPages(app, context, { client: oidc, tokens, limit });
   setUpPages(app, context, {
     database,
     encryptionKeys: parseEncryptionKeys(config.encryptionKeys),
     tokens,
     limit,
   });
-  invitationPages(app, context, { tokens, limit });
-  accountPages(app, context, { limit });
+  invitationPages(app, context, { tokens, limit, hasOidc });
+  accountPages(app, context, { limit, hasOidc });
   startPage(app, context);
   tenantUserPages(app, context);
 }

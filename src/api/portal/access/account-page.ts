@@ -4,41 +4,46 @@ import { AccountError } from '../../../accounts/account-error.ts';
 import { changePassword } from '../../../accounts/sign-in.ts';
 import { endSession, sessionsOf } from '../../../accounts/user-sessions.ts';
 import type { SessionSummary } from '../../../database/user-sessions.ts';
-import { findUser } from '../../../database/users.ts';
+import { findUser, type User } from '../../../database/users.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton, postForm, textField } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';
 import { dataTable, detailList } from '../components/table.ts';
 import { exactTime, timeAgo } from '../components/time.ts';
-import { html, type Markup } from '../markup.ts';
+import { html, type Markup, nothing } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { csrfField } from './csrf-field.ts';
 import { EMPTY_FORM, formLine } from './form-schema.ts';
 import { PAGES } from './page-access.ts';
 import { pageNotFound } from './page-error.ts';
 import { sendPage } from './send-page.ts';
 import { sessionCookie } from './session-cookie.ts';
 import type { SignInLimit } from './sign-in-limit.ts';
-import { sessionOf, type Viewer, viewerOf } from './viewer.ts';
+import { placeName } from './switcher.ts';
+import { actorOf, sessionOf, type Viewer, viewerOf } from './viewer.ts';
 import { visitorOf } from './visitor.ts';
 
 const DONE = {
   password: 'Your password is changed. All your other sessions are ended.',
   session: 'The session is ended.',
+  several:
+    'Your password opens several accounts with your address, and this is the one used last. Change its password to reach the others.',
+  linked: 'You can sign in with your identity provider from now on.',
+  unlinked: 'Your identity provider does not sign you in to this account any more.',
 };
 
-/** /portal/account: one's own password and sessions. */
-export function accountPages(
-  app: PortalApp,
-  context: PortalContext,
-  { limit }: { limit: SignInLimit },
-): void {
+type AccountPageTools = { limit: SignInLimit; hasOidc: boolean };
+
+/** /portal/account: one's own tenants, sessions, identity provider and password. */
+export function accountPages(app: PortalApp, context: PortalContext, tools: AccountPageTools): void {
   const { database } = context;
   const query = Type.Object({ done: Type.Optional(Type.String()) });
   app.get(
     '/portal/account',
     { config: PAGES.signedIn, schema: { querystring: query } },
-    async (request, reply) => showAccount(request, reply, context, { done: request.query.done, error: null }),
+    async (request, reply) =>
+      showAccount(request, reply, context, tools, { done: request.query.done, error: null }),
   );
 
   const body = Type.Object({ current: formLine(4_096), password: formLine(4_096) });
@@ -46,23 +51,21 @@ export function accountPages(
     '/portal/account/password',
     { config: PAGES.signedIn, schema: { body } },
     async (request, reply) => {
-      const { userId, email } = viewerOf(request);
-      const { current, password } = request.body;
-      // Whoever sits at an unlocked screen shall not guess the password there.
-      await limit.count(request.ip, email);
+      const session = sessionOf(request);
+      const { current, password: next } = request.body;
+      // Whoever sits at an unlocked screen shall not guess the password there, nor forget the guesses at the sign-in.
+      const account = `user ${session.viewer.userId}`;
+      await tools.limit.count(request.ip, account);
       try {
-        const token = await changePassword(
-          { database },
-          userId,
-          { current, next: password },
-          visitorOf(request),
-        );
-        await limit.succeeded(request.ip, email);
+        const given = { current, next };
+        const actor = actorOf(request);
+        const token = await changePassword({ database }, session, given, visitorOf(request), actor);
+        await tools.limit.succeeded(request.ip, account);
         sessionCookie.set(reply, token);
         return reply.redirect('/portal/account?done=password', 303);
       } catch (error) {
         if (!(error instanceof AccountError)) throw error;
-        return await showAccount(request, reply, context, { done: undefined, error });
+        return await showAccount(request, reply, context, tools, { done: undefined, error });
       }
     },
   );
@@ -79,6 +82,7 @@ async function showAccount(
   request: FastifyRequest,
   reply: FastifyReply,
   { database, now }: PortalContext,
+  { hasOidc }: AccountPageTools,
   { done, error }: { done: string | undefined; error: AccountError | null },
 ): Promise<FastifyReply> {
   const { id, viewer } = sessionOf(request);
@@ -87,17 +91,33 @@ async function showAccount(
     sessionsOf({ database }, viewer.userId),
   ]);
   if (user === null) throw pageNotFound();
-  const body = html`${detailList([
-    ['E-mail address', user.email],
-    ['Role', user.role],
-  ])}
+  const body = html`${detailList([['E-mail address', user.email]])}
+<h2>Tenants</h2>
+${placeTable(viewer)}
 <h2>Sessions</h2>
 ${sessionTable(viewer, sessions, id, new Date(now()))}
+${hasOidc && identitySection(viewer, user)}
 <h2>Password</h2>
 ${user.hasPassword ? passwordForm(viewer, error) : html`<p>You sign in with your identity provider and have no password here.</p>`}`;
   const notice = noticeAfter(done, DONE);
   const view = { title: user.name || user.email, viewer, active: 'account', notice, body };
   return sendPage(reply, view, error === null ? 200 : 422);
+}
+
+function placeTable(viewer: Viewer): Markup {
+  return dataTable(
+    'Where you may work',
+    ['Tenant', 'Role', ''].map((label) => ({ label })),
+    viewer.places.map((place) => [
+      placeName(place),
+      place.role,
+      place.tenantId === viewer.tenantId ? badge('good', 'you are here') : goTo(viewer, place.tenantId ?? ''),
+    ]),
+  );
+}
+
+function goTo(viewer: Viewer, tenantId: string): Markup {
+  return html`<form method="post" action="/portal/tenant" class="inline">${csrfField(viewer)}<button class="secondary" name="tenant" value="${tenantId}">Go there</button></form>`;
 }
 
 function sessionTable(viewer: Viewer, sessions: readonly SessionSummary[], ownId: string, now: Date): Markup {
@@ -115,6 +135,27 @@ function sessionTable(viewer: Viewer, sessions: readonly SessionSummary[], ownId
         : actionButton(viewer, `/portal/account/sessions/${session.id}/end`, 'End'),
     ]),
   );
+}
+
+function identitySection(viewer: Viewer, { identities, hasPassword }: User): Markup {
+  if (!hasPassword) return nothing;
+  const [action, text, label] =
+    identities > 0
+      ? ['unlink', 'You can sign in to this account with your identity provider.', 'Stop that']
+      : [
+          'link',
+          'With your password, you can make your identity provider sign you in to this account.',
+          'Connect it',
+        ];
+  const field = textField({
+    label: 'Your password',
+    name: 'own',
+    type: 'password',
+    autocomplete: 'current-password',
+    required: true,
+  });
+  return html`<h2>Identity provider</h2><p>${text}</p>
+${postForm(viewer, `/portal/account/identity/${action}`, html`${field}<div class="buttons"><button>${label}</button></div>`)}`;
 }
 
 function passwordForm(viewer: Viewer, error: AccountError | null): Markup {

@@ -1,81 +1,138 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { AccountError } from '../../../accounts/account-error.ts';
-import { acceptInvitation, invitationBehind } from '../../../accounts/invitations.ts';
+import { acceptInvitation, invitationBehind, joinWithAccount } from '../../../accounts/invitations.ts';
+import { setPasswordByLink } from '../../../accounts/password-links.ts';
 import type { Invitation } from '../../../database/invitations.ts';
-import { postForm } from '../components/form.ts';
-import { html } from '../markup.ts';
+import { actionButton, postForm } from '../components/form.ts';
+import { noticeBox } from '../components/notice.ts';
+import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { formLine } from './form-schema.ts';
 import type { FormTokens } from './form-tokens.ts';
+import { invitedAs } from './invited-as.ts';
 import { personFields } from './new-person.ts';
 import { PAGES } from './page-access.ts';
 import { PageError } from './page-error.ts';
 import { sendPage } from './send-page.ts';
+import { sessionCookie } from './session-cookie.ts';
 import { beginInBrowser } from './session-start.ts';
 import type { SignInLimit } from './sign-in-limit.ts';
+import { sessionOf, type Viewer, viewerIfAny } from './viewer.ts';
 import { visitorOf } from './visitor.ts';
 
 const PATH = '/portal/invitations/:token';
 
+type LinkTools = { tokens: FormTokens; limit: SignInLimit; hasOidc: boolean };
+type Form = { token: string; name: string; password: string };
 type Shown = { token: string; name: string; error: AccountError | null };
 
 /** /portal/invitations/:token: a link shows a form, and only the form uses the link up. */
-export function invitationPages(
-  app: PortalApp,
-  context: PortalContext,
-  { tokens, limit }: { tokens: FormTokens; limit: SignInLimit },
-): void {
+export function invitationPages(app: PortalApp, context: PortalContext, tools: LinkTools): void {
   const { database } = context;
   const params = Type.Object({ token: Type.String() });
   app.get(PATH, { config: PAGES.open, schema: { params } }, async (request, reply) => {
     const { token } = request.params;
     const invitation = await orClosed(() => invitationBehind({ database }, token));
-    return showInvitation(request, reply, { tokens, invitation }, { token, name: '', error: null });
+    return showLink(request, reply, { tools, invitation }, { token, name: '', error: null });
   });
 
-  const body = Type.Object({ name: Type.Optional(formLine()), password: formLine(4_096) });
+  const body = Type.Object({ name: Type.Optional(formLine()), password: Type.Optional(formLine(4_096)) });
   app.post(PATH, { config: PAGES.open, schema: { params, body } }, async (request, reply) => {
     const { token } = request.params;
-    const { name = '', password } = request.body;
-    await limit.count(request.ip, null);
+    const { name = '', password = '' } = request.body;
     const invitation = await orClosed(() => invitationBehind({ database }, token));
     try {
-      const session = await orClosed(() =>
-        acceptInvitation({ database }, token, { name, password }, visitorOf(request)),
-      );
-      await limit.succeeded(request.ip, null);
-      await beginInBrowser(context, request, reply, session);
-      return reply.redirect('/portal', 303);
+      const form = { token, name, password };
+      return await orClosed(() => useLink(request, reply, context, { tools, invitation, form }));
     } catch (error) {
       if (!(error instanceof AccountError)) throw error;
-      return showInvitation(request, reply, { tokens, invitation }, { token, name, error });
+      return showLink(request, reply, { tools, invitation }, { token, name, error });
     }
   });
 }
 
-function showInvitation(
+async function useLink(
   request: FastifyRequest,
   reply: FastifyReply,
-  { tokens, invitation }: { tokens: FormTokens; invitation: Invitation },
-  { token, name, error }: Shown,
+  context: PortalContext,
+  { tools: { limit }, invitation, form }: { tools: LinkTools; invitation: Invitation; form: Form },
+): Promise<FastifyReply> {
+  const { database } = context;
+  const visitor = visitorOf(request);
+  if (invitation.userId !== null) {
+    await limit.count(request.ip, null);
+    await setPasswordByLink({ database }, invitation, form.password, visitor);
+    await limit.succeeded(request.ip, null);
+    sessionCookie.clear(reply);
+    return reply.redirect('/portal/sign-in?done=password-changed', 303);
+  }
+  if (viewerIfAny(request) !== null) {
+    const token = await joinWithAccount({ database }, invitation, sessionOf(request), visitor);
+    await beginInBrowser(context, request, reply, token);
+    return reply.redirect('/portal', 303);
+  }
+  // A password that opens an account of this address joins with it, so each is a guess, whatever comes of it.
+  await limit.count(request.ip, `invitation of ${invitation.email}`);
+  const token = await acceptInvitation({ database }, invitation, form, visitor);
+  await limit.succeeded(request.ip, null);
+  await beginInBrowser(context, request, reply, token);
+  return reply.redirect('/portal', 303);
+}
+
+function showLink(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { tools, invitation }: { tools: LinkTools; invitation: Invitation },
+  shown: Shown,
 ): FastifyReply {
-  const { email, businessName, role, userId } = invitation;
-  const isNew = userId === null;
-  const fields = isNew ? { name, error } : { error, label: 'New password' };
-  const body = html`<p>E-mail address: <strong>${email}</strong></p>
-${postForm(
-  tokens.issue(request, reply),
-  `/portal/invitations/${token}`,
-  html`${personFields(fields)}
-<div class="buttons"><button class="primary">${isNew ? 'Create the account' : 'Set the password'}</button></div>`,
-)}`;
-  const rights = { operator: 'an operator', admin: 'an administrator', member: 'a member' }[role];
-  const lead = isNew
-    ? `You are invited as ${rights} of ${businessName ?? 'this installation'}.`
-    : 'Choose a new password. You are signed out everywhere else.';
-  const title = isNew ? 'Welcome' : 'New password';
-  return sendPage(reply, { title, viewer: null, lead, body }, error === null ? 200 : 422);
+  const { email, userId } = invitation;
+  const path = `/portal/invitations/${shown.token}`;
+  const status = shown.error === null ? 200 : 422;
+  const address = html`<p>E-mail address: <strong>${email}</strong></p>`;
+  const token = tools.tokens.issue(request, reply);
+  if (userId !== null) {
+    const lead =
+      'Choose a new password, and sign in with it. Whoever is signed in to this account is signed out.';
+    const fields = { error: shown.error, label: 'New password' };
+    const form = postForm(token, path, html`${personFields(fields)}${submit('Set the password')}`);
+    return sendPage(
+      reply,
+      { title: 'New password', viewer: null, lead, body: html`${address}${form}` },
+      status,
+    );
+  }
+  const viewer = viewerIfAny(request);
+  const body =
+    viewer === null
+      ? newAccount(token, path, shown, tools.hasOidc)
+      : withAccount(viewer, path, invitation, shown);
+  const view = { title: 'Welcome', viewer: null, lead: `You are invited as ${invitedAs(invitation)}.` };
+  return sendPage(reply, { ...view, body: html`${address}${body}` }, status);
+}
+
+/** The same whether the address has an account or not: the link proves nothing about whose the address is. */
+function newAccount(
+  token: Pick<Viewer, 'csrfToken'>,
+  path: string,
+  { name, error }: Shown,
+  hasOidc: boolean,
+): Markup {
+  const hint = html`<p class="hint">If you have an account with this address already, <a href="/portal/sign-in?next=${encodeURIComponent(path)}">sign in</a> first to join with it${hasOidc && html`, or <a href="/portal/oidc/start">sign in with your identity provider</a>`}.</p>`;
+  return html`${postForm(token, path, html`${personFields({ name, error })}${submit('Create the account')}`)}${hint}`;
+}
+
+function withAccount(viewer: Viewer, path: string, { email }: Invitation, { error }: Shown): Markup {
+  const problem = error !== null && noticeBox({ kind: 'error', text: error.message });
+  if (viewer.email !== email) {
+    return html`<p>You are signed in as <strong>${viewer.email}</strong>. Sign out, and open the link again.</p>${actionButton(viewer, '/portal/sign-out', 'Sign out')}`;
+  }
+  return html`${problem}<p>You are signed in as ${viewer.name || viewer.email}. You join with this account, and can go from one tenant to another at the top of each page.</p>
+${actionButton(viewer, path, 'Join', 'primary')} <p><a href="/portal">Not now</a></p>`;
+}
+
+function submit(label: string): Markup {
+  return html`<div class="buttons"><button class="primary">${label}</button></div>`;
 }
 
 /** One page for links that were used, withdrawn, are too old, or never were. */

@@ -1,43 +1,135 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { signInProven } from '../../../accounts/oidc-sign-in.ts';
+import {
+  invitationsForProven,
+  linkIdentity,
+  notInvited,
+  type ProvenPerson,
+  signInProven,
+  unlinkIdentity,
+} from '../../../accounts/oidc-sign-in.ts';
+import { checkOwnPassword } from '../../../accounts/sign-in.ts';
+import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { formLine } from './form-schema.ts';
+import type { FormTokens } from './form-tokens.ts';
 import { localPath } from './local-path.ts';
 import type { OidcAttempt, OidcClient } from './oidc-client.ts';
+import { keepProven, oidcJoinPages } from './oidc-join-page.ts';
 import { PAGES } from './page-access.ts';
 import { PageError } from './page-error.ts';
+import { sendPage } from './send-page.ts';
 import { oidcCookie } from './session-cookie.ts';
 import { beginInBrowser } from './session-start.ts';
+import type { SignInLimit } from './sign-in-limit.ts';
+import { actorOf, sessionOf, viewerIfAny } from './viewer.ts';
 import { visitorOf } from './visitor.ts';
 
 const COOKIE_PLACE = 'portal|oidc attempt';
 const VALID_MS = 600_000;
+const IDENTITY = '/portal/account/identity';
 
-type Kept = OidcAttempt & { next: string; startedAt: number };
+/** `linkTo` is the session whose account the person is to be able to sign in to; null: it is a sign-in. */
+type Kept = OidcAttempt & { next: string; startedAt: number; linkTo: string | null };
+type OidcTools = { client: OidcClient; tokens: FormTokens; limit: SignInLimit };
 
 /** /portal/oidc/start and /portal/oidc/callback: signing in at an OpenID provider. */
-export function oidcPages(app: PortalApp, context: PortalContext, client: OidcClient): void {
-  const { database, now } = context;
+export function oidcPages(app: PortalApp, context: PortalContext, tools: OidcTools): void {
+  const { now } = context;
   const { secretBox } = context.accounts;
 
   const querystring = Type.Object({ next: Type.Optional(Type.String()) });
-  app.get('/portal/oidc/start', { config: PAGES.open, schema: { querystring } }, async (request, reply) => {
-    const { url, attempt } = await orRefused(request, () => client.begin());
-    const kept: Kept = { ...attempt, next: localPath(request.query.next), startedAt: now() };
-    oidcCookie.set(reply, secretBox.seal(JSON.stringify(kept), COOKIE_PLACE));
-    return reply.redirect(url, 303);
-  });
+  app.get('/portal/oidc/start', { config: PAGES.open, schema: { querystring } }, async (request, reply) =>
+    reply.redirect(
+      await begin(request, reply, context, tools.client, {
+        next: localPath(request.query.next),
+        linkTo: null,
+      }),
+      303,
+    ),
+  );
 
   app.get('/portal/oidc/callback', { config: PAGES.open }, async (request, reply) => {
     oidcCookie.clear(reply);
-    const person = await orRefused(request, async () => {
-      const kept = JSON.parse(secretBox.open(oidcCookie.read(request) ?? '', COOKIE_PLACE)) as Kept;
-      if (now() - kept.startedAt > VALID_MS) throw new Error('the sign-in took too long');
-      return { ...(await client.finish(request.url, kept)), next: kept.next };
+    const { kept, person } = await orRefused(request, async () => {
+      const found = JSON.parse(secretBox.open(oidcCookie.read(request) ?? '', COOKIE_PLACE)) as Kept;
+      if (now() - found.startedAt > VALID_MS) throw new Error('the sign-in took too long');
+      return { kept: found, person: await tools.client.finish(request.url, found) };
     });
-    const token = await signInProven({ database }, person, visitorOf(request));
-    await beginInBrowser(context, request, reply, token);
-    return reply.redirect(person.next, 303);
+    if (kept.linkTo !== null) return await link(request, reply, context, { person, linkTo: kept.linkTo });
+    return await enter(request, reply, context, { person, next: kept.next });
   });
+  identityForms(app, context, tools);
+  oidcJoinPages(app, context, tools.tokens);
+}
+
+/** Keeps what the way back needs, and returns where to send the browser. */
+async function begin(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { accounts, now }: PortalContext,
+  client: OidcClient,
+  wanted: Pick<Kept, 'next' | 'linkTo'>,
+): Promise<string> {
+  const { url, attempt } = await orRefused(request, () => client.begin());
+  const kept: Kept = { ...attempt, ...wanted, startedAt: now() };
+  oidcCookie.set(reply, accounts.secretBox.seal(JSON.stringify(kept), COOKIE_PLACE));
+  return url;
+}
+
+/** Signs in whom the provider vouches for, and asks before anything is joined. */
+async function enter(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: PortalContext,
+  { person, next }: { person: ProvenPerson; next: string },
+): Promise<FastifyReply> {
+  const { database } = context;
+  const [token, invitations] = [
+    await signInProven({ database }, person, visitorOf(request)),
+    await invitationsForProven({ database }, person),
+  ];
+  if (token === null && invitations.length === 0) throw notInvited();
+  if (token !== null) await beginInBrowser(context, request, reply, token);
+  if (invitations.length === 0) return reply.redirect(next, 303);
+  keepProven(reply, context, { person, next });
+  return reply.redirect('/portal/oidc/join', 303);
+}
+
+/** POST /portal/account/identity/…: the present password shows that it is the account's holder who asks. */
+function identityForms(app: PortalApp, context: PortalContext, { client, limit }: OidcTools): void {
+  const { database } = context;
+  const schema = { body: Type.Object({ own: formLine(4_096) }) };
+  app.post(`${IDENTITY}/link`, { config: PAGES.signedIn, schema }, async (request, reply) => {
+    const { id, viewer } = sessionOf(request);
+    await limit.count(request.ip, `user ${viewer.userId}`);
+    await checkOwnPassword({ database }, viewer.userId, request.body.own);
+    await limit.succeeded(request.ip, `user ${viewer.userId}`);
+    const url = await begin(request, reply, context, client, { next: '/portal/account', linkTo: id });
+    // Not a redirect: the policy of the pages lets forms lead to this site only.
+    const body = html`<p>Sign in there as the person who is to use this account.</p><p><a class="button" href="${url}">Continue at your identity provider</a></p>`;
+    return sendPage(reply, { title: 'Connect your identity provider', viewer, active: 'account', body });
+  });
+  app.post(`${IDENTITY}/unlink`, { config: PAGES.signedIn, schema }, async (request, reply) => {
+    const session = sessionOf(request);
+    const account = `user ${session.viewer.userId}`;
+    await limit.count(request.ip, account);
+    await unlinkIdentity({ database }, session, request.body.own, actorOf(request));
+    await limit.succeeded(request.ip, account);
+    return reply.redirect('/portal/account?done=unlinked', 303);
+  });
+}
+
+async function link(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { database }: PortalContext,
+  { person, linkTo }: { person: ProvenPerson; linkTo: string },
+): Promise<FastifyReply> {
+  // Whoever was signed in when it began must still be.
+  if (viewerIfAny(request) === null || sessionOf(request).id !== linkTo) throw refused();
+  await linkIdentity({ database }, sessionOf(request), person, actorOf(request));
+  return reply.redirect('/portal/account?done=linked', 303);
 }
 
 /** What a provider says of its errors is for the log: the text comes through the browser. */
@@ -49,10 +141,14 @@ async function orRefused<T>(
     return await work();
   } catch (error) {
     request.log.warn({ err: error }, 'sign-in at the OpenID provider failed');
-    throw new PageError(
-      400,
-      'Sign-in did not work',
-      'Your identity provider did not confirm who you are, or it took too long. Start again from the sign-in page.',
-    );
+    throw refused();
   }
+}
+
+function refused(): PageError {
+  return new PageError(
+    400,
+    'Sign-in did not work',
+    'Your identity provider did not confirm who you are, or it took too long. Start again from the sign-in page.',
+  );
 }

@@ -61,7 +61,7 @@ function createSessionLookup(database: Database) {
       database,
       hashes.map((hash) => Buffer.from(hash, 'hex')),
     );
-    return new Map(sessions.map((session) => [session.tokenHash.toString('hex'), session]));
+    return new Map(sessions.map(({ tokenHash, session }) => [tokenHash.toString('hex'), session]));
   };
   const lookup = createBatchedLookup({ find, maxUnderWay: 2 });
   return async (tokenHash: Buffer) => await lookup(tokenHash.toString('hex'));
@@ -76,8 +76,8 @@ async function readSession(
   if (session === null) return;
   // What scripts fetch by themselves is no use.
   if (!request.routeOptions.config.polled) await noteUse({ database }, session);
-  const { id, userId, email, name, role, tenantId, csrfToken } = session;
-  request.portalSession = { id, viewer: { userId, email, name, role, tenantId, csrfToken } };
+  const { id, isUseStale: _, ...viewer } = session;
+  request.portalSession = { id, viewer };
 }
 
 /** Default deny: only what the route declares and the viewer fulfils is let through. */

@@ -8,6 +8,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 const SESSION_COOKIE = '__Host-heliograph';
 const FORM_COOKIE = '__Host-heliograph-form';
 const OIDC_COOKIE = '__Host-heliograph-oidc';
+const PROVEN_COOKIE = '__Host-heliograph-proven';
 
 /** The server ends a session earlier when it is not used. */
 const SESSION_SECONDS = 7 * 86_400;
@@ -34,3 +35,6 @@ export const formCookie = makeCookie(FORM_COOKIE);
 
 /** What has to come back unchanged from the OpenID provider, sealed. */
 export const oidcCookie = makeCookie(OIDC_COOKIE, 600);
+
+/** Whom the provider vouched for, sealed, while the person chooses what to join. */
+export const provenCookie = makeCookie(PROVEN_COOKIE, 600);

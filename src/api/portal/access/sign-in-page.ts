@@ -19,7 +19,7 @@ import { visitorOf } from './visitor.ts';
 
 const DONE = {
   'signed-out': 'You are signed out.',
-  'password-changed': 'Your password is changed.',
+  'password-changed': 'The password is changed. Sign in with it.',
 };
 
 type SignInTools = { tokens: FormTokens; limit: SignInLimit; hasOidc: boolean };
@@ -53,10 +53,12 @@ export function signInPages(app: PortalApp, context: PortalContext, tools: SignI
     try {
       const inBackground = (work: Promise<void>) =>
         void work.catch((error: unknown) => notWritten(request, error));
-      const token = await signIn({ database, inBackground }, { email, password }, visitorOf(request));
-      await tools.limit.succeeded(request.ip, email);
+      const given = { email, password };
+      const { token, ...signedIn } = await signIn({ database, inBackground }, given, visitorOf(request));
+      // Whoever has one account of an address must not get more guesses for another one by signing in to his.
+      await tools.limit.succeeded(request.ip, signedIn.isOnlyAccount ? email : null);
       await beginInBrowser(context, request, reply, token);
-      return reply.redirect(next, 303);
+      return reply.redirect(signedIn.opened > 1 ? '/portal/account?done=several' : next, 303);
     } catch (error) {
       if (!(error instanceof AccountError)) throw error;
       return showSignIn(request, reply, tools, { next, email, error: error.message });

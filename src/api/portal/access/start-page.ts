@@ -1,11 +1,15 @@
+import { Type } from 'typebox';
+import { switchTenant } from '../../../accounts/sign-in.ts';
 import { listTenantWabas } from '../../../database/account-list.ts';
 import { emptyState } from '../components/empty-state.ts';
 import { dataTable } from '../components/table.ts';
 import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { formLine } from './form-schema.ts';
 import { PAGES } from './page-access.ts';
+import { pageNotFound } from './page-error.ts';
 import { sendPage } from './send-page.ts';
-import { viewerOf } from './viewer.ts';
+import { actorOf, sessionOf, viewerOf } from './viewer.ts';
 
 /** /portal: to the WABA of the viewer, to the choice among several, or to the operator's pages. */
 export function startPage(app: PortalApp, { database }: PortalContext): void {
@@ -27,5 +31,14 @@ export function startPage(app: PortalApp, { database }: PortalContext): void {
         ? dataTable('Your WABAs', columns, rows)
         : emptyState('No WABA yet', 'The operator of this installation adds your WhatsApp Business Account.');
     return sendPage(reply, { title: 'Choose a WABA', viewer, body });
+  });
+
+  const body = Type.Object({ tenant: formLine() });
+  app.post('/portal/tenant', { config: PAGES.signedIn, schema: { body } }, async (request, reply) => {
+    const { tenant } = request.body;
+    const place = viewerOf(request).places.find(({ tenantId }) => (tenantId ?? '') === tenant);
+    if (place === undefined) throw pageNotFound();
+    await switchTenant({ database }, sessionOf(request), place.tenantId, actorOf(request));
+    return reply.redirect('/portal', 303);
   });
 }

@@ -1,5 +1,5 @@
 import type { Invitation } from '../../../database/invitations.ts';
-import type { User } from '../../../database/users.ts';
+import type { Member } from '../../../database/memberships.ts';
 import { badge } from '../components/badge.ts';
 import { emptyState } from '../components/empty-state.ts';
 import { actionButton } from '../components/form.ts';
@@ -9,85 +9,55 @@ import { html, type Markup } from '../markup.ts';
 import { csrfField } from './csrf-field.ts';
 import type { Viewer } from './viewer.ts';
 
-type ListedUser = User & { businessName?: string | null };
+/** Where the forms of a list are, and which part of the list they lead back to. */
+export type ListPlace = { viewer: Viewer; path: string; query: string; now: Date };
 
-/**
- * Users with what can be done about them, by forms under `path`; `query` says which part of a list they lead back to.
- * With `hasTenants` it tells whose they are.
- */
-export function userTable({
-  viewer,
-  path,
-  users,
-  now,
-  hasTenants = false,
-  query = '',
-}: {
-  viewer: Viewer;
-  path: string;
-  users: readonly ListedUser[];
-  now: Date;
-  hasTenants?: boolean;
-  query?: string;
-}): Markup {
-  if (users.length === 0) {
+/** The members of a tenant with what can be done about them, by forms under `path`. */
+export function memberTable(place: ListPlace, members: readonly Member[]): Markup {
+  if (members.length === 0) {
     return emptyState('No users yet', 'Invite somebody below: the link that you get is all that is needed.');
   }
-  const labels = [
-    'E-mail address',
-    'Name',
-    ...(hasTenants ? ['Tenant'] : []),
-    'Role',
-    'State',
-    'Last sign-in',
-    '',
-  ];
+  const labels = ['E-mail address', 'Name', 'Role', 'State', 'Last sign-in', ''];
   return dataTable(
     'Users',
     labels.map((label) => ({ label })),
-    users.map((user) => [
-      html`<span class="break">${user.email}</span>`,
-      user.name,
-      ...(hasTenants ? [user.businessName ?? '–'] : []),
-      user.role,
-      user.disabledAt === null ? badge('good', 'active') : badge('off', 'disabled'),
-      timeAgo(user.lastSignInAt, now, 'never'),
-      user.id === viewer.userId ? 'you' : userActions(viewer, { path, query }, user),
+    members.map((member) => [
+      html`<span class="break">${member.email}</span>`,
+      member.name,
+      member.role,
+      stateOf(member),
+      timeAgo(member.lastSignInAt, place.now, 'never'),
+      member.id === place.viewer.userId ? 'you' : memberActions(place, member),
     ]),
   );
 }
 
-function userActions(
-  viewer: Viewer,
-  { path, query }: { path: string; query: string },
-  { id, role, disabledAt }: User,
-): Markup {
-  const to = (action: string) => `${path}/${id}/${action}${query}`;
-  if (disabledAt !== null) return actionButton(viewer, to('enable'), 'Enable');
-  const other = role === 'admin' ? 'member' : 'admin';
-  return html`<div class="buttons">${role !== 'operator' && roleButton(viewer, to('role'), other)}${actionButton(viewer, to('password-link'), 'Password link')}${actionButton(viewer, to('disable'), 'Disable', 'danger')}</div>`;
+function stateOf({ disabledAt, isLocked }: Member): Markup {
+  if (isLocked) return badge('off', 'locked by the operator');
+  return disabledAt === null ? badge('good', 'active') : badge('off', 'disabled');
 }
 
-function roleButton(viewer: Viewer, action: string, role: 'admin' | 'member'): Markup {
+function memberActions({ viewer, path, query }: ListPlace, { id, role, disabledAt }: Member): Markup {
+  const to = (action: string) => `${path}/${id}/${action}${query}`;
+  const remove = html`<a class="button" href="${to('remove')}">Remove</a>`;
+  if (disabledAt !== null) {
+    return html`<div class="buttons">${actionButton(viewer, to('enable'), 'Enable')}${remove}</div>`;
+  }
+  const other = role === 'admin' ? 'member' : 'admin';
+  return html`<div class="buttons">${roleButton(viewer, to('role'), other)}${actionButton(viewer, to('password-link'), 'Password link')}${actionButton(viewer, to('disable'), 'Disable', 'danger')}${remove}</div>`;
+}
+
+/** By which a member of a tenant gets another role there. */
+export function roleButton(viewer: Viewer, action: string, role: 'admin' | 'member'): Markup {
   return html`<form method="post" action="${action}" class="inline">${csrfField(viewer)}<input type="hidden" name="role" value="${role}"><button class="secondary">Make ${role}</button></form>`;
 }
 
-/** Invitations that nobody has used yet. */
-export function invitationTable({
-  viewer,
-  path,
-  invitations,
-  now,
-  hasTenants = false,
-  query = '',
-}: {
-  viewer: Viewer;
-  path: string;
-  invitations: readonly Invitation[];
-  now: Date;
-  hasTenants?: boolean;
-  query?: string;
-}): Markup {
+/** Links that nobody has used yet. */
+export function invitationTable(
+  { viewer, path, query, now }: ListPlace,
+  invitations: readonly Invitation[],
+  { hasTenants = false } = {},
+): Markup {
   if (invitations.length === 0)
     return emptyState('None open', 'Links that nobody has used yet are listed here.');
   const labels = ['E-mail address', ...(hasTenants ? ['Tenant'] : []), 'For', 'Made by', 'Expires', ''];
@@ -97,10 +67,19 @@ export function invitationTable({
     invitations.map((invitation) => [
       html`<span class="break">${invitation.email}</span>`,
       ...(hasTenants ? [invitation.businessName ?? '–'] : []),
-      invitation.userId === null ? `role ${invitation.role}` : 'a new password',
+      invitation.role === null ? 'a new password' : `role ${invitation.role}`,
       invitation.invitedBy,
       timeAgo(invitation.expiresAt, now),
       actionButton(viewer, `${path}/invitations/${invitation.id}/withdraw${query}`, 'Withdraw'),
     ]),
   );
+}
+
+/** The question before somebody is removed. */
+export function removalQuestion(
+  viewer: Viewer,
+  { action, backPath, text }: { action: string; backPath: string; text: string },
+): Markup {
+  return html`<p>${text}</p><p>What the audit log says of this user stays.</p>
+<div class="buttons">${actionButton(viewer, action, 'Remove', 'danger')} <a class="button" href="${backPath}">Keep</a></div>`;
 }

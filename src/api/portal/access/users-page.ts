@@ -5,11 +5,17 @@ import {
   invitationsOf,
   inviteUser,
   type MadeInvitation,
-  makePasswordLink,
   withdrawInvitation,
 } from '../../../accounts/invitations.ts';
-import type { Authority } from '../../../accounts/user-authority.ts';
-import { changeRole, disableUser, enableUser, usersOf } from '../../../accounts/users.ts';
+import {
+  changeRole,
+  disableMember,
+  enableMember,
+  membersOf,
+  removeMember,
+} from '../../../accounts/members.ts';
+import { makePasswordLink } from '../../../accounts/password-links.ts';
+import type { TenantAuthority } from '../../../accounts/user-authority.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { postForm, selectField, textField } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';
@@ -19,8 +25,9 @@ import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { EMPTY_FORM, formLine } from './form-schema.ts';
 import { oneTimeLink } from './one-time-link.ts';
 import { PAGES } from './page-access.ts';
+import { pageNotFound } from './page-error.ts';
 import { sendPage } from './send-page.ts';
-import { invitationTable, userTable } from './user-tables.ts';
+import { invitationTable, memberTable, removalQuestion } from './user-tables.ts';
 import { actorOf, type Viewer, viewerOf } from './viewer.ts';
 import { wabaOf } from './waba-of.ts';
 
@@ -31,12 +38,13 @@ const DONE = {
   role: 'The role is changed. Whoever was signed in has to sign in again.',
   disabled: 'The user is locked out.',
   enabled: 'The user can sign in again.',
+  removed: 'The user does not belong to this tenant any more.',
   withdrawn: 'The invitation is withdrawn; its link does not work any more.',
 };
 
 const PAGE_SIZE = 40;
 
-const CHANGES = { role: 'role', disable: 'disabled', enable: 'enabled' } as const;
+const CHANGES = { role: 'role', disable: 'disabled', enable: 'enabled', remove: 'removed' } as const;
 
 type InviteForm = { email: string; role: string; error: AccountError | null };
 
@@ -79,13 +87,42 @@ export function tenantUserPages(app: PortalApp, context: PortalContext): void {
     await withdrawInvitation({ database }, authorityOf(request), accountObjectId(request.params.id));
     return reply.redirect(hrefAfter(request, 'withdrawn', request.query), 303);
   });
+  removalPage(app, context);
   userChanges(app, context);
+}
+
+/** Asks first. */
+function removalPage(app: PortalApp, { database }: PortalContext): void {
+  const params = Type.Object({ id: Type.String() });
+  app.get(
+    `${PATH}/:id/remove`,
+    { config: PAGES.admin, schema: { params, querystring } },
+    async (request, reply) => {
+      const id = accountObjectId(request.params.id);
+      const waba = wabaOf(request);
+      const member = (await membersOf({ database }, waba.tenantId)).find((one) => one.id === id);
+      if (member === undefined) throw pageNotFound();
+      const viewer = viewerOf(request);
+      const path = usersPath(request);
+      const text = `${member.email} loses all access to ${waba.businessName} at once. To come back takes a new invitation.`;
+      const body = removalQuestion(viewer, { action: `${path}/${id}/remove`, backPath: path, text });
+      const trail = [{ label: TITLE, href: path }];
+      return sendPage(reply, {
+        title: `Remove ${member.email}?`,
+        viewer,
+        waba,
+        active: 'users',
+        trail,
+        body,
+      });
+    },
+  );
 }
 
 function userChanges(app: PortalApp, { database }: PortalContext): void {
   const params = Type.Object({ id: Type.String() });
   const body = Type.Object({ role: Type.Optional(formLine()) });
-  for (const change of ['role', 'disable', 'enable'] as const) {
+  for (const change of ['role', 'disable', 'enable', 'remove'] as const) {
     app.post(
       `${PATH}/:id/${change}`,
       { config: PAGES.admin, schema: { params, querystring, body } },
@@ -93,8 +130,9 @@ function userChanges(app: PortalApp, { database }: PortalContext): void {
         const authority = authorityOf(request);
         const id = accountObjectId(request.params.id);
         if (change === 'role') await changeRole({ database }, authority, id, request.body.role ?? '');
-        if (change === 'disable') await disableUser({ database }, authority, id);
-        if (change === 'enable') await enableUser({ database }, authority, id);
+        if (change === 'disable') await disableMember({ database }, authority, id);
+        if (change === 'enable') await enableMember({ database }, authority, id);
+        if (change === 'remove') await removeMember({ database }, authority, id);
         return reply.redirect(hrefAfter(request, CHANGES[change], request.query), 303);
       },
     );
@@ -102,7 +140,7 @@ function userChanges(app: PortalApp, { database }: PortalContext): void {
 }
 
 /** Here an operator, too, administers the users of this tenant only. */
-function authorityOf(request: FastifyRequest): Authority {
+function authorityOf(request: FastifyRequest): TenantAuthority {
   const { tenantId } = wabaOf(request);
   return { actor: actorOf(request), tenantId, userId: viewerOf(request).userId };
 }
@@ -127,16 +165,16 @@ async function showUsers(
   const { tenantId, businessName } = waba;
   const path = usersPath(request);
   const [users, invitations] = await Promise.all([
-    usersOf({ database }, tenantId),
+    membersOf({ database }, tenantId),
     invitationsOf({ database }, tenantId),
   ]);
   const shown = numberedPage(users, page, PAGE_SIZE);
   const hrefOf = (number: number) => `${path}?page=${number}`;
   const query = shown.page === 1 ? '' : `?page=${shown.page}`;
   const shared = { viewer, path, query, now: new Date(now()) };
-  const body = html`${userTable({ ...shared, users: shown.rows })}${numberedPager(shown, hrefOf)}
+  const body = html`${memberTable(shared, shown.rows)}${numberedPager(shown, hrefOf)}
 <h2>Open invitations</h2>
-${invitationTable({ ...shared, invitations })}
+${invitationTable(shared, invitations)}
 <h2>Invite somebody</h2>
 ${inviteForm(viewer, path, form)}`;
   const lead = `Who may see and change what belongs to ${businessName}. Users are of the whole tenant, not of one WABA.`;

@@ -1,18 +1,12 @@
 import type { FastifyRequest } from 'fastify';
 import type { Actor } from '../../../accounts/audit.ts';
-import type { PortalRole } from '../../../domain/portal-role.ts';
+import type { OpenSession } from '../../../database/user-sessions.ts';
 
-/** Who looks at a page. */
-export type Viewer = {
-  userId: string;
-  email: string;
-  name: string;
-  role: PortalRole;
-  /** Null exactly for operators. */
-  tenantId: string | null;
-  /** What each form of this session carries. */
-  csrfToken: string;
-};
+/**
+ * Who looks at a page. `role` and `tenantId` are those of the tenant in which the session is at present; `tenantId` is
+ * null exactly for operators. `csrfToken` is what each form of the session carries.
+ */
+export type Viewer = Omit<OpenSession, 'id' | 'isUseStale'>;
 
 /** The viewer's session, as one of those that the account page lists. */
 export type ViewerSession = { id: string; viewer: Viewer };
@@ -41,5 +35,13 @@ export function sessionOf(request: FastifyRequest): ViewerSession {
 
 /** The viewer as the audit log names those who change something. */
 export function actorOf(request: FastifyRequest): Actor {
-  return { name: viewerOf(request).email, requestId: request.id, ip: request.ip };
+  const { email: name, userId, role, passwordLinkBy } = viewerOf(request);
+  return {
+    name,
+    userId,
+    isOperator: role === 'operator',
+    passwordLinkBy,
+    requestId: request.id,
+    ip: request.ip,
+  };
 }

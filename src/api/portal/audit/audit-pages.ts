@@ -97,9 +97,9 @@ function auditTable(
   return dataTable(
     'Audit log',
     labels.map((label) => ({ label })),
-    entries.map(({ at, actor, action, target, detail, tenantId, wabaId, ip }) => [
+    entries.map(({ at, actor, actorUserId, action, target, detail, tenantId, wabaId, ip }) => [
       exactTime(at),
-      html`<a href="${hrefOf({ actor })}">${actor}</a>`,
+      html`<a href="${hrefOf({ actor })}">${actor}</a>${isOperators && actorUserId !== null && html` <span class="faint">user ${actorUserId}</span>`}`,
       html`<a href="${hrefOf({ action })}">${action}</a>`,
       html`<span class="break">${target}</span>`,
       html`<span class="break">${detailText(detail)}</span>`,

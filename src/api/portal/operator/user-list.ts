@@ -4,7 +4,7 @@ import { invitationsOf } from '../../../accounts/invitations.ts';
 import { allUsers } from '../../../accounts/users.ts';
 import { listTenants, type TenantSummary } from '../../../database/account-list.ts';
 import { sendPage } from '../access/send-page.ts';
-import { invitationTable, userTable } from '../access/user-tables.ts';
+import { invitationTable } from '../access/user-tables.ts';
 import { type Viewer, viewerOf } from '../access/viewer.ts';
 import { emptyState } from '../components/empty-state.ts';
 import { postForm, selectField, textField } from '../components/form.ts';
@@ -12,6 +12,7 @@ import { noticeAfter } from '../components/notice.ts';
 import { numberedPage, numberedPager } from '../components/numbered-pages.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalContext } from '../portal-app.ts';
+import { accountTable } from './account-table.ts';
 
 export const USERS = '/portal/operator/users';
 
@@ -26,6 +27,7 @@ const DONE = {
   role: 'The role is changed. Whoever was signed in has to sign in again.',
   disabled: 'The user is locked out.',
   enabled: 'The user can sign in again.',
+  removed: 'The account is removed.',
   withdrawn: 'The invitation is withdrawn; its link does not work any more.',
 };
 
@@ -57,14 +59,15 @@ export async function showUsers(
     listTenants(database),
   ]);
   const needle = find.trim().toLowerCase();
-  const found = everybody.filter(({ email, name, businessName, tenantId }) => {
-    if (tenant !== '' && tenantId !== tenant) return false;
-    return [email, name, businessName ?? ''].some((text) => text.toLowerCase().includes(needle));
+  const found = everybody.filter(({ email, name, memberships }) => {
+    if (tenant !== '' && !memberships.some(({ tenantId }) => tenantId === tenant)) return false;
+    const texts = [email, name, ...memberships.map(({ businessName }) => businessName)];
+    return texts.some((text) => text.toLowerCase().includes(needle));
   });
   const shown = numberedPage(found, page, PAGE_SIZE);
   const at = new Date(now());
   const query = usersHref({ find, tenant, page }).slice(USERS.length);
-  const shared = { viewer, path: USERS, now: at, hasTenants: true, query };
+  const shared = { viewer, path: USERS, now: at, query };
   const hrefOf = (number: number) => usersHref({ find, tenant, page: String(number) });
   const rest = invitations.length - MAX_INVITATIONS;
   const chosen = form.tenant === '' ? tenant : form.tenant;
@@ -72,12 +75,12 @@ export async function showUsers(
     title: 'Users',
     viewer,
     active: 'operator/users',
-    lead: 'Everybody who may sign in: operators, and the users of all tenants.',
+    lead: 'Everybody who may sign in: operators, and the users of all tenants. An address may have several accounts.',
     notice: noticeAfter(done, DONE),
     body: html`${filters(find, tenant, tenants)}
-${found.length === 0 ? nobody() : userTable({ ...shared, users: shown.rows })}${numberedPager(shown, hrefOf)}
+${found.length === 0 ? nobody() : accountTable(shared, shown.rows)}${numberedPager(shown, hrefOf)}
 <h2>Open invitations</h2>
-${invitationTable({ ...shared, invitations: invitations.slice(0, MAX_INVITATIONS) })}
+${invitationTable(shared, invitations.slice(0, MAX_INVITATIONS), { hasTenants: true })}
 ${rest > 0 && html`<p class="hint">${rest} older ones are not shown; their tenants’ pages list them.</p>`}
 <section class="card"><h2>Invite somebody</h2>${inviteForm(viewer, `${USERS}/invite${query}`, tenants, { ...form, tenant: chosen })}</section>`,
   };

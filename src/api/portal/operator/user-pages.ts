@@ -1,24 +1,23 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AccountError } from '../../../accounts/account-error.ts';
-import {
-  inviteUser,
-  type MadeInvitation,
-  makePasswordLink,
-  withdrawInvitation,
-} from '../../../accounts/invitations.ts';
+import { AccountError, invalidValue } from '../../../accounts/account-error.ts';
+import { inviteUser, type MadeInvitation, withdrawInvitation } from '../../../accounts/invitations.ts';
+import { changeRole } from '../../../accounts/members.ts';
+import { makePasswordLink } from '../../../accounts/password-links.ts';
 import type { Authority } from '../../../accounts/user-authority.ts';
-import { changeRole, disableUser, enableUser } from '../../../accounts/users.ts';
+import { disableUser, enableUser, removeUser, userNamed } from '../../../accounts/users.ts';
+import type { Database } from '../../../database/database.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { EMPTY_FORM, formLine } from '../access/form-schema.ts';
 import { oneTimeLink } from '../access/one-time-link.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
+import { removalQuestion } from '../access/user-tables.ts';
 import { actorOf, viewerOf } from '../access/viewer.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { EMPTY_INVITE, showUsers, USERS, usersHref, type Wanted } from './user-list.ts';
 
-const CHANGES = { role: 'role', disable: 'disabled', enable: 'enabled' } as const;
+const CHANGES = { role: 'role', disable: 'disabled', enable: 'enabled', remove: 'removed' } as const;
 
 const text = Type.Optional(Type.String({ maxLength: 256 }));
 const querystring = Type.Object({ done: text, find: text, tenant: text, page: text });
@@ -58,6 +57,7 @@ export function operatorUserPages(app: PortalApp, context: PortalContext): void 
       return showLink(request, reply, context, { made, wanted: request.query });
     },
   );
+  removalPage(app, context);
   userChanges(app, context);
 }
 
@@ -72,16 +72,56 @@ function userChanges(app: PortalApp, { database }: PortalContext): void {
     querystring,
     body: Type.Object({ role: Type.Optional(formLine()) }),
   };
-  for (const change of ['role', 'disable', 'enable'] as const) {
+  for (const change of ['role', 'disable', 'enable', 'remove'] as const) {
     app.post(`${USERS}/:id/${change}`, { config: PAGES.operator, schema }, async (request, reply) => {
       const authority = authorityOf(request);
       const id = accountObjectId(request.params.id);
-      if (change === 'role') await changeRole({ database }, authority, id, request.body.role ?? '');
+      if (change === 'role') await changeOnlyRole(database, authority, id, request.body.role ?? '');
       if (change === 'disable') await disableUser({ database }, authority, id);
       if (change === 'enable') await enableUser({ database }, authority, id);
+      if (change === 'remove') await removeUser({ database }, authority, id);
       return reply.redirect(usersHref({ ...request.query, done: CHANGES[change] }), 303);
     });
   }
+}
+
+/** In the one tenant that somebody belongs to; of several, the tenant's own page of users shows the role. */
+async function changeOnlyRole(
+  database: Database,
+  authority: Authority,
+  id: string,
+  role: string,
+): Promise<void> {
+  const { memberships } = await userNamed({ database }, id);
+  const [only] = memberships;
+  if (only === undefined || memberships.length > 1) {
+    throw invalidValue(
+      'This account has no role in exactly one tenant; open the page of the tenant.',
+      'role',
+    );
+  }
+  await changeRole({ database }, { ...authority, tenantId: only.tenantId }, id, role);
+}
+
+/** Asks first. */
+function removalPage(app: PortalApp, { database }: PortalContext): void {
+  const { params } = OF_ONE;
+  const schema = { params, querystring };
+  app.get(`${USERS}/:id/remove`, { config: PAGES.operator, schema }, async (request, reply) => {
+    const { id, email, memberships } = await userNamed({ database }, accountObjectId(request.params.id));
+    const backPath = usersHref(request.query);
+    const action = `${USERS}/${id}/remove${backPath.slice(USERS.length)}`;
+    const from = memberships.map(({ businessName }) => businessName).join(', ') || 'the operator’s pages';
+    const text = `The account ${email} (user ${id}) ends, and with it all access to ${from}, at once.`;
+    const viewer = viewerOf(request);
+    return sendPage(reply, {
+      title: `Remove ${email}?`,
+      viewer,
+      active: 'operator/users',
+      trail: [{ label: 'Users', href: backPath }],
+      body: removalQuestion(viewer, { action, backPath, text }),
+    });
+  });
 }
 
 /** An operator administers everybody's users. */

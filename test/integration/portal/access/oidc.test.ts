@@ -7,8 +7,9 @@ import { inviteUser } from '../../../../src/accounts/invitations.ts';
 import { loadConfig } from '../../../../src/config/config.ts';
 import { query } from '../../../../src/database/sql.ts';
 import { testSettings } from '../../../support/test-settings.ts';
-import { PUBLIC_URL, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
-import { addUser, openBrowser, type PortalBrowser, tenantOf } from '../portal-browser.ts';
+import { OTHER_WABA, PUBLIC_URL, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
+import { markupProblems } from '../markup-problems.ts';
+import { addUser, openBrowser, PASSWORD, type PortalBrowser, tenantOf } from '../portal-browser.ts';
 
 const CALLBACK = `${PUBLIC_URL}/portal/oidc/callback`;
 
@@ -116,44 +117,87 @@ const invite = (email: string, tenant = tenantId) =>
     { actor: SYSTEM, tenantId: null, userId: null },
     { email, role: 'member', tenantId: tenant },
   );
-const users = (email: string) => query(api.database, 'select name, role from users where email = ?', [email]);
+const users = (email: string) =>
+  query(
+    api.database,
+    'select u.name, m.role from users u left join memberships m on m.user_id = u.id where email = ? order by u.id',
+    [email],
+  );
+
+/** Answers the question after the sign-in at the provider: which invitation to accept. */
+async function joinIn(browser: PortalBrowser, name: string) {
+  const question = await browser.get('/portal/oidc/join');
+  expect(await markupProblems(question.body)).toEqual([]);
+  const [, invitation = ''] = new RegExp(`value="(\\d+)">Join ${name}<`).exec(question.body) ?? [];
+  return await browser.post('/portal/oidc/join', { invitation });
+}
 
 describe('somebody who comes from the provider', () => {
-  test('with an open invitation becomes a user without password, and is the same user the next time', async () => {
+  test('joins by an open invitation after a question, without password, and is the same user the next time', async () => {
     person('asha', 'Asha@Store.example');
     await invite('asha@store.example');
     const browser = openBrowser(api.app);
     const { answer } = await signInAtProvider(browser, 'asha', '/portal/account');
-    expect(answer.headers.location).toBe('/portal/account');
+    expect(answer.headers.location).toBe('/portal/oidc/join');
+    expect(browser.cookies.has('__Host-heliograph')).toBe(false);
+    expect(await users('asha@store.example')).toEqual([]);
+    expect((await joinIn(browser, 'Fixture Store')).headers.location).toBe('/portal');
     const account = await browser.get('/portal/account');
     expect(account.body).toContain('asha@store.example');
     expect(account.body).toContain('no password here');
     expect(await users('asha@store.example')).toEqual([{ name: 'Person asha', role: 'member' }]);
     person('asha', 'renamed@store.example');
     const again = openBrowser(api.app);
-    await signInAtProvider(again, 'asha');
+    expect((await signInAtProvider(again, 'asha', '/portal/account')).answer.headers.location).toBe(
+      '/portal/account',
+    );
     expect((await again.get('/portal/account')).body).toContain('asha@store.example');
     expect(await users('renamed@store.example')).toEqual([]);
   });
 
-  test('with the address of a user is that user', async () => {
-    await addUser(api, { email: 'ravi@store.example', role: 'admin', tenantId });
-    person('ravi', 'ravi@store.example');
+  test('never lands in an account whose password somebody else knows, whatever its address', async () => {
+    const taken = await addUser(api, { email: 'boss@bazaar.example', role: 'admin', tenantId });
+    person('boss', 'boss@bazaar.example');
+    const stranger = openBrowser(api.app);
+    expect((await signInAtProvider(stranger, 'boss')).answer.statusCode).toBe(422);
+    expect(stranger.cookies.has('__Host-heliograph')).toBe(false);
+    const other = await tenantOf(api.database, OTHER_WABA);
+    await invite('boss@bazaar.example', other);
+    const owner = openBrowser(api.app);
+    await signInAtProvider(owner, 'boss');
+    await joinIn(owner, 'Fixture Bazaar');
+    expect((await owner.get('/portal')).headers.location).toBe(`/portal/w/${OTHER_WABA}`);
+    expect((await owner.get(`/portal/w/${WABA}`)).statusCode).toBe(404);
+    expect((await taken.get(`/portal/w/${OTHER_WABA}`)).statusCode).toBe(404);
+  });
+
+  test('whom several tenants invited joins the one that he chooses, and later the other', async () => {
+    person('wanted', 'wanted@store.example');
+    await invite('wanted@store.example');
+    await invite('wanted@store.example', await tenantOf(api.database, OTHER_WABA));
     const browser = openBrowser(api.app);
-    await signInAtProvider(browser, 'ravi');
-    expect((await browser.get(`/portal/w/${WABA}/users`)).statusCode).toBe(200);
+    await signInAtProvider(browser, 'wanted');
+    await joinIn(browser, 'Fixture Store');
+    expect((await browser.get('/portal')).headers.location).toBe(`/portal/w/${WABA}`);
+    expect((await browser.get(`/portal/w/${OTHER_WABA}`)).statusCode).toBe(404);
+    const again = openBrowser(api.app);
+    expect((await signInAtProvider(again, 'wanted')).answer.headers.location).toBe('/portal/oidc/join');
+    // Not now.
+    expect((await again.get('/portal')).headers.location).toBe(`/portal/w/${WABA}`);
+    await joinIn(again, 'Fixture Bazaar');
+    expect((await again.get('/portal')).headers.location).toBe(`/portal/w/${OTHER_WABA}`);
+    expect(await users('wanted@store.example')).toHaveLength(2);
+    expect(
+      await query(api.database, 'select from users where email = ?', ['wanted@store.example']),
+    ).toHaveLength(1);
   });
 
   test.each([
     ['whom nobody invited', 'stranger', 'stranger@store.example', true],
     ['who has not shown to own the address', 'liar', 'ravi@store.example', false],
-    ['who has the address of a user who was somebody else there before', 'heir', 'ravi@store.example', true],
-    ['whom several tenants invited', 'wanted', 'wanted@store.example', true],
+    ['who has the address of a user who was somebody else there before', 'heir', 'asha@store.example', true],
   ])('%s is not let in, and nobody is made', async (_name, subject, email, isVerified) => {
-    if (subject === 'wanted') {
-      await invite(email);
-      await invite(email, await tenantOf(api.database, '900000000000202'));
-    }
+    if (!isVerified) await invite(email);
     person(subject, email, isVerified);
     const before = await users(email);
     const browser = openBrowser(api.app);
@@ -162,6 +206,77 @@ describe('somebody who comes from the provider', () => {
     expect(answer.body).toContain('nobody has invited this e-mail address');
     expect(browser.cookies.has('__Host-heliograph')).toBe(false);
     expect(await users(email)).toEqual(before);
+  });
+
+  test('joins nothing that the question did not offer, nor without having come from there', async () => {
+    person('mallory', 'mallory@store.example');
+    await invite('mallory@store.example');
+    await invite('victim@store.example');
+    const [foreign] = await query<{ id: string }>(
+      api.database,
+      'select id from invitations where email = ?',
+      ['victim@store.example'],
+    );
+    const browser = openBrowser(api.app);
+    await signInAtProvider(browser, 'mallory');
+    await browser.get('/portal/oidc/join');
+    expect((await browser.post('/portal/oidc/join', { invitation: foreign?.id ?? '' })).statusCode).toBe(404);
+    const without = openBrowser(api.app);
+    await without.get('/portal/sign-in');
+    without.cookies.set('__Host-heliograph-proven', 'made up');
+    expect((await without.post('/portal/oidc/join', { invitation: foreign?.id ?? '' })).statusCode).toBe(400);
+    expect(await users('victim@store.example')).toEqual([]);
+  });
+});
+
+describe('an account with a password', () => {
+  const linked = async (browser: PortalBrowser, subject: string, own = PASSWORD) => {
+    await browser.get('/portal/account');
+    const page = await browser.post('/portal/account/identity/link', { own });
+    const [, start = ''] = /href="(http:[^"]+)">Continue/.exec(page.body) ?? [];
+    if (start === '') return page;
+    const back = await atProvider(start.replaceAll('&amp;', '&'), subject);
+    return await browser.get(`${back.pathname}${back.search}`);
+  };
+
+  test('is signed in to by the provider once its holder has connected it, and until he ends that', async () => {
+    const browser = await addUser(api, { email: 'ravi@store.example', role: 'admin', tenantId });
+    person('ravi', 'ravi@home.example');
+    expect((await linked(browser, 'ravi', 'not his password')).statusCode).toBe(422);
+    expect((await linked(browser, 'ravi')).headers.location).toBe('/portal/account?done=linked');
+    const account = await browser.get('/portal/account');
+    expect(account.body).toContain('You can sign in to this account with your identity provider.');
+    expect(await markupProblems(account.body)).toEqual([]);
+    const elsewhere = openBrowser(api.app);
+    await signInAtProvider(elsewhere, 'ravi');
+    expect((await elsewhere.get(`/portal/w/${WABA}/users`)).statusCode).toBe(200);
+    expect((await browser.post('/portal/account/identity/unlink', { own: PASSWORD })).statusCode).toBe(303);
+    expect((await signInAtProvider(openBrowser(api.app), 'ravi')).answer.statusCode).toBe(422);
+  });
+
+  test('is not connected to whoever signs in to another account, nor in another session', async () => {
+    const browser = await addUser(api, { email: 'kim@store.example', role: 'member', tenantId });
+    expect((await linked(browser, 'asha')).statusCode).toBe(422);
+    person('kim', 'kim@store.example');
+    await browser.get('/portal/account');
+    const page = await browser.post('/portal/account/identity/link', { own: PASSWORD });
+    const [, start = ''] = /href="(http:[^"]+)">Continue/.exec(page.body) ?? [];
+    const back = await atProvider(start.replaceAll('&amp;', '&'), 'kim');
+    await browser.get('/portal/account');
+    await browser.post('/portal/sign-out');
+    expect((await browser.get(`${back.pathname}${back.search}`)).statusCode).toBe(400);
+    expect(await query(api.database, `select from user_identities where subject = 'kim'`)).toEqual([]);
+  });
+
+  test('of a member who signs in at the provider gets no password link from a tenant', async () => {
+    const admin = await addUser(api, { email: 'boss@store.example', role: 'admin', tenantId });
+    const [asha] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [
+      'asha@store.example',
+    ]);
+    await admin.get('/portal/account');
+    const refused = await admin.post(`/portal/w/${WABA}/users/${asha?.id}/password-link`);
+    expect(refused.statusCode).toBe(422);
+    expect(refused.body).toContain('only an operator can make such a link');
   });
 });
 

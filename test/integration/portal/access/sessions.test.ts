@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../../../src/accounts/audit.ts';
-import { makePasswordLink } from '../../../../src/accounts/invitations.ts';
+import { makePasswordLink } from '../../../../src/accounts/password-links.ts';
 import { execute, query } from '../../../../src/database/sql.ts';
 import { forgetEndedSessions } from '../../../../src/database/user-sessions.ts';
 import { startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';

@@ -29,8 +29,8 @@ describe('the set-up link', () => {
     const answer = await browser.post('/portal/set-up', { ...PERSON, code });
     expect(answer.headers.location).toBe('/portal');
     expect((await browser.get('/portal')).headers.location).toBe('/portal/operator/health');
-    expect(await query(api.database, 'select email, role, tenant_id from users')).toEqual([
-      { email: 'op@example.com', role: 'operator', tenant_id: null },
+    expect(await query(api.database, 'select email, is_operator from users')).toEqual([
+      { email: 'op@example.com', is_operator: true },
     ]);
     expect(await setUpPath({ database: api.database, encryptionKeys: KEYS })).toBeNull();
     const late = openBrowser(api.app);

@@ -1,0 +1,7 @@
+import type { Invitation } from '../../../database/invitations.ts';
+
+/** What an invitation makes somebody: "a member of Fixture Store". */
+export function invitedAs({ role, businessName }: Pick<Invitation, 'role' | 'businessName'>): string {
+  const rights = { operator: 'an operator', admin: 'an administrator', member: 'a member' };
+  return `${rights[role ?? 'member']} of ${businessName ?? 'this installation'}`;
+}

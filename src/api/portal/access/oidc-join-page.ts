@@ -1,0 +1,76 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { invitationsForProven, joinProven, type ProvenPerson } from '../../../accounts/oidc-sign-in.ts';
+import type { Invitation } from '../../../database/invitations.ts';
+import { accountObjectId } from '../../external/object-id.ts';
+import { html } from '../markup.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { csrfField } from './csrf-field.ts';
+import { formLine } from './form-schema.ts';
+import type { FormTokens } from './form-tokens.ts';
+import { invitedAs } from './invited-as.ts';
+import { PAGES } from './page-access.ts';
+import { PageError } from './page-error.ts';
+import { sendPage } from './send-page.ts';
+import { provenCookie } from './session-cookie.ts';
+import { beginInBrowser } from './session-start.ts';
+import { visitorOf } from './visitor.ts';
+
+const PATH = '/portal/oidc/join';
+const COOKIE_PLACE = 'portal|oidc proven';
+const VALID_MS = 600_000;
+
+type Proven = { person: ProvenPerson; next: string };
+
+/** Keeps whom the provider vouched for while the question is open what to join. */
+export function keepProven(reply: FastifyReply, { accounts, now }: PortalContext, proven: Proven): void {
+  const kept = { ...proven, at: now() };
+  provenCookie.set(reply, accounts.secretBox.seal(JSON.stringify(kept), COOKIE_PLACE));
+}
+
+/** /portal/oidc/join: nobody joins a tenant by signing in, only by saying so. */
+export function oidcJoinPages(app: PortalApp, context: PortalContext, tokens: FormTokens): void {
+  const { database } = context;
+  app.get(PATH, { config: PAGES.open }, async (request, reply) => {
+    const { person, next } = provenOf(request, context);
+    const invitations = await invitationsForProven({ database }, person);
+    if (invitations.length === 0) {
+      provenCookie.clear(reply);
+      return reply.redirect(next, 303);
+    }
+    const token = tokens.issue(request, reply);
+    const body = html`<p>E-mail address: <strong>${person.email}</strong></p>
+<form method="post" action="${PATH}">${csrfField(token)}${invitations.map(joinButton)}</form>
+<p><a href="${next}">Not now</a></p>`;
+    const lead = 'You are invited. Join only what you know: whoever invited you sees that you joined.';
+    return sendPage(reply, { title: 'Join?', viewer: null, lead, body });
+  });
+
+  const body = Type.Object({ invitation: formLine() });
+  app.post(PATH, { config: PAGES.open, schema: { body } }, async (request, reply) => {
+    const { person } = provenOf(request, context);
+    const id = accountObjectId(request.body.invitation);
+    const token = await joinProven({ database }, person, id, visitorOf(request));
+    await beginInBrowser(context, request, reply, token);
+    provenCookie.clear(reply);
+    return reply.redirect('/portal', 303);
+  });
+}
+
+function joinButton(invitation: Invitation) {
+  return html`<div class="choice"><p>${invitedAs(invitation)}, by ${invitation.invitedBy}</p><button class="primary" name="invitation" value="${invitation.id}">Join ${invitation.businessName ?? 'as operator'}</button></div>`;
+}
+
+function provenOf(request: FastifyRequest, { accounts, now }: PortalContext): Proven {
+  try {
+    const kept = JSON.parse(accounts.secretBox.open(provenCookie.read(request) ?? '', COOKIE_PLACE));
+    if (now() - kept.at > VALID_MS) throw new Error('too old');
+    return kept;
+  } catch {
+    throw new PageError(
+      400,
+      'Sign in again',
+      'This question was open for too long. Start again from the sign-in page.',
+    );
+  }
+}

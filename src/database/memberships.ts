@@ -1,0 +1,118 @@
+import type { Database, Transaction } from './database.ts';
+import { execute, query } from './sql.ts';
+import type { TenantRole } from './users.ts';
+
+/** Somebody as a tenant sees him: nothing of what he is elsewhere. */
+export type Member = {
+  /** The id of the user. */
+  id: string;
+  email: string;
+  name: string;
+  role: TenantRole;
+  /** Locked out of this tenant. */
+  disabledAt: Date | null;
+  /** Locked out of everything, by an operator. */
+  isLocked: boolean;
+  /** In this tenant. */
+  lastSignInAt: Date | null;
+};
+
+const MEMBER = `u.id, u.email, u.name, m.role, m.disabled_at as "disabledAt", u.disabled_at is not null as "isLocked",
+  m.last_sign_in_at as "lastSignInAt"`;
+const FROM = 'from memberships m join users u on u.id = m.user_id';
+
+/** Makes a user belong to a tenant; false when he does already. */
+export async function insertMembership(
+  trx: Transaction,
+  { userId, tenantId, role }: { userId: string; tenantId: string; role: TenantRole },
+): Promise<boolean> {
+  const added = await execute(
+    trx,
+    'insert into memberships (user_id, tenant_id, role) values (?, ?, ?) on conflict do nothing',
+    [userId, tenantId, role],
+  );
+  return added === 1;
+}
+
+/** Whoever belongs to a tenant, the disabled too, by e-mail address. */
+export async function listMembers(database: Database, tenantId: string): Promise<Member[]> {
+  return await query<Member>(
+    database,
+    `select ${MEMBER} ${FROM} where m.tenant_id = ? order by u.email, u.id`,
+    [tenantId],
+  );
+}
+
+/** Whether somebody with this address belongs to the tenant; a null tenant: is an operator. */
+export async function hasMember(
+  database: Database,
+  tenantId: string | null,
+  email: string,
+): Promise<boolean> {
+  const [row] = await query<{ found: boolean }>(
+    database,
+    `select exists (select from users u
+        where u.email = :email
+          and case when cast(:tenantId as bigint) is null then u.is_operator
+                   else exists (select from memberships m where m.user_id = u.id and m.tenant_id = :tenantId) end
+     ) as found`,
+    { email, tenantId },
+  );
+  return row?.found ?? false;
+}
+
+/** A member of a tenant, locked until the transaction ends; null when there is none such. The user is locked before. */
+export async function lockMember(trx: Transaction, tenantId: string, userId: string): Promise<Member | null> {
+  const [row] = await query<Member>(
+    trx,
+    `select ${MEMBER} ${FROM} where m.tenant_id = ? and m.user_id = ? for update of m`,
+    [tenantId, userId],
+  );
+  return row ?? null;
+}
+
+/** Who administers a tenant and can sign in; their memberships are locked, so that two do not remove each other. */
+export async function lockActiveAdmins(trx: Transaction, tenantId: string): Promise<string[]> {
+  const rows = await query<{ id: string }>(
+    trx,
+    `select m.user_id as id ${FROM}
+      where m.tenant_id = ? and m.role = 'admin' and m.disabled_at is null and u.disabled_at is null
+      order by m.user_id for update of m`,
+    [tenantId],
+  );
+  return rows.map(({ id }) => id);
+}
+
+export async function setMemberRole(
+  trx: Transaction,
+  { userId, tenantId, role }: { userId: string; tenantId: string; role: TenantRole },
+): Promise<void> {
+  await execute(trx, 'update memberships set role = ? where user_id = ? and tenant_id = ?', [
+    role,
+    userId,
+    tenantId,
+  ]);
+}
+
+export async function setMemberDisabled(
+  trx: Transaction,
+  { userId, tenantId, disabled }: { userId: string; tenantId: string; disabled: boolean },
+): Promise<void> {
+  await execute(
+    trx,
+    `update memberships set disabled_at = case when cast(:disabled as boolean) then coalesce(disabled_at, now()) end
+      where user_id = :userId and tenant_id = :tenantId`,
+    { userId, tenantId, disabled },
+  );
+}
+
+/** Ends a membership; an account that belongs nowhere then is removed with it. */
+export async function deleteMembership(trx: Transaction, tenantId: string, userId: string): Promise<void> {
+  await execute(trx, 'delete from memberships where user_id = ? and tenant_id = ?', [userId, tenantId]);
+  await execute(
+    trx,
+    `delete from users u where u.id = ? and not u.is_operator
+        and not exists (select from memberships m where m.user_id = u.id)`,
+    [userId],
+  );
+}
