@@ -23,7 +23,7 @@ import { type EndpointView, endpointView } from './endpoint-view.ts';
 import { knownWaba } from './known-accounts.ts';
 
 /** Every event is fanned out to all of them. */
-const MAX_ENDPOINTS = 100;
+export const MAX_ENDPOINTS = 100;
 
 /** `secret` is what the tenant verifies signatures with; it is shown this once. */
 export type CreatedEndpoint = EndpointView & { secret: string };

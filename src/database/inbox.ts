@@ -1,38 +1,104 @@
+import { splitByWaba } from '../domain/upstream/waba-parts.ts';
 import { byteaArray } from './array-parameters.ts';
 import type { Database, Transaction } from './database.ts';
+import { HOLDS_INTAKE_LOCK } from './locks.ts';
 import { execute, query } from './sql.ts';
 
-/** Keeps raw upstream bodies, in the order given, and wakes the intake. One statement for all that wait. */
+/**
+ * Keeps raw upstream bodies, in the order given, and wakes the intake. One statement for all that wait. A body is kept as
+ * it is, unless its entries are of several WABAs: then as one body for each (docs/decisions/0037).
+ */
 export async function insertBodies(database: Database, bodies: readonly Buffer[]): Promise<void> {
+  const parts = bodies.flatMap(splitByWaba);
   await execute(
     database,
     `with stored as (
-       insert into inbox (body) select body from unnest(?::bytea[]) with ordinality as b (body, n) order by n
+       insert into inbox (waba_id, body)
+       select waba_id, body from unnest(?::text[], ?::bytea[]) with ordinality as b (waba_id, body, n) order by n
        returning 1
      )
      select pg_notify('heliograph_inbox', '') from (select count(*) from stored) as s`,
-    [byteaArray(bodies)],
+    [parts.map(({ wabaId }) => wabaId ?? NOBODY), byteaArray(parts.map(({ body }) => body))],
   );
 }
+
+/** In place of the WABA of a body that does not say it. */
+const NOBODY = '0';
 
 /** A part of a body that emitted nothing, and why. */
 export type SetAsideNote = { path: string; reason: string };
 
-/** `notes`: what was set aside when it was taken in before, null the first time. */
-export type InboxBody = { day: string; id: string; body: Buffer; notes: SetAsideNote[] | null };
+/** How far a body is taken in that takes several transactions, and what was set aside of its items so far. */
+export type PartlyTaken = { until: string; notes: SetAsideNote[] };
 
-/** The oldest bodies not yet taken in, by id and never by a cursor: a lower id may become visible later. */
+export type InboxBody = {
+  day: string;
+  id: string;
+  wabaId: string;
+  body: Buffer;
+  /** What was set aside when it was taken in before, null the first time. */
+  notes: SetAsideNote[] | null;
+  partly: PartlyTaken | null;
+};
+
+const BODY_COLUMNS =
+  'received_day as day, id, waba_id as "wabaId", body, notes, partly, octet_length(body) as bytes';
+
+/**
+ * The oldest bodies not yet taken in, by id and never by a cursor: a lower id may become visible later. Nothing unless
+ * the intake lock was got by the statement before.
+ */
 export async function takeNewBodies(
   trx: Transaction,
   limits: { bodies: number; bytes: number },
 ): Promise<InboxBody[]> {
   return await query<InboxBody>(
     trx,
-    `select day, id, body, notes from (
-       select received_day as day, id, body, notes,
-              sum(octet_length(body)) over (order by id) - octet_length(body) as before
-         from (select received_day, id, body, notes from inbox where state = 'new' order by id limit :bodies) as oldest
+    `select day, id, "wabaId", body, notes, partly from (
+       select *, sum(bytes) over (order by id) - bytes as before from (
+         select ${BODY_COLUMNS} from inbox where state = 'new' and ${HOLDS_INTAKE_LOCK} order by id limit :bodies
+       ) as oldest
      ) as counted where before < :bytes order by id`,
+    limits,
+  );
+}
+
+/** How much is read of a backlog: of so many WABAs behind `afterWabaId` their oldest bodies. */
+export type BacklogLimits = {
+  afterWabaId: string;
+  wabas: number;
+  bodiesPerWaba: number;
+  bytesPerWaba: number;
+  bytes: number;
+};
+
+/**
+ * As `takeNewBodies`, but the oldest of each WABA, so that nobody stands behind another's backlog. The WABAs are found
+ * by a skip scan of their index. Ordered by WABA; what does not fit is at the end.
+ */
+export async function takeNewBodiesByWaba(trx: Transaction, limits: BacklogLimits): Promise<InboxBody[]> {
+  return await query<InboxBody>(
+    trx,
+    `with recursive owner (waba_id, n) as (
+       (select waba_id, 1 from inbox
+         where state = 'new' and waba_id > cast(:afterWabaId as text) and ${HOLDS_INTAKE_LOCK}
+         order by waba_id limit 1)
+       union all
+       select (select i.waba_id from inbox i where i.state = 'new' and i.waba_id > owner.waba_id
+                order by i.waba_id limit 1), n + 1
+         from owner where owner.waba_id is not null and n < cast(:wabas as integer)
+     )
+     select day, id, "wabaId", body, notes, partly from (
+       select own.*, sum(bytes) over (order by "wabaId", id) - bytes as before
+         from owner cross join lateral (
+           select * from (
+             select *, sum(bytes) over (order by id) - bytes as before_own from (
+               select ${BODY_COLUMNS} from inbox
+                where state = 'new' and waba_id = owner.waba_id order by waba_id, id limit :bodiesPerWaba
+             ) as oldest
+           ) as counted where before_own < :bytesPerWaba
+         ) as own
+     ) as all_bodies where before < :bytes order by "wabaId", id`,
     limits,
   );
 }
@@ -40,13 +106,15 @@ export async function takeNewBodies(
 export type InboxOutcome = {
   day: string;
   id: string;
-  state: 'done' | 'set_aside' | 'waiting' | 'failed';
-  notes: SetAsideNote[];
+  /** `new`: the rest of it is left for later turns. */
+  state: 'new' | 'done' | 'set_aside' | 'waiting' | 'failed';
+  notes: SetAsideNote[] | null;
+  partly: PartlyTaken | null;
 };
 
 /** Marks bodies as taken in (or not), with what was set aside and why. */
 export async function finishBodies(trx: Transaction, outcomes: readonly InboxOutcome[]): Promise<void> {
-  const isPlain = (o: InboxOutcome) => o.state === 'done' && o.notes.length === 0;
+  const isPlain = (o: InboxOutcome) => o.state === 'done' && !hasNotes(o);
   const plain = outcomes.filter(isPlain);
   const noted = outcomes.filter((o) => !isPlain(o));
   for (const day of new Set(plain.map((o) => o.day))) {
@@ -59,17 +127,23 @@ export async function finishBodies(trx: Transaction, outcomes: readonly InboxOut
   if (noted.length > 0) await finishNoted(trx, noted);
 }
 
+function hasNotes({ notes }: InboxOutcome): boolean {
+  return notes !== null && notes.length > 0;
+}
+
 async function finishNoted(trx: Transaction, outcomes: readonly InboxOutcome[]): Promise<void> {
   await execute(
     trx,
-    `update inbox i set state = o.state, notes = o.notes, processed_at = now()
-       from unnest(?::date[], ?::bigint[], ?::text[], ?::jsonb[]) as o (day, id, state, notes)
+    `update inbox i set state = o.state, notes = o.notes, partly = o.partly,
+                        processed_at = case when o.state <> 'new' then now() end
+       from unnest(?::date[], ?::bigint[], ?::text[], ?::jsonb[], ?::jsonb[]) as o (day, id, state, notes, partly)
       where i.received_day = o.day and i.id = o.id`,
     [
       outcomes.map((o) => o.day),
       outcomes.map((o) => o.id),
       outcomes.map((o) => o.state),
-      outcomes.map((o) => (o.notes.length === 0 ? null : JSON.stringify(o.notes))),
+      outcomes.map((o) => (hasNotes(o) ? JSON.stringify(o.notes) : null)),
+      outcomes.map((o) => (o.partly === null ? null : JSON.stringify(o.partly))),
     ],
   );
 }
@@ -113,7 +187,7 @@ export async function retryInbox(
       `with page as (
          select received_day, id from (${pages.join(' union all ')}) as waiting order by id limit ${RETRY_PAGE}
        ), changed as (
-         update inbox i set state = 'new', processed_at = null
+         update inbox i set state = 'new', partly = null, processed_at = null
            from page p where i.received_day = p.received_day and i.id = p.id
        )
        select count(*)::integer as n, max(id) as last from page`,

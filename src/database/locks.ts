@@ -17,17 +17,22 @@ const ORDER_SCOPE_LOCK = 7_340_004;
  * Takes the intake lock for the rest of the transaction; false when another process has it.
  * It ends with the transaction, also when its process dies or freezes (the server ends idle transactions).
  * The locks on customers and publishing come with it; the former may be waited for, for the milliseconds of a send.
+ * Statements sent behind it know of it by `HOLDS_INTAKE_LOCK`.
  */
 export async function tryIntakeLock(trx: Transaction): Promise<boolean> {
   const [row] = await query<{ locked: boolean }>(
     trx,
-    `select locked, case when locked then pg_advisory_xact_lock(?::bigint)::text end,
+    `select locked, set_config('heliograph.takes_in', locked::text, true),
+            case when locked then pg_advisory_xact_lock(?::bigint)::text end,
             pg_advisory_xact_lock_shared(?::bigint)
        from (select pg_try_advisory_xact_lock(?::bigint) as locked) as attempt`,
     [CUSTOMERS_LOCK, PUBLISHING_LOCK, INTAKE_LOCK],
   );
   return row?.locked === true;
 }
+
+/** SQL: whether `tryIntakeLock` got the lock in this transaction. It costs a loser nothing behind it. */
+export const HOLDS_INTAKE_LOCK = `current_setting('heliograph.takes_in', true) = 'true'`;
 
 /** Waits until no body is being taken in, and keeps it so for the rest of the transaction. */
 export async function lockIntake(trx: Transaction): Promise<void> {

@@ -30,3 +30,17 @@ export async function endpointsOfWabas(
     [wabaIds],
   );
 }
+
+/** How many endpoints each of these WABAs has; none is not told. */
+export async function countEndpoints(
+  database: Database,
+  wabaIds: readonly string[],
+): Promise<Map<string, number>> {
+  const rows = await query<{ wabaId: string; count: number }>(
+    database,
+    `select waba_id as "wabaId", count(*)::integer as count from webhook_endpoints
+      where waba_id = any (?::text[]) group by waba_id`,
+    [wabaIds],
+  );
+  return new Map(rows.map(({ wabaId, count }) => [wabaId, count]));
+}

@@ -19,6 +19,7 @@ import { startEndpointKeeper } from './endpoint-keeper.ts';
 import { startHealthServer } from './health-server.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { startIntake } from './intake/intake-loop.ts';
+import { makeIntakePace } from './intake/intake-pace.ts';
 import type { Logger } from './logger.ts';
 import type { Loop } from './loop.ts';
 import { openMediaActivities } from './media-activities.ts';
@@ -65,9 +66,9 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
     makeScrape: () => makeWorkerScrape(metrics, { database, session: delivery.session }),
   });
   void reportUnreadableSecrets({ database, secretBox: delivery.secretBox }, logger);
-  const onBody = metrics.inboxBody;
+  const intake = { pace: makeIntakePace(), kept: new Map(), onBody: metrics.inboxBody };
   const directClaims = () => delivery.session.directClaims();
-  loops.set('intake', startIntake({ database, logger, directClaims, onBody }));
+  loops.set('intake', startIntake({ database, logger, directClaims, ...intake }));
   loops.set(
     'housekeeping',
     startHousekeeping({ database, objectStore, logger, retentionDays: config.retentionDays }),

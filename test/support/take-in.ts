@@ -2,6 +2,7 @@ import type { Database } from '../../src/database/database.ts';
 import { insertBodies } from '../../src/database/inbox.ts';
 import { query } from '../../src/database/sql.ts';
 import { takeInBatch } from '../../src/worker/intake/intake-batch.ts';
+import { makeIntakePace } from '../../src/worker/intake/intake-pace.ts';
 import { silentLogger } from './silent-logger.ts';
 
 /** Stores bodies as the ingress does and takes them in as the worker does. */
@@ -21,7 +22,8 @@ export async function drainInbox(database: Database): Promise<void> {
 
 /** Intake without a session to claim for. */
 export function intakeTools(database: Database) {
-  return { database, directClaims: () => null, logger: silentLogger, onBody: () => undefined };
+  const left = { kept: new Map(), directClaims: () => null, onBody: () => undefined };
+  return { database, pace: makeIntakePace(), logger: silentLogger, ...left };
 }
 
 export type StoredEvent = {

@@ -26,7 +26,7 @@ export async function down(knex: Knex): Promise<void> {
  * hence their order is the order in which their transactions took the lane. Heads are locked in one order over all
  * writers, so they cannot deadlock.
  */
-const ENQUEUE = `
+export const ENQUEUE = `
   create function enqueue_deliveries(
     endpoint_ids bigint[], lanes text[], released boolean[], replays boolean[], delivery_days date[],
     delivery_ids uuid[], event_days date[], event_uuids uuid[],

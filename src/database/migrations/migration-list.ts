@@ -16,6 +16,7 @@ import * as portalReading from './0014-portal-reading.ts';
 import * as followers from './0015-followers.ts';
 import * as auditReading from './0016-audit-reading.ts';
 import * as retention from './0017-retention.ts';
+import * as intakeInTurns from './0018-intake-in-turns.ts';
 import * as claims from './0019-claims.ts';
 import * as stepAside from './0020-step-aside.ts';
 import * as housekeeping from './0021-housekeeping.ts';
@@ -47,6 +48,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0015-followers': { up: followers.up, down: followers.down },
   '0016-audit-reading': { up: auditReading.up, down: auditReading.down },
   '0017-retention': { up: retention.up, down: retention.down, config: retention.config },
+  '0018-intake-in-turns': { up: intakeInTurns.up, down: intakeInTurns.down },
   '0019-claims': { up: claims.up, down: claims.down },
   '0020-step-aside': { up: stepAside.up, down: stepAside.down },
   '0021-housekeeping': { up: housekeeping.up, down: housekeeping.down },
