@@ -29,7 +29,7 @@ const NOBODY = '0';
 export type SetAsideNote = { path: string; reason: string };
 
 /** How far a body is taken in that takes several transactions, and what was set aside of its items so far. */
-export type PartlyTaken = { until: string; notes: SetAsideNote[] };
+type PartlyTaken = { until: string; notes: SetAsideNote[] };
 
 export type InboxBody = {
   day: string;

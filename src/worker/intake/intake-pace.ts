@@ -10,7 +10,7 @@ const QUICK_TURN_MS = 500;
 const LEAST_COST_WHEN_SLOW = 500;
 
 /** What is left once the transaction under way is committed. */
-export type Left = { isNothing: boolean; nextWabaId: string };
+type Left = { isNothing: boolean; nextWabaId: string };
 
 /**
  * How much the next transaction takes in. As long as everything that waits fits into one, the oldest bodies are taken
