@@ -9,7 +9,7 @@ export type ConversationDetail = ConversationRow & {
   outboundCount: number;
   /** When the customer last wrote, by upstream's clock; null: not among the messages that were looked at. */
   lastInboundAt: Date | null;
-  /** Whether that was less than 24 hours ago, by the database's clock. */
+  /** Whether that was less than 24 hours ago, by the database's clock; a group has no such window. */
   isWindowOpen: boolean;
 };
 
@@ -41,11 +41,11 @@ export async function findConversation(
     `select ${CONVERSATION_COLUMNS}, n.display_phone_number as "displayPhoneNumber",
             n.verified_name as "verifiedName", counted.inbound as "inboundCount", counted.outbound as "outboundCount",
             written.at as "lastInboundAt",
-            coalesce(written.at > now() - interval '24 hours', false) as "isWindowOpen"
+            coalesce(written.at > now() - interval '24 hours' and c.group_id is null, false) as "isWindowOpen"
        from (select coalesce(merged_into, id) as id from conversations
               where waba_id = :wabaId and id = :conversationId) as kept
        join conversations c on c.id = kept.id and c.waba_id = :wabaId
-       join contacts u on u.id = c.contact_id and u.waba_id = c.waba_id
+       left join contacts u on u.id = c.contact_id and u.waba_id = c.waba_id
        join phone_numbers n on n.phone_number_id = c.phone_number_id
       cross join lateral (
         select cast(count(*) filter (where k.direction = 'inbound') as integer) as inbound,

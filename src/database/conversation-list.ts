@@ -9,6 +9,8 @@ export type ConversationRow = {
   userId: string | null;
   name: string | null;
   username: string | null;
+  /** The group that it is with; null: it is with one customer. */
+  groupId: string | null;
   lastMessageAt: Date;
   createdAt: Date;
   /** `lastMessageAt` with all its digits: a Date has no microseconds, and a cursor must not skip any. */
@@ -34,7 +36,7 @@ export type ConversationWalk = {
 
 /** The select list of ConversationRow, over `conversations c` and `contacts u`. */
 export const CONVERSATION_COLUMNS = `c.id, c.phone_number_id as "phoneNumberId", u.wa_id as "waId",
-  nullif(u.user_id, '') as "userId", u.profile_name as "name", u.username,
+  nullif(u.user_id, '') as "userId", u.profile_name as "name", u.username, c.group_id as "groupId",
   c.last_message_at as "lastMessageAt", c.created_at as "createdAt",
   cast(c.last_message_at as text) as "lastMessageAtText"`;
 
@@ -71,7 +73,7 @@ export async function listConversations(
        from (select c.* from ${customer === null ? 'conversations' : `(${conversationsOf(customer)})`} c
               where ${conditions.join(' and ')}
               order by c.last_message_at ${direction}, c.id ${direction} limit ${MAX_ROWS}) as c
-       join contacts u on u.id = c.contact_id and u.waba_id = c.waba_id
+       left join contacts u on u.id = c.contact_id and u.waba_id = c.waba_id
       order by c.last_message_at ${direction}, c.id ${direction} limit :limit`,
     {
       wabaId,

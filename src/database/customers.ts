@@ -159,6 +159,43 @@ export async function openConversations(
   );
 }
 
+export type GroupConversation = { id: string; phoneNumberId: string; groupId: string };
+
+/** Finds or opens the conversation of each (number, group) pair, as `openConversations` does for customers. */
+export async function openGroupConversations(
+  trx: Transaction,
+  groups: readonly { wabaId: string; phoneNumberId: string; groupId: string }[],
+): Promise<GroupConversation[]> {
+  if (groups.length === 0) return [];
+  return await query<GroupConversation>(
+    trx,
+    `insert into conversations (waba_id, phone_number_id, group_id, last_message_at)
+     select *, clock_timestamp() from unnest(?::text[], ?::text[], ?::text[])
+     on conflict (phone_number_id, group_id) where group_id is not null
+     do update set last_message_at = clock_timestamp()
+     returning id, phone_number_id as "phoneNumberId", group_id as "groupId"`,
+    [
+      groups.map(({ wabaId }) => wabaId),
+      groups.map(({ phoneNumberId }) => phoneNumberId),
+      groups.map(({ groupId }) => groupId),
+    ],
+  );
+}
+
+/** The conversations of (number, group) pairs, where there are any. */
+export async function findGroupConversations(
+  trx: Transaction,
+  groups: readonly { phoneNumberId: string; groupId: string }[],
+): Promise<GroupConversation[]> {
+  if (groups.length === 0) return [];
+  return await query<GroupConversation>(
+    trx,
+    `select id, phone_number_id as "phoneNumberId", group_id as "groupId" from conversations
+      where (phone_number_id, group_id) in (select * from unnest(?::text[], ?::text[])) and group_id is not null`,
+    [groups.map(({ phoneNumberId }) => phoneNumberId), groups.map(({ groupId }) => groupId)],
+  );
+}
+
 /**
  * Notes that something was said in these conversations, and keeps them locked (openConversations). The clock is read
  * while the table is locked, which conversationHorizon relies on: now() would be the time before that.

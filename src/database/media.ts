@@ -4,10 +4,7 @@ import { execute, query } from './sql.ts';
 
 export type NewMedia = MediaReference & { wabaId: string; messageId: string };
 
-/**
- * Adds media that is to be fetched, and media that upstream never had as failed. That gives way to a reference that
- * comes later under the id of the same message.
- */
+/** Adds media that is to be fetched, and media that upstream never had as failed. */
 export async function insertMedia(trx: Transaction, media: readonly NewMedia[]): Promise<void> {
   if (media.length === 0) return;
   await execute(
@@ -18,12 +15,7 @@ export async function insertMedia(trx: Transaction, media: readonly NewMedia[]):
             case when u.id is null then '${NEVER_HAD}' end, case when u.id is null then now() end
        from unnest(?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[],
                    ?::text[]) as u (waba_id, message_id, type, id)
-     on conflict (message_id) do update
-        set media_type = excluded.media_type, upstream_media_id = excluded.upstream_media_id,
-            mime_type = excluded.mime_type, expected_sha256 = excluded.expected_sha256,
-            upstream_url = excluded.upstream_url, caption = excluded.caption, file_name = excluded.file_name,
-            state = 'pending', error_code = null, error_message = null, finished_at = null
-      where media.error_code = '${NEVER_HAD}' and excluded.upstream_media_id is not null`,
+     on conflict (message_id) do nothing`,
     [
       media.map((m) => m.wabaId),
       media.map((m) => m.messageId),

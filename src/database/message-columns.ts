@@ -22,6 +22,8 @@ export type ConversationMessage = {
   /** The Message_Id of the message with the id `contextId`; null when there is none. */
   repliedId: string | null;
   targetId: string | null;
+  /** Who of a group wrote it; null outside of groups. */
+  groupSender: string | null;
   /** The state that the statuses of an outbound message lead to. */
   status: string | null;
   statusAt: Date | null;
@@ -33,7 +35,7 @@ export type ConversationMessage = {
 export const MESSAGE_COLUMNS = `m.id, coalesce(o.upstream_id, m.upstream_id, m.superseded_upstream_id) as "upstreamId", n.id as "supersededBy",
   m.conversation_id as "conversationId", m.phone_number_id as "phoneNumberId", m.direction, m.type,
   m.sent_at as "sentAt", m.created_at as "createdAt", m.read_at as "readAt", m.context_id as "contextId", r.id as "repliedId",
-  m.target_id as "targetId", s.status, s.status_at as "statusAt", o.state as "sendState", ${mediaColumns('d')}`;
+  m.target_id as "targetId", m.group_sender as "groupSender", s.status, s.status_at as "statusAt", o.state as "sendState", ${mediaColumns('d')}`;
 
 /** What MESSAGE_COLUMNS needs besides `messages m`: at most one row of each. */
 export const MESSAGE_JOINS = `

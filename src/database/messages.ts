@@ -13,6 +13,8 @@ export type NewInboundMessage = {
   contextId: string | null;
   targetId: string | null;
   sentAt: Date | null;
+  /** Who of a group wrote it; null outside of groups. */
+  groupSender: string | null;
 };
 
 /**
@@ -28,9 +30,9 @@ export async function insertInboundMessages(
   await execute(
     trx,
     `with given as (select * from unnest(?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::boolean[], ?::text[], ?::text[],
-                   ?::text[], ?::timestamptz[]) with ordinality
+                   ?::text[], ?::timestamptz[], ?::text[]) with ordinality
          as m (waba_id, phone_number_id, conversation_id, upstream_id, type, placeholder, content, context_id,
-               target_id, sent_at, n)
+               target_id, sent_at, group_sender, n)
      ), superseded as (
        update messages m set upstream_id = null, superseded_upstream_id = g.upstream_id
          from given g
@@ -39,9 +41,9 @@ export async function insertInboundMessages(
        returning m.phone_number_id, m.superseded_upstream_id as upstream_id
      )
      insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, placeholder,
-                           content, context_id, target_id, sent_at)
+                           content, context_id, target_id, sent_at, group_sender)
      select g.waba_id, g.phone_number_id, g.conversation_id, 'inbound', g.upstream_id, g.type, g.placeholder,
-            g.content, g.context_id, g.target_id, g.sent_at
+            g.content, g.context_id, g.target_id, g.sent_at, g.group_sender
        from given g
        left join superseded s on s.phone_number_id = g.phone_number_id and s.upstream_id = g.upstream_id
       order by g.n
@@ -57,6 +59,7 @@ export async function insertInboundMessages(
       messages.map((m) => m.contextId),
       messages.map((m) => m.targetId),
       messages.map((m) => m.sentAt),
+      messages.map((m) => m.groupSender),
     ],
   );
 }

@@ -13,6 +13,7 @@ export const Conversation = Type.Object(
       name: nullable(Type.String()),
       username: nullable(Type.String()),
     }),
+    group: Type.Optional(Type.Object({ id: Type.String() })),
     lastMessageAt: Type.String({ format: 'date-time' }),
     createdAt: Type.String({ format: 'date-time' }),
   },
@@ -21,11 +22,12 @@ export const Conversation = Type.Object(
 
 /** The members of a conversation. */
 export function conversationMembers(row: ConversationRow) {
-  const { id, phoneNumberId, waId, userId, name, username, lastMessageAt, createdAt } = row;
+  const { id, phoneNumberId, waId, userId, name, username, groupId, lastMessageAt, createdAt } = row;
   return {
     id,
     phoneNumberId,
     customer: { waId, userId, name, username },
+    ...(groupId !== null && { group: { id: groupId } }),
     lastMessageAt: lastMessageAt.toISOString(),
     createdAt: createdAt.toISOString(),
   };

@@ -69,7 +69,8 @@ export function getConversation(app: ExternalApp, { database, publicUrl }: Exter
 
 function membersOf(row: ConversationDetail) {
   const { phoneNumberId, displayPhoneNumber, verifiedName, inboundCount, outboundCount, lastInboundAt } = row;
-  const expiresAt = lastInboundAt === null ? null : new Date(lastInboundAt.getTime() + WINDOW_MS);
+  const expiresAt =
+    lastInboundAt === null || row.groupId !== null ? null : new Date(lastInboundAt.getTime() + WINDOW_MS);
   return {
     ...conversationMembers(row),
     phoneNumber: { phoneNumberId, displayPhoneNumber, verifiedName },

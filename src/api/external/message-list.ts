@@ -60,6 +60,7 @@ export function messageMembers(
     }),
     ...(row.targetId !== null && { targetId: row.targetId }),
     ...(row.supersededBy !== null && { supersededBy: row.supersededBy }),
+    ...(row.groupSender !== null && { sender: row.groupSender }),
     ...mediaMembers(row, publicUrl),
     ...annotationMembers(annotations),
   };

@@ -45,6 +45,8 @@ export const Message = Type.Object(
     targetId: Type.Optional(Type.String()),
     /** Of a placeholder: the message that upstream sent under its id later. */
     supersededBy: Type.Optional(Type.String()),
+    /** Of a group's messages: who of the group wrote it, the user id if there is one, else the wa_id. */
+    sender: Type.Optional(Type.String()),
     mediaPending: Type.Boolean(),
     mediaUrl: nullable(Type.String()),
     mediaError: Type.Optional(MediaError),

@@ -2,7 +2,7 @@ import { type JsonNode, member, sourceOf, stringOf } from '../json/json-text.ts'
 import { contactsOfRecipient } from './contact-book.ts';
 import { type ItemBase, type ItemContext, ItemRefused } from './item-context.ts';
 import { readRecipient } from './sender.ts';
-import { rawIdOf, storableId, storableText } from './storable-text.ts';
+import { idOf, rawIdOf, storableId, storableText } from './storable-text.ts';
 import { timestampOf } from './upstream-timestamp.ts';
 
 const MAX_STATUS_CHARS = 128;
@@ -16,6 +16,8 @@ export type StatusItem = ItemBase & {
   participant: string | null;
   at: Date | null;
   recipient: { waId: string | null; userId: string | null };
+  /** The group that the message went to; null when it went to one person. */
+  groupId: string | null;
   /** The upstream `errors` as they are written. */
   errorsJson: string | null;
   /** The upstream status object as it is written. */
@@ -56,6 +58,7 @@ export function readStatusItem(entry: JsonNode, context: ItemContext, path: stri
     participant: rawParticipant === null ? null : storableId(rawParticipant),
     at: timestampOf(member(entry, 'timestamp')),
     recipient: readRecipient(waId, userId, contacts),
+    groupId: isGroup ? idOf(member(entry, 'recipient_id')) : null,
     errorsJson: errors === null || errors.kind === 'null' ? null : sourceOf(errors),
     rawJson,
   };

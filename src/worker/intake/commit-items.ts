@@ -153,6 +153,7 @@ function messageRows(
     contextId: item.contextId,
     targetId: item.targetId,
     sentAt: item.sentAt,
+    groupSender: item.groupId === null ? null : (item.sender.userId ?? item.sender.waId),
   }));
   return onePerMessage(rows);
 }

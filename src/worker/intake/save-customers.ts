@@ -12,6 +12,7 @@ import type { MessageItem } from '../../domain/upstream/message-item.ts';
 import type { UpstreamItem } from '../../domain/upstream/upstream-items.ts';
 import { type BookEntry, CustomerBook } from './customer-book.ts';
 import type { Owned } from './owned-item.ts';
+import { groupConversationsOf, groupOf } from './save-groups.ts';
 
 /** Upstream says nothing about who sent it: all such messages of a WABA share one contact. */
 const NOBODY = '';
@@ -27,7 +28,7 @@ export async function findCustomers(
 }
 
 export type SavedCustomers = {
-  /** The conversation of each message, and of each status or payment whose customer has written before. */
+  /** The conversation of each message, and of each status or payment whose customer or group has written before. */
   conversations: Map<UpstreamItem, string>;
   /** Conversations that were there already and are still to be touched. */
   spokenIn: string[];
@@ -52,7 +53,8 @@ export async function saveCustomers(
   const known = book.merges.length > 0 ? new Map<string, string>() : knownConversations(stored);
   const ofMessages = await conversationsOf(trx, book, senders, known);
   const ofStatuses = await conversationsOfStatuses(trx, book, items, ofMessages.known);
-  const conversations = new Map([...ofMessages.conversations, ...ofStatuses]);
+  const ofGroups = await groupConversationsOf(trx, items);
+  const conversations = new Map([...ofMessages.conversations, ...ofStatuses, ...ofGroups]);
   return { conversations, spokenIn: ofMessages.spokenIn };
 }
 
@@ -126,6 +128,8 @@ async function conversationsOf(
   const pairs = new Map<string, Pair>();
   const pairOf = new Map<MessageItem, string>();
   for (const [{ item, wabaId }, entry] of senders) {
+    // Who writes in a group has written nothing to us alone.
+    if (item.groupId !== null) continue;
     const contactId = book.current(entry).id ?? '';
     const key = `${item.phoneNumberId} ${contactId}`;
     pairs.set(key, { wabaId, phoneNumberId: item.phoneNumberId, contactId });
@@ -153,7 +157,7 @@ async function conversationsOfStatuses(
   const pairs = new Map<string, { phoneNumberId: string; contactId: string }>();
   const pairOf = new Map<UpstreamItem, string>();
   for (const { item, wabaId } of items) {
-    if (item.kind === 'message') continue;
+    if (item.kind === 'message' || groupOf(item) !== null) continue;
     const contactId = book.find({ wabaId, ...item.recipient })?.id ?? null;
     if (contactId === null) continue;
     const key = `${item.phoneNumberId} ${contactId}`;

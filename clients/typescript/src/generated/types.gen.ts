@@ -79,6 +79,9 @@ export type Conversation = {
         name: string | null;
         username: string | null;
     };
+    group?: {
+        id: string;
+    };
     lastMessageAt: string;
     createdAt: string;
 };
@@ -94,6 +97,9 @@ export type ConversationDetails = {
         userId: string | null;
         name: string | null;
         username: string | null;
+    };
+    group?: {
+        id: string;
     };
     lastMessageAt: string;
     createdAt: string;
@@ -429,6 +435,7 @@ export type Message = {
     };
     targetId?: string;
     supersededBy?: string;
+    sender?: string;
     mediaPending: boolean;
     mediaUrl: string | null;
     mediaError?: MediaError;
@@ -471,6 +478,7 @@ export type MessageDetails = {
     };
     targetId?: string;
     supersededBy?: string;
+    sender?: string;
     mediaPending: boolean;
     mediaUrl: string | null;
     mediaError?: MediaError;

@@ -50,8 +50,8 @@ export function conversationListPage(app: PortalApp, { database, cursors, now }:
     );
     const at = new Date(now());
     const list = rows.map((row) => [
-      html`<a href="${path}/${row.id}">${row.name ?? row.username ?? 'Without a name'}</a>`,
-      html`<code>${row.waId ?? row.userId ?? '–'}</code>`,
+      html`<a href="${path}/${row.id}">${row.groupId !== null ? 'Group' : (row.name ?? row.username ?? 'Without a name')}</a>`,
+      html`<code>${row.groupId ?? row.waId ?? row.userId ?? '–'}</code>`,
       html`<code>${row.phoneNumberId}</code>`,
       timeAgo(row.lastMessageAt, at),
     ]);
@@ -62,7 +62,7 @@ export function conversationListPage(app: PortalApp, { database, cursors, now }:
       viewer: viewerOf(request),
       waba,
       active: 'conversations',
-      lead: 'What customers wrote and what they were sent, one thread per customer and number.',
+      lead: 'What customers wrote and what they were sent, one thread per customer, or group, and number.',
       assets: ['conversations.css'],
       body: html`${search(path, wanted)}${list.length === 0 ? nobody(path, wanted) : dataTable('Conversations', COLUMNS, list)}${pager({ firstHref: after === null ? null : first, nextHref: nextCursor === null ? null : query(nextCursor) })}`,
     });

@@ -43,7 +43,7 @@ export function conversationPage(app: PortalApp, { database, cursors }: PortalCo
     const cursor = page?.hasMore && page.position !== null ? cursors.encode(scope, [page.position]) : null;
     const earlier = cursor === null ? null : `${path}/${id}?${new URLSearchParams({ cursor })}`;
     return sendPage(reply, {
-      title: conversation.name ?? conversation.username ?? conversation.waId ?? 'Conversation',
+      title: nameOf(conversation),
       viewer: viewerOf(request),
       waba,
       active: 'conversations',
@@ -57,18 +57,31 @@ ${afterId !== null && html`<p class="earlier"><a class="button" href="${path}/${
   });
 }
 
-function about(conversation: ConversationDetail): Markup {
-  const { waId, userId, displayPhoneNumber, verifiedName, inboundCount, outboundCount } = conversation;
-  const window = conversation.isWindowOpen
+function nameOf({ groupId, name, username, waId }: ConversationDetail): string {
+  return groupId !== null ? 'Group' : (name ?? username ?? waId ?? 'Conversation');
+}
+
+function windowOf({ groupId, isWindowOpen }: ConversationDetail): Markup {
+  if (groupId !== null)
+    return html`${badge('off', 'None')} a group has no window, and cannot be written to yet`;
+  return isWindowOpen
     ? html`${badge('good', 'Open')} free-form messages can be sent until 24 hours after the customer's last one`
     : html`${badge('off', 'Closed')} only templates can be sent until the customer writes again`;
+}
+
+function about(conversation: ConversationDetail): Markup {
+  const { waId, userId, groupId, displayPhoneNumber, verifiedName, inboundCount, outboundCount } =
+    conversation;
   const isCountedInPart = inboundCount + outboundCount >= MAX_COUNTED_MESSAGES;
   const counted = isCountedInPart ? ` of the newest ${MAX_COUNTED_MESSAGES.toLocaleString('en-US')}` : '';
   return detailList([
-    ['Customer', copyable(waId ?? userId ?? 'unknown')],
+    groupId === null ? ['Customer', copyable(waId ?? userId ?? 'unknown')] : ['Group', copyable(groupId)],
     ['Your number', html`${verifiedName} <span class="faint">${displayPhoneNumber}</span>`],
-    ['Service window', window],
-    ['Last message of the customer', exactTime(conversation.lastInboundAt, 'none lately')],
+    ['Service window', windowOf(conversation)],
+    [
+      groupId === null ? 'Last message of the customer' : 'Last message from the group',
+      exactTime(conversation.lastInboundAt, 'none lately'),
+    ],
     ['Messages', `${inboundCount} in, ${outboundCount} out${counted}`],
   ]);
 }

@@ -36,7 +36,7 @@ function messageView(
   const object = readMessage(message.content);
   const side = message.direction === 'inbound' ? 'customer' : 'business';
   return html`<li class="message ${side}" id="m${message.id}"><article>
-<header><strong>${side === 'customer' ? 'Customer' : 'Business'}</strong> <span class="faint">${message.type.replaceAll('_', ' ')}</span> ${exactTime(message.sentAt ?? message.createdAt)}</header>
+<header><strong>${side === 'business' ? 'Business' : (message.groupSender ?? 'Customer')}</strong> <span class="faint">${message.type.replaceAll('_', ' ')}</span> ${exactTime(message.sentAt ?? message.createdAt)}</header>
 ${quote(message, shown)}${revokedAt !== undefined && html`<p>${badge('off', 'Deleted by the customer')}</p>`}
 ${mediaOf(message)}${messageWords(message.type, edited === null ? object : readMessage(edited))}
 ${editedAt !== undefined && html`<p class="faint">Edited ${exactTime(new Date(editedAt))}</p>`}
