@@ -4,6 +4,7 @@ import {
   type ReplaySelection,
 } from '../database/replay-selection.ts';
 import { EVENT_TYPES, type EventType } from '../domain/event-type.ts';
+import { eventUuidOf } from '../domain/public-ids.ts';
 import { invalidValue } from './account-error.ts';
 import { checkRowId, shown } from './account-input.ts';
 
@@ -11,6 +12,8 @@ import { checkRowId, shown } from './account-input.ts';
 export type GivenSelection = {
   /** `dlv_…`, at most 1,000. */
   deliveryIds?: readonly string[] | undefined;
+  /** `evt_…`: for the endpoints, or the one named, that take them now and never had them; with or without deliveries. */
+  eventIds?: readonly string[] | undefined;
   endpointId?: string | undefined;
   /** The time range of the deliveries' creation; `to` is exclusive. */
   from?: Date | undefined;
@@ -28,14 +31,16 @@ const LAST_MS = Date.parse('9999-12-31T00:00:00Z');
  * during a replay is not part of it. Throws AccountError `invalid_value`.
  */
 export function checkSelection(given: GivenSelection, now: Date): ReplaySelection {
-  const { deliveryIds, endpointId, from, to, eventTypes, states } = given;
-  const filters = [endpointId, from, to, eventTypes, states].filter((value) => value !== undefined);
-  if (deliveryIds === undefined && filters.length === 0) {
+  const { deliveryIds, eventIds, endpointId, from, to, eventTypes, states } = given;
+  const isList = deliveryIds !== undefined || eventIds !== undefined;
+  const ofEndpoint = eventIds === undefined ? endpointId : undefined;
+  const filters = [ofEndpoint, from, to, eventTypes, states].filter((value) => value !== undefined);
+  if (!isList && filters.length === 0) {
     throw invalidValue(
       'Say what to send again: deliveries, or an endpoint, a time range, event types or states.',
     );
   }
-  if (deliveryIds !== undefined && filters.length > 0) {
+  if (isList && filters.length > 0) {
     throw invalidValue('Name deliveries or give a filter, not both.');
   }
   const end = to === undefined || to > now ? now : to;
@@ -45,7 +50,8 @@ export function checkSelection(given: GivenSelection, now: Date): ReplaySelectio
     throw invalidValue('The time range is empty: "from" must be before "to", and not in the future.');
   }
   return {
-    deliveryIds: deliveryIds === undefined ? null : checkDeliveryIds(deliveryIds),
+    deliveryIds: listOfDeliveries(given),
+    eventIds: eventIds?.flatMap((id) => eventUuidOf(id) ?? []) ?? null,
     endpointId: endpointId === undefined ? null : checkRowId('The id of the endpoint', endpointId),
     from: from?.toISOString() ?? null,
     to: end.toISOString(),
@@ -57,6 +63,11 @@ export function checkSelection(given: GivenSelection, now: Date): ReplaySelectio
 function checkTime(time: Date): void {
   const atMs = time.getTime();
   if (!(atMs >= 0 && atMs < LAST_MS)) throw invalidValue('A time must lie between the years 1970 and 9999.');
+}
+
+function listOfDeliveries({ deliveryIds, eventIds }: GivenSelection): string[] | null {
+  if (eventIds !== undefined && !deliveryIds?.length) return [];
+  return deliveryIds === undefined ? null : checkDeliveryIds(deliveryIds);
 }
 
 /** The UUIDs of public delivery ids, each once. */

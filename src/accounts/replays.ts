@@ -18,7 +18,7 @@ import {
   type ReplayOutcomes,
 } from '../database/replays.ts';
 import { listEndpoints } from '../database/webhook-endpoints.ts';
-import { publicDeliveryId } from '../domain/public-ids.ts';
+import { publicDeliveryId, publicEventId } from '../domain/public-ids.ts';
 import { AccountError } from './account-error.ts';
 import { checkRowId } from './account-input.ts';
 import { type Audited, recordChange } from './audit.ts';
@@ -39,7 +39,7 @@ export type ReplayView = {
   replayId: string;
   wabaId: string;
   state: Replay['state'];
-  selection: Omit<ReplaySelection, 'to'> & { to: string | null };
+  selection: Omit<ReplaySelection, 'to' | 'eventIds'> & { to: string | null; eventIds: string[] | null };
   /** Selected when it was started. `queued` and `skipped` grow until they make up `total`. */
   total: number;
   queued: number;
@@ -185,7 +185,8 @@ async function groupsOf(
     const message = `More than ${MAX_DELIVERIES} deliveries are selected; narrow the selection down.`;
     throw new AccountError('replay_too_large', message);
   }
-  if (selection.deliveryIds !== null && total < selection.deliveryIds.length) {
+  const known = totalOf(groups.filter(({ isSent }) => isSent));
+  if (selection.deliveryIds !== null && known < selection.deliveryIds.length) {
     throw await firstUnknown(database, wabaId, selection.deliveryIds);
   }
   return groups;
@@ -213,6 +214,7 @@ function viewOf(replay: Replay): ReplayView {
     selection: {
       ...selection,
       deliveryIds: deliveryIds?.map(publicDeliveryId) ?? null,
+      eventIds: selection.eventIds?.map(publicEventId) ?? null,
       to: deliveryIds === null ? selection.to : null,
     },
     total,

@@ -1,21 +1,22 @@
 import { inLaneOrder, type ReplayedEvent } from '../domain/replay-order.ts';
 import type { Transaction } from './database.ts';
 import {
-  dayOfId,
+  type IdSpan,
   lowestUuidAt,
   msOfUuid,
-  OBSTACLE,
   type ReplaySelection,
-  SELECTED_FROM,
-  selectionConditions,
+  selectedDeliveries,
+  selectedUnsent,
 } from './replay-selection.ts';
 import { query } from './sql.ts';
 
 const DAY_MS = 86_400_000;
 
-/** One delivery of the selection. */
+/** One delivery of the selection, or an event that its endpoint never had. */
 export type SelectedDelivery = ReplayedEvent & {
-  deliveryId: string;
+  /** Where it stands: the delivery's id, or the event's. */
+  id: string;
+  deliveryId: string | null;
   eventDay: string;
   eventUuid: string;
   obstacle: string | null;
@@ -39,8 +40,8 @@ export async function readReplayPage(
   const found = await readRange(trx, wabaId, selection, end, size + 1);
   const last = found[size];
   if (last === undefined) return { deliveries: inLaneOrder(found), nextId: end.toId };
-  const lastMs = msOfUuid(last.deliveryId);
-  const before = found.filter((delivery) => msOfUuid(delivery.deliveryId) < lastMs);
+  const lastMs = msOfUuid(last.id);
+  const before = found.filter((delivery) => msOfUuid(delivery.id) < lastMs);
   if (before.length > 0) return { deliveries: inLaneOrder(before), nextId: lowestUuidAt(lastMs) };
   const nextId = lowestUuidAt(lastMs + 1);
   const ofOneMs = await readRange(trx, wabaId, selection, { ...range, toId: nextId }, null);
@@ -58,19 +59,19 @@ async function readRange(
   trx: Transaction,
   wabaId: string,
   selection: ReplaySelection,
-  { endpointId, fromId, toId }: { endpointId: string; fromId: string; toId: string },
+  { endpointId, ...span }: IdSpan & { endpointId: string },
   limit: number | null,
 ): Promise<SelectedDelivery[]> {
-  const { where, bindings } = selectionConditions(wabaId, { ...selection, endpointId });
-  const lastDay = dayOfId(lowestUuidAt(msOfUuid(toId) - 1));
+  const own = { ...selection, endpointId };
+  const parts = [selectedDeliveries(wabaId, own, span), selectedUnsent(wabaId, own, span)];
+  const found = parts.filter((part) => part !== null);
+  const bindings = Object.assign({}, ...found.map((part) => part.bindings));
   return await query<SelectedDelivery>(
     trx,
-    `select d.id as "deliveryId", d.event_day as "eventDay", d.event_uuid as "eventUuid", ev.lane, ev.sequence,
-            ev.conversation_id as "conversationId", ${OBSTACLE} as obstacle
-       from ${SELECTED_FROM}
-      where ${where} and d.day >= cast(:fromDay as date) and d.day <= cast(:lastDay as date)
-        and d.id >= :fromId and d.id < :toId
-      order by d.day, d.id limit :limit`,
-    { ...bindings, fromDay: dayOfId(fromId), lastDay, fromId, toId, limit },
+    `select id, delivery_id as "deliveryId", event_day as "eventDay", event_uuid as "eventUuid", lane, sequence,
+            conversation_id as "conversationId", obstacle
+       from (${found.map(({ sql }) => `(${sql} order by day, id limit :limit)`).join(' union all ')}) as selected
+      order by day, id limit :limit`,
+    { ...bindings, limit },
   );
 }

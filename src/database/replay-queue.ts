@@ -10,7 +10,8 @@ export type ReplayDelivery = {
   lane: string;
   eventDay: string;
   eventUuid: string;
-  replayOf: string;
+  /** Null: the endpoint never had the event. */
+  replayOf: string | null;
 };
 
 /** Logs and queues the deliveries of a page, which are all for one endpoint, in the order given. */

@@ -3,14 +3,19 @@ import type { Database } from './database.ts';
 import { query } from './sql.ts';
 import type { Binding } from './statement.ts';
 
-/** States in which a delivery can be sent again: open ones are sent anyway. */
-export const REPLAYABLE_STATES = ['delivered', 'failed', 'dropped'] as const;
+/**
+ * States in which a delivery can be sent again: open ones are sent anyway. `not_sent`: the endpoint takes such events now
+ * and has never had this one.
+ */
+export const REPLAYABLE_STATES = ['delivered', 'failed', 'dropped', 'not_sent'] as const;
 export type ReplayableState = (typeof REPLAYABLE_STATES)[number];
 
-/** Which deliveries a replay sends again; null means no restriction. Times are ISO 8601, `to` is exclusive. */
+/** Which events a replay sends to which endpoints; null means no restriction. Times are ISO 8601, `to` is exclusive. */
 export type ReplaySelection = {
   /** UUIDs; deliveries of other replays only count when they are named here. */
   deliveryIds: string[] | null;
+  /** UUIDs of events for endpoints that take them now and never had them; beside `deliveryIds`. Missing in old replays. */
+  eventIds?: string[] | null;
   endpointId: string | null;
   from: string | null;
   to: string;
@@ -30,18 +35,22 @@ export function msOfUuid(uuid: string): number {
   return Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16);
 }
 
-/** The part of the selection's range that ends before `toId`, as conditions on `deliveries d` and `events ev`. */
-export function selectionConditions(
-  wabaId: string,
-  selection: ReplaySelection,
-): { where: string; bindings: Record<string, Binding> } {
+/** Ids from `fromId` on, before `toId`. */
+export type IdSpan = { fromId: string; toId: string };
+
+type Part = { sql: string; bindings: Record<string, Binding> };
+
+/**
+ * The deliveries of a selection with their events: `day`, `id`, `delivery_id`, `endpoint_id`, `event_day`, `event_uuid`,
+ * `event_type`, `lane`, `sequence`, `conversation_id`, `created_at`, and the obstacle to sending it, if there is one. Null
+ * when only events without a delivery are selected.
+ */
+export function selectedDeliveries(wabaId: string, selection: ReplaySelection, span: IdSpan): Part | null {
+  const isWanted = selection.states === null || selection.states.some((state) => state !== 'not_sent');
+  if (!isWanted) return null;
   const conditions = ['d.waba_id = :wabaId'];
-  const bindings: Record<string, Binding> = { wabaId };
-  const add = (condition: string, name: string, value: Binding | null) => {
-    if (value === null) return;
-    conditions.push(condition);
-    bindings[name] = value;
-  };
+  const bindings = spanBindings(wabaId, span);
+  const add = adderOf(conditions, bindings);
   add('d.id = any (cast(:deliveryIds as uuid[]))', 'deliveryIds', selection.deliveryIds);
   add('d.endpoint_id = :endpointId', 'endpointId', selection.endpointId);
   add('d.state = any (cast(:states as text[]))', 'states', selection.states);
@@ -50,69 +59,123 @@ export function selectionConditions(
     conditions.push('d.replay_of is null');
     if (selection.eventTypes === null) conditions.push(`ev.event_type is distinct from 'test'`);
   }
-  return { where: conditions.join(' and '), bindings };
+  const sql = `select d.day, d.id, d.id as delivery_id, d.endpoint_id, d.event_day, d.event_uuid, ev.event_type, ev.lane,
+           ev.sequence, ev.conversation_id, d.created_at,
+           case when e.id is null then 'endpoint_gone' when ev.body is null then 'no_body'
+                when d.state = 'pending' then 'open' end as obstacle
+      from deliveries d
+      left join events ev on ev.day = d.event_day and ev.id = d.event_uuid
+      left join webhook_endpoints e on e.id = d.endpoint_id and e.waba_id = d.waba_id
+     where ${conditions.join(' and ')} and d.day >= cast(:fromDay as date) and d.day <= cast(:lastDay as date)
+       and d.id >= :fromId and d.id < :toId`;
+  return { sql, bindings };
 }
 
-/** Why a selected delivery is passed over; null when it can be sent again. Over `d`, `ev` and endpoints `e`. */
-export const OBSTACLE = `case when e.id is null then 'endpoint_gone' when ev.body is null then 'no_body'
-  when d.state = 'pending' then 'open' end`;
+/**
+ * The events that endpoints take now and never had, as `selectedDeliveries` gives them, without a delivery; null when the
+ * selection is about deliveries only. `test` events are for the endpoint that they were made for.
+ */
+export function selectedUnsent(wabaId: string, selection: ReplaySelection, span: IdSpan): Part | null {
+  const { deliveryIds, eventIds = null, states } = selection;
+  const isWanted = deliveryIds === null ? states === null || states.includes('not_sent') : eventIds !== null;
+  if (!isWanted) return null;
+  const conditions = ['ev.waba_id = :wabaId', `ev.event_type <> 'test'`];
+  const bindings = { ...spanBindings(wabaId, span), hadFromDay: dayBefore(dayOfId(span.fromId)) };
+  const add = adderOf(conditions, bindings);
+  add('ev.id = any (cast(:eventIds as uuid[]))', 'eventIds', eventIds);
+  add('e.id = :endpointId', 'endpointId', selection.endpointId);
+  add('ev.event_type = any (cast(:eventTypes as text[]))', 'eventTypes', selection.eventTypes);
+  const sql = `select ev.day, ev.id, cast(null as uuid) as delivery_id, e.id as endpoint_id, ev.day as event_day,
+           ev.id as event_uuid, ev.event_type, ev.lane, ev.sequence, ev.conversation_id, ev.created_at,
+           case when ev.body is null then 'no_body' end as obstacle
+      from events ev
+      join webhook_endpoints e on e.waba_id = ev.waba_id
+       and (e.event_types is null or ev.event_type = any (e.event_types))
+       and (e.phone_number_ids is null or ev.phone_number_id = any (e.phone_number_ids))
+     where ${conditions.join(' and ')} and ev.day >= cast(:fromDay as date) and ev.day <= cast(:lastDay as date)
+       and ev.id >= :fromId and ev.id < :toId
+       and not exists (select from deliveries had where had.event_uuid = ev.id and had.endpoint_id = e.id
+                          and had.day >= cast(:hadFromDay as date))`;
+  return { sql, bindings };
+}
 
-export const SELECTED_FROM = `deliveries d
-  left join events ev on ev.day = d.event_day and ev.id = d.event_uuid
-  left join webhook_endpoints e on e.id = d.endpoint_id and e.waba_id = d.waba_id`;
+function spanBindings(wabaId: string, { fromId, toId }: IdSpan): Record<string, Binding> {
+  const lastDay = dayOfId(lowestUuidAt(msOfUuid(toId) - 1));
+  return { wabaId, fromId, toId, fromDay: dayOfId(fromId), lastDay };
+}
 
+/** The clock of a machine that queues deliveries may be behind that of the one that made the event. */
+function dayBefore(day: string): string {
+  return new Date(Date.parse(day) - 86_400_000).toISOString().slice(0, 10);
+}
+
+function adderOf(conditions: string[], bindings: Record<string, Binding>) {
+  return (condition: string, name: string, value: Binding | null) => {
+    if (value === null) return;
+    conditions.push(condition);
+    bindings[name] = value;
+  };
+}
+
+/** What is selected of one endpoint and type; `isSent`: by deliveries. */
 export type SelectedGroup = {
   endpointId: string;
   eventType: string | null;
   obstacle: 'endpoint_gone' | 'no_body' | 'open' | null;
+  isSent: boolean;
   deliveries: number;
   oldest: Date;
   newest: Date;
 };
 
-/** Counts the selection by endpoint, type and obstacle, up to `limit` deliveries in all. */
+/** Counts the selection by endpoint, type and obstacle; it stops when there are more than `limit`. */
 export async function countSelection(
   database: Database,
   wabaId: string,
   selection: ReplaySelection,
   limit: number,
 ): Promise<SelectedGroup[]> {
-  const { where, bindings } = selectionConditions(wabaId, selection);
-  const range = await selectionRange(database, selection);
-  if (range === null) return [];
+  const span = await selectionRange(database, selection);
+  if (span === null) return [];
+  const sent = await countPart(database, selectedDeliveries(wabaId, selection, span), limit);
+  const left = limit - sent.reduce((total, { deliveries }) => total + deliveries, 0);
+  if (left <= 0) return sent;
+  return [...sent, ...(await countPart(database, selectedUnsent(wabaId, selection, span), left))];
+}
+
+async function countPart(database: Database, part: Part | null, limit: number): Promise<SelectedGroup[]> {
+  if (part === null) return [];
+  const { sql, bindings } = part;
   return await query<SelectedGroup>(
     database,
-    `select endpoint_id as "endpointId", event_type as "eventType", obstacle,
+    `select endpoint_id as "endpointId", event_type as "eventType", obstacle, delivery_id is not null as "isSent",
             cast(count(*) as integer) as deliveries, min(created_at) as oldest, max(created_at) as newest
-       from (select d.endpoint_id, d.created_at, ev.event_type, ${OBSTACLE} as obstacle
-               from ${SELECTED_FROM}
-              where ${where} and d.id >= :fromId and d.id < :toId
-                and d.day >= cast(:fromDay as date) and d.day <= cast(:toDay as date)
-              limit :limit) as selected
-      group by 1, 2, 3`,
-    { ...bindings, ...range, fromDay: dayOfId(range.fromId), toDay: dayOfId(range.toId), limit },
+       from (${sql} limit :limit) as selected
+      group by 1, 2, 3, 4`,
+    { ...bindings, limit },
   );
 }
 
 /** The ids between which the selection lies, `toId` exclusive; null when there can be nothing in it. */
-export async function selectionRange(
-  database: Database,
-  selection: ReplaySelection,
-): Promise<{ fromId: string; toId: string } | null> {
+export async function selectionRange(database: Database, selection: ReplaySelection): Promise<IdSpan | null> {
   if (selection.deliveryIds !== null) {
-    const times = selection.deliveryIds.map(msOfUuid);
+    const times = [...selection.deliveryIds, ...(selection.eventIds ?? [])].map(msOfUuid);
     if (times.length === 0) return null;
     return { fromId: lowestUuidAt(Math.min(...times)), toId: lowestUuidAt(Math.max(...times) + 1) };
   }
-  const oldestMs = await oldestDeliveryMs(database);
+  const oldestMs = await oldestEventMs(database);
   if (oldestMs === null) return null;
   const fromMs = selection.from === null ? oldestMs : Math.max(oldestMs, Date.parse(selection.from));
   const toMs = Date.parse(selection.to);
   return fromMs < toMs ? { fromId: lowestUuidAt(fromMs), toId: lowestUuidAt(toMs) } : null;
 }
 
-async function oldestDeliveryMs(database: Database): Promise<number | null> {
-  const [row] = await query<{ day: string | null }>(database, 'select min(day) as day from deliveries');
+/** A delivery can outlive its event, and an event may have none. */
+async function oldestEventMs(database: Database): Promise<number | null> {
+  const [row] = await query<{ day: string | null }>(
+    database,
+    'select least((select min(day) from deliveries), (select min(day) from events)) as day',
+  );
   return row === undefined || row.day === null ? null : Date.parse(row.day);
 }
 

@@ -49,7 +49,11 @@ function startCommand(): Command {
     .option('--from <ISO time>', 'made at this time or later, such as 2027-01-31T12:00:00Z', parseIsoTime)
     .option('--to <ISO time>', 'made before this time (default: now)', parseIsoTime)
     .option('--types <types>', 'event types, comma separated (default: all but test)', parseList)
-    .option('--states <states>', 'delivered, failed, dropped, comma separated (default: all)', parseList)
+    .option(
+      '--states <states>',
+      'delivered, failed, dropped, not_sent, comma separated (default: all)',
+      parseList,
+    )
     .option('--dry-run', 'count what would be sent, and send nothing');
   const example = 'replay start --waba 900000000000101 --endpoint 3 --states failed --dry-run';
   return adminAction<StartOptions>(command, example, async ({ tools, options }) => {

@@ -35,6 +35,30 @@ describe('replays', () => {
     });
   });
 
+  test('one event goes to endpoints that are newer than it or take its type only now, and to no other', async () => {
+    const api = await startTestApi();
+    const { database } = api;
+    const { call } = await client(api);
+    const id = await publishOne(database, 'e');
+    const url = `/api/external/events/${id}/replay`;
+    const replay = async (body?: object) => (await call('POST', url, body)).json();
+    expect((await replay()).error.message).toBe('No endpoint has had this event or takes such events now.');
+    const newer = await addEndpoint(database, WABA, 'https://newer.example/hook');
+    const statuses = await addEndpoint(database, WABA, 'https://statuses.example/hook', ['status']);
+    expect((await replay({ endpointId: statuses.id })).error).toMatchObject({ code: 'nothing_to_replay' });
+    expect(await replay({ endpointId: newer.id })).toMatchObject({
+      total: 1,
+      selection: { deliveryIds: [], eventIds: [id], endpointId: newer.id },
+    });
+    expect((await replay()).total).toBe(1);
+    await execute(database, `update webhook_endpoints set event_types = '{status,message}' where id = ?`, [
+      statuses.id,
+    ]);
+    expect((await replay()).total).toBe(2);
+    const other = await addEndpoint(database, OTHER_WABA, 'https://other.example/hook');
+    expect((await replay({ endpointId: other.id })).error).toMatchObject({ code: 'unknown_endpoint' });
+  });
+
   test('many are counted without being sent, started, listed, paused, resumed and cancelled', async () => {
     const api = await startTestApi();
     const { database } = api;

@@ -138,6 +138,60 @@ test('cancelled around midnight, it takes out what processes with another clock 
   expect((await replayOf(tools(), WABA, replayId)).outcomes.dropped).toBe(5);
 });
 
+describe('what an endpoint takes now and never had', () => {
+  test('is sent by the filter not_sent, in the order of each key, once', async () => {
+    const { database } = stack;
+    await execute(database, 'delete from webhook_endpoints');
+    await publish(database, WABA, { count: 1_200, keys: 100 });
+    await publish(database, WABA, { count: 3, keys: 3, type: 'status' });
+    const newer = await addEndpoint(database, WABA, 'https://newer.example/hook', ['message']);
+    const count = async (selection: Parameters<typeof countReplay>[2]) =>
+      (await countReplay(tools(), WABA, selection)).byEndpoint;
+    expect(await count({ states: ['failed', 'dropped', 'delivered'] })).toEqual({});
+    expect(await count({ from: new Date(0) })).toEqual({ [newer.id]: 1_200 });
+    expect(await count({ states: ['not_sent'], eventTypes: ['status'] })).toEqual({});
+    const { replayId } = await startReplay(
+      tools(),
+      WABA,
+      { states: ['not_sent'], endpointId: newer.id },
+      'test',
+    );
+    const last = new Map<string, number>();
+    const sent: string[] = [];
+    await eventually('all are delivered', async () => {
+      for (const { lane, sequence, deliveryId } of await deliverReplays(database)) {
+        expect(sequence).toBe((last.get(lane) ?? 0) + 1);
+        last.set(lane, sequence);
+        sent.push(deliveryId);
+      }
+      return sent.length === 1_200;
+    });
+    await ended(replayId);
+    expect(await replayOf(tools(), WABA, replayId)).toMatchObject({
+      ...{ total: 1_200, queued: 1_200, skipped: 0 },
+      outcomes: { delivered: 1_200 },
+    });
+    expect(await count({ states: ['not_sent'] })).toEqual({});
+    // From then on it is an original, that can be sent again as others can.
+    expect(await count({ states: ['delivered'] })).toEqual({ [newer.id]: 1_200 });
+  });
+
+  test('stands in the order of its key beside what the endpoint had', async () => {
+    const { database } = stack;
+    const one = { count: 1, keys: 1 };
+    await publish(database, WABA, one);
+    await settleLive(database, 'delivered');
+    await execute(database, `update webhook_endpoints set event_types = '{status}'`);
+    await publish(database, WABA, one);
+    await execute(database, 'update webhook_endpoints set event_types = null');
+    await publish(database, WABA, one);
+    await settleLive(database, 'failed');
+    const { replayId } = await startReplay(tools(), WABA, { endpointId }, 'test');
+    await ended(replayId);
+    expect((await deliverReplays(database)).map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
+  });
+});
+
 describe('what is selected', () => {
   test('open deliveries, unreleased events and endpoints that are gone are passed over and counted', async () => {
     const { database } = stack;

@@ -198,7 +198,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Send an event again
      *
-     * To every endpoint that had it, or to the one that the body names.
+     * To every endpoint that had it or takes such events now, or to the one that the body names: also to one that is newer than the event.
      *
      * Scope: `manage_webhooks`.
      */
@@ -232,7 +232,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Send many events again
      *
-     * Either `deliveryIds`, or a filter of at least one other member. What is sent again goes behind new events, with the same `webhook-id`. With `dryRun` it is counted only.
+     * Either `deliveryIds`, or a filter of at least one other member. `not_sent` in `states` means events that an endpoint takes now and never had; without `states` they are part of it. What is sent again goes behind new events, with the same `webhook-id`. With `dryRun` it is counted only.
      *
      * Scope: `manage_webhooks`.
      */

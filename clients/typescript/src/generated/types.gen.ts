@@ -765,6 +765,7 @@ export type Replay = {
     state: 'running' | 'paused' | 'done' | 'cancelled';
     selection: {
         deliveryIds: Array<string> | null;
+        eventIds: Array<string> | null;
         endpointId: string | null;
         from: string | null;
         to: string | null;
@@ -808,6 +809,7 @@ export type ReplayDetails = {
     state: 'running' | 'paused' | 'done' | 'cancelled';
     selection: {
         deliveryIds: Array<string> | null;
+        eventIds: Array<string> | null;
         endpointId: string | null;
         from: string | null;
         to: string | null;
@@ -846,7 +848,7 @@ export type ReplayRequest = {
     from?: string;
     to?: string;
     eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test'>;
-    states?: Array<'delivered' | 'failed' | 'dropped'>;
+    states?: Array<'delivered' | 'failed' | 'dropped' | 'not_sent'>;
     dryRun?: boolean;
 };
 

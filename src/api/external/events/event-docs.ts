@@ -104,7 +104,8 @@ export const eventDocs = {
   replay: documented({
     operationId: 'replayEvent',
     summary: 'Send an event again',
-    description: 'To every endpoint that had it, or to the one that the body names.',
+    description:
+      'To every endpoint that had it or takes such events now, or to the one that the body names: also to one that is newer than the event.',
     tag: 'Events',
     parameters,
     errors: ['unknown_endpoint', 'nothing_to_replay', 'too_many_replays'],
@@ -116,6 +117,7 @@ export const eventDocs = {
           ...REPLAY_EXAMPLE,
           selection: {
             deliveryIds: [DELIVERY_ID],
+            eventIds: [ID],
             endpointId: null,
             from: null,
             to: '2026-11-21T09:30:00.000Z',

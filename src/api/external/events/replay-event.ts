@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
+import { AccountError } from '../../../accounts/account-error.ts';
 import { startReplay } from '../../../accounts/replays.ts';
 import { newestDeliveries } from '../../../database/event-deliveries.ts';
-import { publicDeliveryId } from '../../../domain/public-ids.ts';
+import { publicDeliveryId, publicEventId } from '../../../domain/public-ids.ts';
 import { ApiError } from '../../errors/api-error.ts';
 import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
@@ -16,7 +17,7 @@ const Target = Type.Object(
   { additionalProperties: false },
 );
 
-/** POST /api/external/events/:id/replay: sends one event again to the endpoints that had it, or to one of them. */
+/** POST /api/external/events/:id/replay: sends one event to the endpoints that had it or take it now, or to one of them. */
 export function replayEvent(app: ExternalApp, { accounts }: ExternalContext): void {
   const schema = {
     ...eventDocs.replay,
@@ -33,18 +34,16 @@ export function replayEvent(app: ExternalApp, { accounts }: ExternalContext): vo
     const { endpointId } = request.body;
     const had = await newestDeliveries(database, wabaId, event);
     const chosen = had.filter((delivery) => endpointId === undefined || delivery.endpointId === endpointId);
-    if (endpointId !== undefined && chosen.length === 0) {
-      const message = 'The event was not delivered to such an endpoint.';
-      throw new ApiError('unknown_endpoint', { param: 'endpointId', message });
-    }
     const deliveryIds = chosen.filter(({ isOpen }) => !isOpen).map(({ id }) => publicDeliveryId(id));
-    if (deliveryIds.length === 0) throw new ApiError('nothing_to_replay', { message: reasonOf(chosen) });
     const replay = await startReplay(
       { ...accounts, actor: apiActorOf(request) },
       wabaId,
-      { deliveryIds },
+      { deliveryIds, eventIds: [publicEventId(event.id)], endpointId },
       `API key ${keyId}`,
-    );
+    ).catch((error: unknown) => {
+      const isNothing = error instanceof AccountError && error.code === 'nothing_to_replay';
+      throw isNothing ? new ApiError('nothing_to_replay', { message: reasonOf(chosen) }) : error;
+    });
     reply.code(201).header('location', `/api/external/replays/${replay.replayId}`);
     return replayJson(replay);
   });
@@ -52,6 +51,6 @@ export function replayEvent(app: ExternalApp, { accounts }: ExternalContext): vo
 
 function reasonOf(chosen: readonly object[]): string {
   return chosen.length === 0
-    ? 'No endpoint that exists has had this event.'
+    ? 'No endpoint has had this event or takes such events now.'
     : 'The event is still being delivered; it is not sent again meanwhile.';
 }

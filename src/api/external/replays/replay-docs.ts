@@ -5,6 +5,7 @@ const REPLAY = {
   state: 'running',
   selection: {
     deliveryIds: null,
+    eventIds: null,
     endpointId: '3',
     from: '2026-11-19T00:00:00.000Z',
     to: '2026-11-21T09:30:00.000Z',
@@ -80,7 +81,7 @@ export const replayDocs = {
     operationId: 'startReplay',
     summary: 'Send many events again',
     description:
-      'Either `deliveryIds`, or a filter of at least one other member. What is sent again goes behind new events, with the same `webhook-id`. With `dryRun` it is counted only.',
+      'Either `deliveryIds`, or a filter of at least one other member. `not_sent` in `states` means events that an endpoint takes now and never had; without `states` they are part of it. What is sent again goes behind new events, with the same `webhook-id`. With `dryRun` it is counted only.',
     tag: 'Replays',
     errors: [
       'unknown_endpoint',

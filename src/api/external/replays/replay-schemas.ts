@@ -38,6 +38,8 @@ export const Replay = Type.Object(
     state: Type.Enum(['running', 'paused', 'done', 'cancelled']),
     selection: Type.Object({
       deliveryIds: nullable(Type.Array(Type.String())),
+      /** For the endpoints that never had them. */
+      eventIds: nullable(Type.Array(Type.String())),
       endpointId: nullable(Type.String()),
       from: nullable(DATE_TIME),
       to: nullable(DATE_TIME),

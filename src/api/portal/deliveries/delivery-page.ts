@@ -155,12 +155,13 @@ function facts(
       html`<a href="${base}/conversations/${conversationId}">${conversationId}</a>`,
     ]);
   }
-  if (replayId !== null && replayOf !== null) {
-    const original = publicDeliveryId(replayOf);
-    rows.push([
-      'Replay',
-      html`<a href="${base}/replays/${replayId}">${replayId}</a>, of <a class="mono" href="${base}/deliveries/${original}">${original}</a>`,
-    ]);
+  if (replayId !== null) {
+    const original = replayOf === null ? null : publicDeliveryId(replayOf);
+    const what =
+      original === null
+        ? ', the first for this endpoint'
+        : html`, of <a class="mono" href="${base}/deliveries/${original}">${original}</a>`;
+    rows.push(['Replay', html`<a href="${base}/replays/${replayId}">${replayId}</a>${what}`]);
   }
   const url = workflowUrl(config.temporal, workflowId);
   // The Temporal UI is the operators'; its address may be an inner one.

@@ -61,7 +61,8 @@ export async function checkWaba(context: PortalContext, wabaId: string): Promise
       question: 'Is there an endpoint that takes it?',
       state: open > 0 ? 'good' : 'bad',
       answer: `${open} of ${endpoints.length} endpoints are open.`,
-      advice: 'Add an endpoint under Webhooks, or enable one. What came meanwhile waits or can be replayed.',
+      advice:
+        'Add an endpoint under Webhooks, or enable one. What came meanwhile waits for an endpoint that is off; to a new one, a replay of what was not_sent sends it.',
     },
   ];
 }

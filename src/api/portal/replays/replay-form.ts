@@ -32,7 +32,7 @@ ${selectField({ label: 'Endpoint', name: 'endpointId', value: values.endpointId,
 <div class="columns">${textField({ label: 'Created from (UTC)', name: 'from', type: 'datetime-local', value: values.from, error: about('from') })}
 ${textField({ label: 'To (UTC)', name: 'to', type: 'datetime-local', value: values.to, error: about('to') })}</div>
 <div class="columns">
-${checkboxes({ label: 'Status', name: 'states', values: values.states, options: plain(REPLAYABLE_STATES), hint: 'None ticked: all.', error: about('states') })}
+${checkboxes({ label: 'Status', name: 'states', values: values.states, options: plain(REPLAYABLE_STATES), hint: 'not_sent: what an endpoint takes now and never had, for instance because it is newer. None ticked: all.', error: about('states') })}
 ${checkboxes({ label: 'Event types', name: 'eventTypes', values: values.eventTypes, options: plain(EVENT_TYPES), hint: 'None ticked: all but test.', error: about('eventTypes') })}</div>`;
   const ids = textArea({
     label: 'Delivery ids',

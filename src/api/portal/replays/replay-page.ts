@@ -82,7 +82,7 @@ function facts({ config }: PortalContext, viewer: Viewer, replay: ReplayView): [
     ['Started', exactTime(replay.createdAt)],
     ['Finished', exactTime(replay.finishedAt)],
   ];
-  if (deliveryIds !== null) {
+  if (deliveryIds !== null && deliveryIds.length > 0) {
     const base = `/portal/w/${encodeURIComponent(replay.wabaId)}/deliveries`;
     const links = deliveryIds
       .slice(0, MAX_IDS_SHOWN)

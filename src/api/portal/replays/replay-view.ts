@@ -23,7 +23,10 @@ export function replayBadge(state: ReplayView['state']): Markup {
 
 /** What a replay was asked to send, in a line. */
 export function selectionText({ selection }: ReplayView): string {
-  const { deliveryIds, endpointId, from, to, eventTypes, states } = selection;
+  const { deliveryIds, eventIds, endpointId, from, to, eventTypes, states } = selection;
+  if (eventIds !== null) {
+    return endpointId === null ? 'one event, by its id' : `one event, by its id, to endpoint ${endpointId}`;
+  }
   if (deliveryIds !== null) {
     return deliveryIds.length === 1 ? 'one delivery, by its id' : `${deliveryIds.length} deliveries, by id`;
   }
