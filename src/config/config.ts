@@ -21,6 +21,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
       namespace: settings.text('HELIOGRAPH_TEMPORAL_NAMESPACE'),
       taskQueuePrefix: settings.text('HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX'),
       uiUrl: settings.text('HELIOGRAPH_TEMPORAL_UI_URL'),
+      publicUiUrl: settings.text('HELIOGRAPH_TEMPORAL_UI_PUBLIC_URL'),
     },
     objectStore: {
       url: settings.text('HELIOGRAPH_OBJECT_STORE_URL'),

@@ -1,5 +1,5 @@
 import type { OrderPayment } from '../domain/order-payment.ts';
-import { PAIR_PACE } from '../domain/send-pace.ts';
+import { numberPace, PAIR_PACE } from '../domain/send-pace.ts';
 import type { Database, Transaction } from './database.ts';
 import { knownUpstreamMedia } from './media-upstream-ids.ts';
 import { drawSendTime, type Pace } from './send-pacing.ts';
@@ -97,16 +97,21 @@ type Row = {
   ageMs: number;
   payloadJson: string;
   mediaIds: string[] | null;
+  /** Of its number; null: the installation's. */
+  messagesPerSecond: number | null;
 };
 
 const NO_MEDIA: ReadonlyMap<string, string> = new Map();
 
-/** Takes the turn of a message, as far as the limits of its number and its recipient let it. */
+/**
+ * Takes the turn of a message, as far as the limits of its number and its recipient let it; `numberPace` holds for
+ * numbers without a pace of their own.
+ */
 export async function takeSendTurn(
   database: Database,
   wabaId: string,
   messageId: string,
-  { timeoutMs, numberPace }: { timeoutMs: number; numberPace: Pace },
+  { timeoutMs, numberPace: usualPace }: { timeoutMs: number; numberPace: Pace },
 ): Promise<SendTurn> {
   return await database.transaction(async (trx) => {
     const row = await lockMessage(trx, wabaId, messageId);
@@ -126,7 +131,8 @@ export async function takeSendTurn(
     }
     const pairMs = row.pairMs ?? (await drawTime(trx, messageId, 'pair_at', row, row.recipient, PAIR_PACE));
     if (pairMs > 0) return { kind: 'wait', waitMs: Math.ceil(pairMs), reason: 'the limit of its recipient' };
-    const numberMs = row.numberMs ?? (await drawTime(trx, messageId, 'number_at', row, null, numberPace));
+    const pace = row.messagesPerSecond === null ? usualPace : numberPace(row.messagesPerSecond);
+    const numberMs = row.numberMs ?? (await drawTime(trx, messageId, 'number_at', row, null, pace));
     if (numberMs > 0) return { kind: 'wait', waitMs: Math.ceil(numberMs), reason: 'the limit of its number' };
     await execute(
       trx,
@@ -148,9 +154,10 @@ async function lockMessage(trx: Transaction, wabaId: string, messageId: string):
   const [row] = await query<Row>(
     trx,
     `select o.state, o.attempts, o.phone_number_id as "phoneNumberId", o.recipient, m.content as "payloadJson",
-            o.media_ids as "mediaIds", ${untilMs('pair_at')} as "pairMs", ${untilMs('number_at')} as "numberMs",
+            o.media_ids as "mediaIds", n.messages_per_second as "messagesPerSecond", ${untilMs('pair_at')} as "pairMs", ${untilMs('number_at')} as "numberMs",
             ${untilMs('sending_until')} as "leftMs", -${untilMs('created_at')} as "ageMs"
        from outbound_messages o join messages m on m.id = o.message_id
+      left join phone_numbers n on n.phone_number_id = o.phone_number_id
       where o.message_id = ? and o.waba_id = ? for update of o`,
     [messageId, wabaId],
   );

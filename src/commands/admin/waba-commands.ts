@@ -13,6 +13,7 @@ import { listPhoneNumbers } from '../../database/accounts.ts';
 import { type AccessTokenOptions, givenAccessToken, withAccessToken } from './access-token-option.ts';
 import { type AdminOutcome, type AdminTools, adminAction } from './admin-action.ts';
 import { alignedFields, alignedTable } from './aligned-text.ts';
+import { setPaceCommand } from './number-pace-command.ts';
 import { parsePhoneNumber } from './phone-number-option.ts';
 
 type AddOptions = AccessTokenOptions & {
@@ -28,7 +29,8 @@ export function wabaCommand(): Command {
     .description('WhatsApp Business Accounts of the tenants, with their phone numbers')
     .addCommand(addCommand())
     .addCommand(listCommand())
-    .addCommand(setTokenCommand());
+    .addCommand(setTokenCommand())
+    .addCommand(setPaceCommand());
 }
 
 function addCommand(): Command {

@@ -51,7 +51,7 @@ describe('without a script', () => {
     expect(server.accepted()[0]?.headers['webhook-signature']).toMatch(/^v1,/);
 
     await page.goto(endpointUrl);
-    await page.getByText('Pause', { exact: true }).click();
+    await page.getByText('Pause or disable', { exact: true }).click();
     await page.getByLabel('Reason').fill('moving house');
     await page.getByRole('button', { name: 'Pause the endpoint' }).click();
     await page.getByText('The endpoint is paused.').waitFor();

@@ -19,7 +19,7 @@ describe('the admin command line', () => {
   test('explains every command with an example of it, and offers --json everywhere', () => {
     const all = leaves(buildAdminCommand());
     expect(all.map(({ path }) => path)).toEqual([
-      ...['tenant create', 'tenant list', 'waba add', 'waba list', 'waba set-token'],
+      ...['tenant create', 'tenant list', 'waba add', 'waba list', 'waba set-token', 'waba set-pace'],
       ...[
         'user set-up-link',
         'user list',

@@ -110,7 +110,7 @@ test.each([
       await page.getByRole('link', { name: 'To the endpoint' }).click();
       expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('<b>second</b>');
       expect(await page.content()).not.toContain(secret);
-      await page.getByText('Pause', { exact: true }).click();
+      await page.getByText('Pause or disable', { exact: true }).click();
       await page.getByLabel('Reason').fill('moving house');
       await page.getByRole('button', { name: 'Pause the endpoint' }).click();
       await page.getByText('The endpoint is paused.').waitFor();

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { forgetSpentPacing } from '../../../src/database/send-pacing.ts';
 import { query } from '../../../src/database/sql.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
+import { runAdmin } from '../admin/admin-cli.ts';
 import { NUMBER, type SendingStack, startSendingStack, textTo } from './sending-stack.ts';
 
 let stack: SendingStack;
@@ -45,6 +46,37 @@ describe('the limit of a number', () => {
     await Promise.all([first, second]);
     expect(performance.now() - at).toBeGreaterThan(600);
     expect(await stack.sent()).toHaveLength(2);
+  });
+});
+
+describe('the pace of one number', () => {
+  const OTHER = '800000000000112';
+  const gapsOf = async (phoneNumberId: string) => {
+    const rows = await query<{ at: Date }>(
+      stack.database,
+      'select number_at as at from outbound_messages where phone_number_id = ? order by message_id desc limit 5',
+      [phoneNumberId],
+    );
+    const times = rows.map(({ at }) => at.getTime()).toSorted((a, b) => a - b);
+    return times.slice(1).map((at, index) => at - (times[index] ?? 0));
+  };
+
+  test('is its own where it has one, also beside a faster one, and the setting’s again by "default"', async () => {
+    const pace = async (perSecond: string) =>
+      await runAdmin(stack.settings, ['waba', 'set-pace', NUMBER, '--per-second', perSecond, '--json']);
+    expect(JSON.parse((await pace('2')).stdout)).toMatchObject({ messagesPerSecond: 2 });
+    const sends = [NUMBER, OTHER].flatMap((from) =>
+      Array.from({ length: 5 }, () => stack.send({ ...textTo(), phoneNumberId: from })),
+    );
+    await Promise.all(sends);
+    await eventually('all are sent', async () => (await stack.sent()).length === 10);
+    expect(Math.min(...(await gapsOf(NUMBER)))).toBeGreaterThanOrEqual(498);
+    expect(Math.min(...(await gapsOf(OTHER)))).toBeLessThan(498);
+    expect((await pace('0')).exitCode).toBe(2);
+    expect(JSON.parse((await pace('default')).stdout)).toMatchObject({ messagesPerSecond: null });
+    await stack.send(textTo());
+    await stack.send(textTo());
+    expect((await gapsOf(NUMBER)).at(-1)).toBeLessThan(498);
   });
 });
 

@@ -46,6 +46,17 @@ describe('docker-compose.yml', () => {
     expect([...new Set(used)].filter((name) => !(name in SETTINGS))).toEqual([]);
   });
 
+  test.each(OWN_SERVICES)('passes on to %s every setting, so that none in .env is without effect', (name) => {
+    const given = settingsOf(name, FILLED_IN);
+    // Development mode's own; Compose runs the service in production.
+    const isDevelopment = (setting: string) =>
+      setting.startsWith('HELIOGRAPH_SANDBOX_') || setting === 'HELIOGRAPH_WEBHOOK_ALLOW_HTTP';
+    const missing = Object.keys(SETTINGS).filter((setting) => !(setting in given || isDevelopment(setting)));
+    expect(missing).toEqual([]);
+    const passed = settingsOf(name, { ...FILLED_IN, HELIOGRAPH_SEND_MESSAGES_PER_SECOND: '20' });
+    expect(loadConfig(passed).sending.messagesPerSecond).toBe(20);
+  });
+
   test.each(OWN_SERVICES)('gives %s every setting that has no default', (name) => {
     const required = Object.entries(SETTINGS as Record<string, Setting>)
       .filter(([, setting]) => setting.fallback === undefined)

@@ -5,6 +5,17 @@ export function copyable(text: string): Markup {
   return html`<span class="copyable"><code>${text}</code><button type="button" class="copy" data-copy="${text}" hidden>Copy</button></span>`;
 }
 
+/** Characters at both ends that a cut id keeps: ids of one kind begin alike. */
+const HEAD_CHARS = 6;
+const TAIL_CHARS = 14;
+
+/** An id in a table, cut in its middle; the whole is in its title, and a button copies it. */
+export function cutId(text: string): Markup {
+  const isCut = text.length > HEAD_CHARS + TAIL_CHARS + 1;
+  const shown = isCut ? `${text.slice(0, HEAD_CHARS)}…${text.slice(-TAIL_CHARS)}` : text;
+  return html`<span class="copyable cut-id"><code title="${text}">${shown}</code><button type="button" class="copy" data-copy="${text}" hidden>Copy</button></span>`;
+}
+
 /** A block of code or a body, scrollable, with the same button. */
 export function codeBlock(text: string, label: string): Markup {
   return html`<div class="code"><button type="button" class="copy" data-copy-block hidden>Copy</button><pre tabindex="0" aria-label="${label}" role="region"><code>${text}</code></pre></div>`;

@@ -163,9 +163,16 @@ function facts(
         : html`, of <a class="mono" href="${base}/deliveries/${original}">${original}</a>`;
     rows.push(['Replay', html`<a href="${base}/replays/${replayId}">${replayId}</a>${what}`]);
   }
-  const url = workflowUrl(config.temporal, workflowId);
-  // The Temporal UI is the operators'; its address may be an inner one.
-  if (viewer.role === 'operator') rows.push(['Workflow', workflowLink(url, workflowId)]);
+  // The operators' address of the Temporal UI may be an inner one.
+  const { uiUrl, publicUiUrl, namespace } = config.temporal;
+  const shownUrl = viewer.role === 'operator' ? uiUrl : publicUiUrl;
+  rows.push([
+    'Workflow',
+    workflowLink(
+      shownUrl === '' ? null : workflowUrl({ uiUrl: shownUrl, namespace }, workflowId),
+      workflowId,
+    ),
+  ]);
   return rows;
 }
 
@@ -179,8 +186,8 @@ function attemptCount(attempts: number): string {
 }
 
 function workflowLink(url: string | null, workflowId: string | null): Child {
-  if (url === null || workflowId === null)
-    return html`<span class="faint">none: it went out in a session</span>`;
+  if (workflowId === null) return html`<span class="faint">none: it went out in a session</span>`;
+  if (url === null) return copyable(workflowId);
   return html`<a class="mono break" href="${url}" rel="noreferrer">${workflowId}</a>`;
 }
 

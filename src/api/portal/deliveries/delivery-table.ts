@@ -1,5 +1,6 @@
 import type { ListedDelivery } from '../../../database/delivery-rows.ts';
 import { publicDeliveryId } from '../../../domain/public-ids.ts';
+import { cutId } from '../components/copyable.ts';
 import { type Column, dataTable } from '../components/table.ts';
 import { durationText, timeAgo, utcText } from '../components/time.ts';
 import { type Child, html, type Markup } from '../markup.ts';
@@ -46,14 +47,14 @@ function rowOf(
   const { id, wabaId, businessName, eventType, eventId, state, attempts, lastDurationMs, isReplay } =
     delivery;
   const href = hrefOf(publicDeliveryId(id), wabaId);
-  const owner = html`${businessName} <span class="faint mono">${wabaId}</span>`;
+  const owner = html`<span class="cut owner" title="${businessName}">${businessName}</span><br><span class="faint mono">${wabaId}</span>`;
   return [
     html`<a href="${href}">${shortTime(delivery.createdAt)}</a>`,
     ...(withOwner ? [owner] : []),
     html`${deliveryBadge(state, attempts)}${isReplay && html` <span class="faint">replay</span>`}`,
     eventType === null ? '–' : html`<code>${eventType}</code>`,
-    html`<span class="cut mono" title="${eventId ?? ''}">${eventId ?? '–'}</span>`,
-    ...(withEndpoint ? [endpointCell(delivery)] : []),
+    eventId === null ? '–' : cutId(eventId),
+    ...(withEndpoint ? [endpointCell(delivery, withOwner)] : []),
     attempts,
     answerText(delivery),
     lastDurationMs === null ? '–' : durationText(lastDurationMs),
@@ -61,9 +62,10 @@ function rowOf(
   ];
 }
 
-function endpointCell({ endpointUrl, endpointId }: ListedDelivery): Markup {
+/** Where there is a column more, the URL gets less room. */
+function endpointCell({ endpointUrl, endpointId }: ListedDelivery, isNarrow: boolean): Markup {
   if (endpointUrl === null) return html`<span class="faint">${endpointId}, deleted</span>`;
-  return html`<span class="cut" title="${endpointUrl}">${endpointUrl.replace(/^https?:\/\//, '')}</span>`;
+  return html`<span class="cut ${isNarrow && 'less'}" title="${endpointUrl}">${endpointUrl.replace(/^https?:\/\//, '')}</span>`;
 }
 
 /** To the second, without the zone, which the heading names. */

@@ -26,17 +26,22 @@ const OPTIONS = {
 };
 const PATH = '/portal/w/:wabaId/endpoints/:id';
 
-/** POST …/pause and …/enable: whether what comes is sent or waits. */
+/** POST …/pause, …/disable and …/enable: whether what comes is sent or waits. */
 export function endpointModeActions(app: PortalApp, context: PortalContext): void {
-  app.post(`${PATH}/pause`, OPTIONS, async (request, reply) => {
-    const id = accountObjectId(request.params.id);
-    return await orExplained(request, reply, context, id, async () => {
-      const { wabaId } = wabaOf(request);
-      const reason = formValues(request.body).text('reason');
-      await holdEndpoint(toolsOf(request, context), wabaId, { id, mode: 'paused', reason });
-      return reply.redirect(`${endpointPath(wabaId, id)}?done=paused`, 303);
+  for (const [action, mode] of [
+    ['pause', 'paused'],
+    ['disable', 'disabled'],
+  ] as const) {
+    app.post(`${PATH}/${action}`, OPTIONS, async (request, reply) => {
+      const id = accountObjectId(request.params.id);
+      return await orExplained(request, reply, context, id, async () => {
+        const { wabaId } = wabaOf(request);
+        const reason = formValues(request.body).text('reason');
+        await holdEndpoint(toolsOf(request, context), wabaId, { id, mode, reason });
+        return reply.redirect(`${endpointPath(wabaId, id)}?done=${mode}`, 303);
+      });
     });
-  });
+  }
   app.post(`${PATH}/enable`, OPTIONS, async (request, reply) => {
     const id = accountObjectId(request.params.id);
     return await orExplained(request, reply, context, id, async () => {
@@ -62,9 +67,13 @@ export function endpointSecretActions(app: PortalApp, context: PortalContext): v
     const id = accountObjectId(request.params.id);
     return await orExplained(request, reply, context, id, async () => {
       const { wabaId } = wabaOf(request);
-      const hours = formValues(request.body).text('overlapHours');
+      const form = formValues(request.body);
+      const [hours, own] = [form.text('overlapHours'), form.text('ownSecret').trim()];
       const overlapHours = /^\d{1,3}$/.test(hours) ? Number(hours) : Number.NaN;
-      const rotated = await rotateSecret(toolsOf(request, context), wabaId, id, { overlapHours });
+      const rotated = await rotateSecret(toolsOf(request, context), wabaId, id, {
+        overlapHours,
+        ...(own !== '' && { secret: own }),
+      });
       const { signatureProfile } = await endpointStatus(context.accounts, wabaId, id);
       const until = rotated.previousSecretExpiresAt;
       return sendSecretPage(request, reply, {

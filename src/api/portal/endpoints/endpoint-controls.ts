@@ -6,18 +6,27 @@ import { utcText } from '../components/time.ts';
 import { html, type Markup } from '../markup.ts';
 import { mayChange } from './endpoint-context.ts';
 
-/** Pauses an endpoint that is on; enables one that is not, and asks what becomes of what waits. */
+/** Pauses or disables an endpoint; enables one that is not on, and asks what becomes of what waits. */
 export function modeControls(viewer: Viewer, path: string, endpoint: EndpointStatus): Markup {
-  if (endpoint.mode === 'open') return pauseForm(viewer, path);
-  return html`${enableForm(viewer, path, endpoint)}${endpoint.mode === 'probing' && pauseForm(viewer, path)}`;
+  const { mode } = endpoint;
+  return html`${mode !== 'open' && enableForm(viewer, path, endpoint)}${holdForm(viewer, path, mode)}`;
 }
 
-function pauseForm(viewer: Viewer, path: string): Markup {
-  return html`<details class="quiet"><summary>Pause</summary>${postForm(
+function holdForm(viewer: Viewer, path: string, mode: EndpointStatus['mode']): Markup {
+  const reason = textField({
+    label: 'Reason',
+    name: 'reason',
+    maxLength: 200,
+    hint: 'For people; it shows in the list and in the audit log.',
+  });
+  const pause = mode !== 'paused' && html`<button>Pause the endpoint</button>`;
+  const disable =
+    mode !== 'disabled' && html`<button formaction="${path}/disable">Disable the endpoint</button>`;
+  return html`<details class="quiet"><summary>Pause or disable</summary>${postForm(
     viewer,
     `${path}/pause`,
-    html`${textField({ label: 'Reason', name: 'reason', maxLength: 200, hint: 'For people; it shows in the list and in the audit log.' })}
-<div class="buttons"><button>Pause the endpoint</button><span class="faint">Its events are kept and wait.</span></div>`,
+    html`${reason}<div class="buttons">${pause}${disable}</div>
+<p class="faint">Either way its events are kept and wait. Paused means for a while, disabled that it is out of order.</p>`,
   )}</details>`;
 }
 
@@ -60,7 +69,8 @@ export function secretControls(viewer: Viewer, path: string, endpoint: EndpointS
     viewer,
     `${path}/rotate-secret`,
     html`${selectField({ label: 'The present secret goes on for', name: 'overlapHours', value: '24', options: OVERLAPS, hint: 'Meanwhile webhooks carry the signatures of both, so that you can change over in your own time.' })}
-<div class="buttons"><button>Make a new secret</button></div>`,
+${textField({ label: 'A secret of your own', name: 'ownSecret', type: 'password', maxLength: 200, hint: 'Empty: one is made. Otherwise whsec_ and the base64 of 24 to 64 random bytes.' })}
+<div class="buttons"><button>Change the secret</button></div>`,
   );
   return html`<p>It was shown when it was made and cannot be shown again. ${previousSecretExpiresAt !== null && html`The secret before signs too until ${utcText(previousSecretExpiresAt)}.`}</p>
 ${mayChange(viewer) && html`<details class="quiet"><summary>Rotate the secret</summary>${rotate}</details>`}`;

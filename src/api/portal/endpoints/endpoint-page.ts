@@ -33,6 +33,7 @@ const DONE = {
   moved: html`The settings are saved. The server before still knows the signing secret: <a href="#secret">make a new one</a>.`,
   'moved-without-headers': html`The settings are saved. The URL leads to another server, so the headers of your own were not taken along: enter them again if it needs them. The server before still knows the signing secret: <a href="#secret">make a new one</a>.`,
   paused: 'The endpoint is paused. Its events wait.',
+  disabled: 'The endpoint is disabled. Its events wait.',
   enabled: 'The endpoint is enabled.',
   sent: 'The endpoint is enabled; what waited is sent first, in order.',
   dropped: 'The endpoint is enabled; what waited is dropped and stays in the log.',

@@ -17,6 +17,7 @@ import { noticeAfter } from '../components/notice.ts';
 import { dataTable } from '../components/table.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { numberPaceAction, numberPaceSection } from './number-pace.ts';
 import { checkWaba, type Finding } from './self-check.ts';
 import { callGraph } from './upstream-answers.ts';
 import { addWabaForm, tokenForm } from './waba-forms.ts';
@@ -28,13 +29,18 @@ const MAX_TOKEN_CHARS = 8_192;
 
 const ROW_ID = /^\d{1,18}$/;
 
-const DONE = { saved: 'Upstream accepted the token; the WABA and its numbers are saved.' };
+const DONE = {
+  saved: 'Upstream accepted the token; the WABA and its numbers are saved.',
+  pace: 'The pace of the number is set.',
+  'no-pace': 'Nothing was changed: the pace must be 1 to 1,000 messages per second, or empty.',
+};
 
 /** WABAs as the operator looks after them. */
 export function wabaPages(app: PortalApp, context: PortalContext): void {
   wabaPage(app, context);
   addWabaAction(app, context);
   tokenAction(app, context);
+  numberPaceAction(app, context);
 }
 
 /** GET /portal/operator/wabas/:wabaId: its numbers, and why no webhook would arrive. */
@@ -54,9 +60,10 @@ async function showWaba(
 ): Promise<FastifyReply> {
   const { wabaId, tenantId, businessName } = wabaOf(request);
   const viewer = viewerOf(request);
-  const [numbers, findings] = await Promise.all([
+  const [numbers, findings, pace] = await Promise.all([
     listPhoneNumbers(context.database, wabaId),
     checkWaba(context, wabaId),
+    numberPaceSection(context, viewer, wabaId),
   ]);
   const view = {
     title: `WABA ${wabaId}`,
@@ -85,6 +92,7 @@ async function showWaba(
             ]),
           )
     }
+${pace}
 <section class="card"><h2>Give it another token</h2>${tokenForm(viewer, wabaId, error)}</section>`,
   };
   return sendPage(reply, view, error === null ? 200 : 422);

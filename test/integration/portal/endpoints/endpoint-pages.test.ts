@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { countFailed } from '../../../../src/database/endpoint-failures.ts';
 import { addEndpointMinutes } from '../../../../src/database/endpoint-health.ts';
+import { newWebhookSecret } from '../../../../src/domain/webhook/webhook-signature.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { addDelivery } from '../delivery-fixtures.ts';
@@ -285,6 +286,33 @@ test('the charts of the overview span what there is: an hour, six hours, a day',
   expect(await overview(400)).toContain('Attempts per hour of the last 24 hours: 21 succeeded');
 });
 
+test('an endpoint is disabled with a reason and enabled again', async () => {
+  const { id } = await add();
+  expect((await admin.get(`${PATH}/${id}`)).body).toContain('Disable the endpoint');
+  const disabled = await admin.post(`${PATH}/${id}/disable`, { reason: 'out of order' });
+  expect(disabled.headers.location).toBe(`${PATH}/${id}?done=disabled`);
+  expect(await stored(id)).toMatchObject({ mode: 'disabled', mode_reason: 'out of order' });
+  expect((await admin.get(`${PATH}/${id}`)).body).not.toContain('Disable the endpoint');
+  await admin.post(`${PATH}/${id}/enable`, {});
+  expect(await actions()).toEqual(['endpoint.created', 'endpoint.disabled', 'endpoint.enabled']);
+});
+
+test('a secret of the tenant’s own takes the place of the present one, and a malformed one changes nothing', async () => {
+  const { id } = await add();
+  await admin.get(`${PATH}/${id}`);
+  const wrong = await admin.post(`${PATH}/${id}/rotate-secret`, {
+    overlapHours: '0',
+    ownSecret: 'whsec_short',
+  });
+  expect([wrong.statusCode, wrong.body.includes('base64 of 24 to 64')]).toEqual([422, true]);
+  const secret = newWebhookSecret();
+  const fields = { overlapHours: '0', ownSecret: ` ${secret} ` };
+  const changed = await admin.post(`${PATH}/${id}/rotate-secret`, fields);
+  expect([changed.statusCode, changed.body.includes(secret)]).toEqual([200, true]);
+  const again = await admin.post(`${PATH}/${id}/rotate-secret`, fields);
+  expect([again.statusCode, again.body.includes('has this secret already')]).toEqual([422, true]);
+});
+
 test('an endpoint is deleted from a page that says what is lost', async () => {
   const { id } = await add();
   await addDelivery(api.database, { eventId: 'wamid.waits', state: 'pending', attempts: [] });
@@ -310,7 +338,7 @@ test('members see everything and get no button, nor a way around it; other tenan
     expect([path, (await member.get(`${PATH}${path}`)).statusCode]).toEqual([path, 403]);
   }
   await member.get(PATH);
-  for (const action of ['pause', 'enable', 'test', 'rotate-secret', 'delete', 'edit']) {
+  for (const action of ['pause', 'disable', 'enable', 'test', 'rotate-secret', 'delete', 'edit']) {
     expect([action, (await member.post(`${PATH}/${id}/${action}`)).statusCode]).toEqual([action, 403]);
   }
   for (const path of ['', '/edit', '/delete', '/tests/dlv_019aa2b37c4d7e8f9a0b1c2d3e4f5061']) {

@@ -1,0 +1,44 @@
+import type { Database } from '../database/database.ts';
+import { findWabaOfNumber, saveNumberPace } from '../database/number-pace.ts';
+import { AccountError, invalidValue } from './account-error.ts';
+import { shown } from './account-input.ts';
+import { type Audited, recordChange } from './audit.ts';
+
+const FASTEST = 1_000;
+
+/**
+ * Lets messages of a number leave at a pace of its own, null: at the installation's. Upstream allows a number that is
+ * used in its app too 20 a second, others 80 or 1,000. What has drawn its time already keeps it.
+ * Throws AccountError: `invalid_value`, `unknown_phone_number`.
+ */
+export async function setNumberPace(
+  { database, actor }: { database: Database } & Audited,
+  wabaId: string,
+  change: { phoneNumberId: string; messagesPerSecond: number | null },
+): Promise<void> {
+  const { phoneNumberId, messagesPerSecond } = change;
+  const isPace =
+    messagesPerSecond === null ||
+    (Number.isInteger(messagesPerSecond) && messagesPerSecond >= 1 && messagesPerSecond <= FASTEST);
+  if (!isPace) {
+    throw invalidValue(`The pace must be 1 to ${FASTEST} messages per second.`, 'messagesPerSecond');
+  }
+  await database.transaction(async (trx) => {
+    if (!(await saveNumberPace(trx, wabaId, change))) throw unknownNumber(phoneNumberId);
+    const detail = { messagesPerSecond };
+    const target = `phone number ${phoneNumberId}`;
+    await recordChange(trx, actor, { wabaId, action: 'phone_number.pace_set', target, detail });
+  });
+}
+
+/** The WABA of a number, for operators. Throws AccountError `unknown_phone_number`. */
+export async function wabaOfNumber(database: Database, phoneNumberId: string): Promise<string> {
+  const wabaId = await findWabaOfNumber(database, phoneNumberId);
+  if (wabaId === null) throw unknownNumber(phoneNumberId);
+  return wabaId;
+}
+
+function unknownNumber(phoneNumberId: string): AccountError {
+  const message = `There is no phone number with the id ${shown(phoneNumberId)}.`;
+  return new AccountError('unknown_phone_number', message);
+}
