@@ -1,5 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { hashPassword, isHashOutdated, verifyPassword } from '../../../src/domain/password-hash.ts';
+import {
+  hashPassword,
+  hashWithSalt,
+  isHashOutdated,
+  matchingHashes,
+  verifyPassword,
+} from '../../../src/domain/password-hash.ts';
 
 test('a hash is a PHC string of argon2id at no less than OWASP’s costs, with a salt of its own', async () => {
   const [one, other] = await Promise.all([
@@ -23,6 +30,25 @@ test('a string of other costs verifies, and is outdated', async () => {
   const made = await hashPassword('password', { memory: 256, passes: 1, parallelism: 1 });
   expect(await verifyPassword('password', made)).toBe(true);
   expect(isHashOutdated(made)).toBe(true);
+});
+
+test('a password is tried against many hashes of one salt at the cost of one', async () => {
+  const salt = randomBytes(16);
+  const [mine, other] = [await hashWithSalt('mine, and long', salt), await hashWithSalt('another one', salt)];
+  const many = [...Array<string>(40).fill(other), mine, await hashPassword('of another salt')];
+  const cpuOf = async (work: () => Promise<unknown>) => {
+    const before = process.cpuUsage();
+    await work();
+    return process.cpuUsage(before).user;
+  };
+  const one = await cpuOf(() => matchingHashes('mine, and long', [mine]));
+  let found: string[] = [];
+  const all = await cpuOf(async () => {
+    found = await matchingHashes('mine, and long', many);
+  });
+  expect(found).toEqual([mine]);
+  expect(all).toBeLessThan(one * 10);
+  expect([isHashOutdated(mine, salt), isHashOutdated(mine, randomBytes(16))]).toEqual([false, true]);
 });
 
 test.each([

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { query } from '../../../src/database/sql.ts';
+import { insertUser } from '../../../src/database/users.ts';
+import { startAdmin } from './admin-cli.ts';
+
+test('commands name one of several accounts of an address by its id, remove a membership or the account, and withdraw links', async () => {
+  const { admin, json, database } = await startAdmin();
+  const person = { email: 'asha@store.example', name: 'Asha', isOperator: false, passwordHash: null };
+  const [first, second] = [await insertUser(database, person), await insertUser(database, person)];
+  await database.raw(
+    `insert into memberships (user_id, tenant_id, role) values (?, 1, 'admin'), (?, 2, 'member')`,
+    [first, first],
+  );
+  await database.raw(`insert into memberships (user_id, tenant_id, role) values (?, 2, 'member')`, [second]);
+
+  const ambiguous = await admin(['user', 'remove', person.email]);
+  expect([ambiguous.exitCode, ambiguous.stderr]).toEqual([2, expect.stringContaining(`${first}, ${second}`)]);
+  const removed = { id: first, email: person.email, state: 'removed' };
+  expect(await json('user', 'remove', first, '--tenant', '1')).toEqual({ ...removed, tenantId: 1 });
+  expect((await admin(['user', 'remove', first, '--tenant', '1'])).stderr).toContain('There is no such user');
+  const listed = await json('user', 'list');
+  expect(listed).toMatchObject([
+    { id: first, role: 'member', tenantId: 2, isOperator: false },
+    { id: second, memberships: [{ tenantId: 2, role: 'member', isDisabled: false }] },
+  ]);
+  expect(await json('user', 'remove', first)).toEqual({ ...removed, tenantId: null });
+  expect(await query(database, 'select id from users')).toEqual([{ id: second }]);
+
+  await json('user', 'invite', '--email', 'new@store.example', '--role', 'member', '--tenant', '1');
+  await json('user', 'password-link', person.email);
+  const open = await json('user', 'invitations');
+  expect(open).toMatchObject([
+    { email: person.email, role: null, userId: second },
+    { email: 'new@store.example', role: 'member', tenantId: 1, invitedBy: 'operator command' },
+  ]);
+  expect(JSON.stringify(open)).not.toContain('/portal/invitations/');
+  const { id } = open[1];
+  expect(await json('user', 'withdraw', id)).toEqual({ id, email: 'new@store.example', state: 'withdrawn' });
+  expect((await admin(['user', 'withdraw', id])).exitCode).not.toBe(0);
+  expect((await admin(['user', 'invitations'])).stdout).toContain('a new password');
+  const actions = await query<{ action: string; tenant_id: string }>(
+    database,
+    `select action, tenant_id from audit_log where action like 'user.removed' order by id`,
+  );
+  expect(actions).toEqual([
+    { action: 'user.removed', tenant_id: '1' },
+    { action: 'user.removed', tenant_id: '2' },
+  ]);
+});
