@@ -84,7 +84,7 @@ function signedInBody(view: PageView, viewer: Viewer): Markup {
 <header class="top">
 <a class="brand" href="/portal">${brand()}</a>
 ${view.waba && wabaInView(view.waba)}
-${tenantSwitcher(viewer)}
+${tenantSwitcher(viewer, Boolean(view.waba))}
 <nav class="account" aria-label="Account">
 <a href="/portal/account"><span class="who">${viewer.name || viewer.email}</span> <span class="role">${viewer.role}</span></a>
 <form method="post" action="/portal/sign-out"><input type="hidden" name="_csrf" value="${viewer.csrfToken}"><button class="plain">Sign out</button></form>

@@ -119,7 +119,7 @@ function newAccount(
   hasOidc: boolean,
 ): Markup {
   const hint = html`<p class="hint">If you have an account with this address already, <a href="/portal/sign-in?next=${encodeURIComponent(path)}">sign in</a> first to join with it${hasOidc && html`, or <a href="/portal/oidc/start">sign in with your identity provider</a>`}.</p>`;
-  return html`${postForm(token, path, html`${personFields({ name, error })}${submit('Create the account')}`)}${hint}`;
+  return html`${hint}${postForm(token, path, html`${personFields({ name, error })}${submit('Create the account')}`)}`;
 }
 
 function withAccount(viewer: Viewer, path: string, { email }: Invitation, { error }: Shown): Markup {
@@ -128,7 +128,7 @@ function withAccount(viewer: Viewer, path: string, { email }: Invitation, { erro
     return html`<p>You are signed in as <strong>${viewer.email}</strong>. Sign out, and open the link again.</p>${actionButton(viewer, '/portal/sign-out', 'Sign out')}`;
   }
   return html`${problem}<p>You are signed in as ${viewer.name || viewer.email}. You join with this account, and can go from one tenant to another at the top of each page.</p>
-${actionButton(viewer, path, 'Join', 'primary')} <p><a href="/portal">Not now</a></p>`;
+<div class="buttons">${actionButton(viewer, path, 'Join', 'primary')}<a class="button" href="/portal">Not now</a></div>`;
 }
 
 function submit(label: string): Markup {

@@ -9,14 +9,17 @@ export function placeName({ businessName }: Pick<Place, 'businessName'>): string
   return businessName ?? 'All tenants';
 }
 
-/** By which somebody who belongs to several tenants goes to another one; nothing for everybody else. */
-export function tenantSwitcher(viewer: Viewer): Markup {
+/**
+ * By which somebody who belongs to several tenants goes to another one; nothing for everybody else. `isNamed`: the page
+ * says already which tenant it is of.
+ */
+export function tenantSwitcher(viewer: Viewer, isNamed: boolean): Markup {
   const { places, tenantId } = viewer;
   const here = places.find((place) => place.tenantId === tenantId);
   if (places.length < 2 || here === undefined) return nothing;
   const others = places.filter((place) => place !== here);
-  return html`<details class="switcher"><summary><span class="unseen">Tenant: </span>${placeName(here)}</summary>
-<form method="post" action="/portal/tenant">${csrfField(viewer)}<p class="hint">Go to</p>${others.map(placeButton)}</form></details>`;
+  return html`<details class="switcher"><summary>${isNamed ? 'Switch tenant' : placeName(here)}</summary>
+<form method="post" action="/portal/tenant">${csrfField(viewer)}<p class="hint">From ${placeName(here)} to</p>${others.map(placeButton)}</form></details>`;
 }
 
 function placeButton(place: Place): Markup {
