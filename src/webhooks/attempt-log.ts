@@ -36,7 +36,7 @@ export function settledDelivery(attempt: MadeAttempt, outcome: SettledOutcome): 
 }
 
 /** Whether a workflow has this delivery already and will attempt it again itself. */
-function isCarried({ workflowId }: MadeAttempt): boolean {
+export function isCarried({ workflowId }: Pick<MadeAttempt, 'workflowId'>): boolean {
   return workflowId?.startsWith('delivery/') === true;
 }
 

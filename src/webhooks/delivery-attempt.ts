@@ -5,13 +5,20 @@ import { type LeasedDelivery, leaseDelivery } from '../database/delivery-claims.
 import { dropOrphans, keepDeliveries, lockClaims } from '../database/delivery-settlement.ts';
 import { takeProbe } from '../database/endpoint-modes.ts';
 import { type EndpointSettings, loadEndpointSettings } from '../database/endpoint-settings.ts';
+import { isTransientError } from '../database/error-class.ts';
 import type { SecretBox } from '../domain/secret-box.ts';
 import type { AttemptOutcome, UnattemptedOutcome } from './attempt-outcome.ts';
 import type { EndpointLimiter } from './endpoint-limiter.ts';
 import type { HttpSender } from './http-sender.ts';
 import { sendDelivery } from './send-delivery.ts';
 import { type DeliveryDefaults, openEndpoint } from './sendable-endpoint.ts';
-import { type SettlementTools, settleAttempts } from './settle-attempts.ts';
+import {
+  type MadeAttempt,
+  type Settlement,
+  type SettlementTools,
+  settleAttempts,
+  settleRefused,
+} from './settle-attempts.ts';
 
 export type AttemptTools = SettlementTools & {
   sender: HttpSender;
@@ -24,6 +31,9 @@ export type DeliveryRef = { deliveryId: string; deliveryDay: string; workflowId:
 
 /** Wait before a delivery is looked at again whose lease was given back or lost. */
 const LOOK_AGAIN_MS = 1_000;
+
+/** Wait while nothing can be recorded, and so nothing is sent. */
+const UNRECORDABLE_WAIT_MS = 5_000;
 
 /** How long a claim protects an attempt of up to `timeoutMs`: as much again, for recording it. */
 export function leaseMsFor(timeoutMs: number): number {
@@ -46,7 +56,11 @@ type Claim = LeasedDelivery & { token: string };
  * before the claim, so no POST outlives the lease.
  */
 export async function attemptDelivery(tools: AttemptTools, ref: DeliveryRef): Promise<AttemptOutcome> {
-  const { database, defaults } = tools;
+  const { database, defaults, gate } = tools;
+  if (!gate.isOpen()) {
+    const reason = 'attempts cannot be recorded at present';
+    return { state: 'waiting', reason, delayMs: UNRECORDABLE_WAIT_MS };
+  }
   const startMs = performance.now();
   const token = randomUUID();
   const answer = await leaseDelivery(database, { ...ref, token, leaseMs: leaseMsFor(defaults.timeoutMs) });
@@ -77,7 +91,7 @@ export async function attemptDelivery(tools: AttemptTools, ref: DeliveryRef): Pr
   if (claim.attempts > 0) tools.limiter.spend(endpoint.id, 1);
   const { eventType } = event;
   const made = { ...claim, eventType, endpoint, isProbe: leave.isProbe, sent, workflowId: ref.workflowId };
-  const { outcomes } = await settleAttempts(tools, [made]);
+  const { outcomes } = await settleOne(tools, made);
   const lost = {
     state: 'waiting',
     reason: 'the lease ended before the attempt did',
@@ -91,6 +105,16 @@ function sayAside(outcome: AttemptOutcome, since: Date | null): AttemptOutcome {
   if (since === null || outcome.state !== 'retrying') return outcome;
   const reason = `${outcome.reason}; stepped aside at ${since.toISOString()}: later events of its key go on`;
   return { ...outcome, reason };
+}
+
+/** An attempt that cannot be recorded now is made again once its lease has ended and something can be recorded. */
+async function settleOne(tools: AttemptTools, made: MadeAttempt): Promise<Settlement> {
+  try {
+    return await settleAttempts(tools, [made]);
+  } catch (error) {
+    if (!(await tools.gate.check()) || isTransientError(error)) throw error;
+    return await settleRefused(tools, made, error);
+  }
 }
 
 /** Puts a claim back where it waits until its endpoint takes deliveries (again). */

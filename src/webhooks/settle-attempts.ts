@@ -2,22 +2,28 @@ import type { Database, Transaction } from '../database/database.ts';
 import {
   type FollowerClaim,
   findRetryRoom,
+  keepDeliveries,
   lockClaims,
   settleDeliveries,
 } from '../database/delivery-settlement.ts';
 import { countFailed } from '../database/endpoint-failures.ts';
 import { disableEndpoint, endProbing, recordFailedProbe, startProbing } from '../database/endpoint-modes.ts';
+import { isTransientError } from '../database/error-class.ts';
 import type { ClaimedDelivery, Orphan } from '../database/session-claims.ts';
-import { type SentRequest, settledDelivery } from './attempt-log.ts';
+import { isCarried, type SentRequest, settledDelivery } from './attempt-log.ts';
 import type { SettledOutcome } from './attempt-outcome.ts';
 import type { EndpointHealth } from './endpoint-health.ts';
 import { type EndpointNow, judgeOutcome, probeDelayMs, type RetryLimits } from './judge-outcome.ts';
+import type { RecordGate } from './record-gate.ts';
 import type { SendableEndpoint } from './sendable-endpoint.ts';
 
 export type SettlementTools = {
   database: Database;
   health: EndpointHealth;
   retryLimits: RetryLimits;
+  gate: RecordGate;
+  /** Something that someone must know failed; it is tried again. */
+  onTrouble: (error: unknown) => void;
   /** Host and process, for the attempt log. */
   worker: string;
   /** For metrics. */
@@ -73,6 +79,46 @@ export async function settleAttempts(
     tools.onAttempt(attempt, settlement.outcomes[index] ?? null);
   }
   return settlement;
+}
+
+/** An attempt that the database refuses on its own is made again after this time. */
+const REFUSED_WAIT_MS = 10 * 60_000;
+
+/**
+ * Records one attempt that the database refuses though it can record others. What the receiver sent is the only part
+ * that comes from outside, so it is left out; if that is refused too, only the queue learns of the attempt.
+ */
+export async function settleRefused(
+  tools: SettlementTools,
+  attempt: MadeAttempt,
+  cause: unknown,
+): Promise<Settlement> {
+  tools.onTrouble(cause);
+  const { result } = attempt.sent;
+  if (result.outcome === 'response') {
+    const bare = { ...result, headers: {}, body: Buffer.from('(could not be stored)') };
+    try {
+      return await settleAttempts(tools, [{ ...attempt, sent: { ...attempt.sent, result: bare } }]);
+    } catch (error) {
+      if (isTransientError(error)) throw error;
+    }
+  }
+  return await putOff(tools, attempt);
+}
+
+async function putOff(tools: SettlementTools, attempt: MadeAttempt): Promise<Settlement> {
+  const { deliveryId, probes } = attempt;
+  const delayMs = REFUSED_WAIT_MS;
+  const attempts = attempt.attempts + 1;
+  const isOurs = await tools.database.transaction(async (trx) => {
+    const ours = await lockClaims(trx, [attempt]);
+    const row = { deliveryId, state: 'retrying' as const, attempts, probes, delayMs };
+    if (ours.size > 0) await keepDeliveries(trx, [{ ...row, awaitsWorkflow: !isCarried(attempt) }]);
+    return ours.size > 0;
+  });
+  const reason = 'its attempt could not be recorded';
+  const outcome = { state: 'retrying' as const, reason, attempt: attempts, delayMs, isProbe: false };
+  return { outcomes: [isOurs ? outcome : null], promoted: 0, followers: [], orphans: [] };
 }
 
 /** Nothing is to be decided, so it is one statement. */

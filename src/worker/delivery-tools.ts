@@ -9,6 +9,7 @@ import { leaseMsFor } from '../webhooks/delivery-attempt.ts';
 import { makeEndpointHealth } from '../webhooks/endpoint-health.ts';
 import { makeEndpointLimiter } from '../webhooks/endpoint-limiter.ts';
 import { type HttpSender, makeHttpSender } from '../webhooks/http-sender.ts';
+import { makeRecordGate } from '../webhooks/record-gate.ts';
 import { DeliverySession } from '../webhooks/session/delivery-session.ts';
 import type { AttemptObserver } from '../webhooks/settle-attempts.ts';
 import type { Logger } from './logger.ts';
@@ -44,14 +45,27 @@ export function openDelivery(
     overall: config.delivery.retryWorkflowsMax,
   };
   const defaults = { timeoutMs, retryScheduleMs };
-  const attempt = { database, sender, limiter, secretBox, health, retryLimits, defaults, worker, onAttempt };
   let stopping = false;
   const onTrouble = (error: unknown) => {
     if (isTransientError(error)) logger.warn({ err: error }, 'the session waits and tries again');
     else
       logger.error({ err: error }, 'a delivery could not be attempted or recorded; its lease brings it back');
   };
-  const session = new DeliverySession({ ...attempt, onTrouble, onRetries: tools.onRetries });
+  const gate = makeRecordGate({
+    database,
+    onShut: (error) => {
+      const text = 'nothing is delivered while attempts cannot be recorded';
+      if (isTransientError(error)) logger.warn({ err: error }, text);
+      else logger.error({ err: error }, text);
+    },
+    onOpen: () => {
+      logger.info('attempts can be recorded again');
+      session.wake();
+    },
+  });
+  const settlement = { database, health, retryLimits, worker, onAttempt, gate, onTrouble };
+  const attempt = { ...settlement, sender, limiter, secretBox, defaults };
+  const session = new DeliverySession({ ...attempt, onRetries: tools.onRetries });
   const leaseMs = leaseMsFor(timeoutMs);
   return {
     ...{ worker, secretBox, health, limiter, retryLimits, session, leaseMs },

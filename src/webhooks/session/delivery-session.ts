@@ -25,8 +25,6 @@ export type SessionCounts = { claimed: number; delivered: number; failing: numbe
 export type SessionSeat = { workflowId: string; ended: () => boolean };
 
 export type SessionTools = AttemptTools & {
-  /** Something failed for the moment; the session goes on. */
-  onTrouble: (error: unknown) => void;
   /** Deliveries now need a workflow of their own. */
   onRetries: () => void;
 };
@@ -58,7 +56,6 @@ export class DeliverySession {
     this.#recorder = makeResultRecorder(tools, {
       giveUpMs: this.#leaseMs,
       followerClaims: () => this.#followerClaims(),
-      onUnrecordable: tools.onTrouble,
       onRecorded: (recorded) => this.#onRecorded(recorded),
       onOrphans: (orphans, token) => void this.#drop(orphans, token),
     });
@@ -110,7 +107,7 @@ export class DeliverySession {
 
   #claims(mayTake: (endpointId: string) => boolean): DirectClaims | null {
     const seat = this.#seat;
-    if (seat === null || seat.ended() || this.#full) return null;
+    if (seat === null || seat.ended() || this.#full || !this.#tools.gate.isOpen()) return null;
     return makeDirectClaims({
       leaseMs: this.#leaseMs,
       mayTake,
@@ -126,12 +123,14 @@ export class DeliverySession {
     while (!seat.ended()) {
       this.#woken = false;
       try {
-        await this.#claim(seat);
+        const isOpen = this.#tools.gate.isOpen();
+        if (isOpen) await this.#claim(seat);
         // Also what publishers claimed for the session is work.
-        if (this.#counts.claimed > claimedBefore || this.#slots.taken() > 0) busyMs = performance.now();
+        const isBusy = this.#counts.claimed > claimedBefore || this.#slots.taken() > 0;
+        if (isBusy || !isOpen) busyMs = performance.now();
         claimedBefore = this.#counts.claimed;
         if (performance.now() - busyMs > IDLE_MS) return 'idle';
-        if (this.#full || !this.#due.isWalking()) await this.#pause();
+        if (!isOpen || this.#full || !this.#due.isWalking()) await this.#pause();
       } catch (error) {
         this.#tools.onTrouble(error);
         await sleep(BACK_OFF_MS);
@@ -197,7 +196,7 @@ export class DeliverySession {
   async #attempt({ claim, attempt }: Begun, { token, startMs, workflowId }: ClaimRun): Promise<void> {
     const endpoint = this.#book.get(claim.endpointId, claim.endpointVersion);
     const deadlineMs = startMs + (endpoint?.timeoutMs ?? 0);
-    if (endpoint === undefined || !isInTime(deadlineMs, endpoint.timeoutMs)) {
+    if (endpoint === undefined || !isInTime(deadlineMs, endpoint.timeoutMs) || !this.#tools.gate.isOpen()) {
       // An endpoint that is gone or unreadable keeps the claim until its lease ends: nothing may spin.
       if (endpoint !== undefined) await this.#release(claim, token);
       this.#end(attempt);

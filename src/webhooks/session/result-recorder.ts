@@ -8,6 +8,7 @@ import {
   type Settlement,
   type SettlementTools,
   settleAttempts,
+  settleRefused,
 } from '../settle-attempts.ts';
 import type { DirectClaims } from './direct-claims.ts';
 
@@ -35,8 +36,9 @@ const REST_TIMES = 2;
 const MAX_REST_MS = 20;
 
 /**
- * Records attempts in groups of whatever is there. While the database is away a group is tried again until `giveUpMs`,
- * when its leases have ended and its deliveries are somebody else's.
+ * Records attempts in groups of whatever is there. While the database is away, or refuses everything, a group is tried
+ * again until `giveUpMs`, when its leases have ended and its deliveries are somebody else's. A group that it refuses
+ * otherwise is halved until what it refuses is found: one tenant's answer must not harm another's.
  */
 export function makeResultRecorder(
   tools: SettlementTools,
@@ -44,9 +46,9 @@ export function makeResultRecorder(
     giveUpMs: number;
     /** Claims what follows in the lanes of a group; null while nobody would attempt it. */
     followerClaims: () => DirectClaims | null;
+    /** Called for each part of a group as it is recorded. */
     onRecorded: (recorded: Recorded) => void;
     onOrphans: (orphans: readonly Orphan[], token: string) => void;
-    onUnrecordable: (error: unknown) => void;
   },
 ): ResultRecorder {
   let waiting: MadeAttempt[] = [];
@@ -57,43 +59,68 @@ export function makeResultRecorder(
       const group = waiting.slice(0, GROUP);
       waiting = waiting.slice(GROUP);
       const startMs = performance.now();
-      const recorded = await record(group);
-      options.onRecorded(recorded);
-      if (recorded.isFollowed || waiting.length >= GROUP) continue;
+      const isFollowed = await record(group);
+      if (isFollowed || waiting.length >= GROUP) continue;
       await sleep(Math.min(MAX_REST_MS, REST_TIMES * (performance.now() - startMs)));
     }
     running = false;
   };
 
-  const record = async (group: readonly MadeAttempt[]): Promise<Recorded> => {
+  /** Returns whether something followed in the lanes of the group. */
+  const record = async (group: readonly MadeAttempt[]): Promise<boolean> => {
     const deadlineMs = performance.now() + options.giveUpMs;
-    for (;;) {
+    const parts = [group];
+    let isFollowed = false;
+    for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
       try {
-        return await settleGroup(group);
+        const recorded = recordedOf(part, await settle(part));
+        isFollowed ||= recorded.isFollowed;
+        options.onRecorded(recorded);
       } catch (error) {
-        if (!isTransientError(error)) options.onUnrecordable(error);
-        if (!isTransientError(error) || performance.now() > deadlineMs) return unrecorded(group);
-        await sleep(RETRY_MS);
+        const canRecord = await tools.gate.check();
+        const isFound = part.some((attempt) => refusals.has(attempt));
+        if (canRecord && !isTransientError(error) && !isFound) parts.unshift(...halvesOf(part, error));
+        else if (performance.now() > deadlineMs) options.onRecorded(unrecorded(part));
+        else {
+          parts.unshift(part);
+          await sleep(RETRY_MS);
+        }
       }
     }
+    return isFollowed;
   };
 
-  const settleGroup = async (group: readonly MadeAttempt[]): Promise<Recorded> => {
-    const claims = group.some(isFailure) ? null : options.followerClaims();
-    if (claims === null) return await settleOrHalve(tools, group);
+  /** What the database refused of a single attempt, so that the next try leaves it out. */
+  const refusals = new WeakMap<MadeAttempt, unknown>();
+
+  const halvesOf = (part: readonly MadeAttempt[], error: unknown): (readonly MadeAttempt[])[] => {
+    const [only] = part;
+    if (only !== undefined && part.length === 1) {
+      refusals.set(only, error);
+      return [part];
+    }
+    const half = part.length >> 1;
+    return [part.slice(0, half), part.slice(half)];
+  };
+
+  const settle = async (part: readonly MadeAttempt[]): Promise<Settlement> => {
+    const [first] = part;
+    if (first !== undefined && refusals.has(first))
+      return await settleRefused(tools, first, refusals.get(first));
+    const claims = part.some(isFailure) ? null : options.followerClaims();
+    if (claims === null) return await settleAttempts(tools, part);
     const { token, leaseMs } = claims;
     // Replays stand back behind first attempts, so what follows them goes over the queue.
-    const followed = group.filter(({ endpoint, replay }) => !replay && claims.take(endpoint.id));
+    const followed = part.filter(({ endpoint, replay }) => !replay && claims.take(endpoint.id));
     const behind = new Set(followed.map(({ deliveryId }) => deliveryId));
     try {
-      const settlement = await settleAttempts(tools, group, { token, leaseMs, behind });
+      const settlement = await settleAttempts(tools, part, { token, leaseMs, behind });
       claims.carry(settlement.followers);
       if (settlement.orphans.length > 0) options.onOrphans(settlement.orphans, token);
-      return recordedOf(group, settlement);
+      return settlement;
     } catch (error) {
       claims.cancel();
-      if (isTransientError(error)) throw error;
-      return await settleOrHalve(tools, group);
+      throw error;
     }
   };
 
@@ -117,36 +144,4 @@ function recordedOf(group: readonly MadeAttempt[], { outcomes, promoted, followe
 
 function unrecorded(group: readonly MadeAttempt[]): Recorded {
   return { outcomes: group.map((attempt) => ({ attempt, outcome: null })), promoted: 0, isFollowed: false };
-}
-
-/** One tenant's answer must not harm another's: a group that the database refuses is halved until it is found. */
-async function settleOrHalve(tools: SettlementTools, group: readonly MadeAttempt[]): Promise<Recorded> {
-  try {
-    return recordedOf(group, await settleAttempts(tools, group));
-  } catch (error) {
-    if (isTransientError(error)) throw error;
-    const [only] = group;
-    if (only !== undefined && group.length === 1) return await settleWithoutAnswer(tools, only, error);
-    const half = group.length >> 1;
-    const first = await settleOrHalve(tools, group.slice(0, half));
-    const second = await settleOrHalve(tools, group.slice(half));
-    return {
-      outcomes: [...first.outcomes, ...second.outcomes],
-      promoted: first.promoted + second.promoted,
-      isFollowed: first.isFollowed || second.isFollowed,
-    };
-  }
-}
-
-/** What the receiver sent is the only part that comes from outside, so it is left out. */
-async function settleWithoutAnswer(
-  tools: SettlementTools,
-  attempt: MadeAttempt,
-  cause: unknown,
-): Promise<Recorded> {
-  const { result } = attempt.sent;
-  if (result.outcome === 'error') throw cause;
-  const bare = { ...result, headers: {}, body: Buffer.from('(could not be stored)') };
-  const settlement = await settleAttempts(tools, [{ ...attempt, sent: { ...attempt.sent, result: bare } }]);
-  return recordedOf([attempt], settlement);
 }

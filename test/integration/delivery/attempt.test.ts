@@ -43,6 +43,8 @@ async function ladder(schedule: number[]) {
     defaults: { retryScheduleMs: schedule, timeoutMs: TIMEOUT_MS },
     health: makeEndpointHealth(),
     retryLimits: { perEndpoint: 20, overall: 200 },
+    gate: { isOpen: () => true, check: async () => true },
+    onTrouble: () => undefined,
     worker: 'test',
     onAttempt: () => undefined,
   };

@@ -59,6 +59,8 @@ async function settleUntilRecorded(database: Database, attempts: readonly MadeAt
   const tools = {
     ...{ database: stumbling(database, 2), health, worker: 'test', onAttempt: () => undefined },
     retryLimits: { perEndpoint: 20, overall: 200 },
+    gate: { isOpen: () => true, check: async () => true },
+    onTrouble: () => undefined,
   };
   await expect(settleAttempts(tools, attempts)).rejects.toThrow('lost');
   await expect(settleAttempts(tools, attempts)).rejects.toThrow('lost');

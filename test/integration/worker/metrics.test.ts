@@ -52,6 +52,8 @@ async function countingWorker() {
     ...{ database, sender, limiter: makeEndpointLimiter(), secretBox: testSecretBox, worker: 'test' },
     ...{ health: makeEndpointHealth(), retryLimits: { perEndpoint: 20, overall: 200 } },
     defaults: { retryScheduleMs: [60_000], timeoutMs: 5_000 },
+    gate: { isOpen: () => true, check: async () => true },
+    onTrouble: () => undefined,
     onAttempt: metrics.attempt,
   };
   const takeIn = async (...bodies: Buffer[]) => {

@@ -26,15 +26,16 @@ async function shortestGapMs({ promoted }: { promoted: number }): Promise<number
       retryLimits: { perEndpoint: 20, overall: 200 },
       worker: 'test',
       onAttempt: () => undefined,
+      gate: { isOpen: () => true, check: async () => true },
+      onTrouble: (error) => {
+        throw error;
+      },
     },
     {
       giveUpMs: 1_000,
       followerClaims: () => null,
       onRecorded: () => undefined,
       onOrphans: () => undefined,
-      onUnrecordable: (error) => {
-        throw error;
-      },
     },
   );
   for (let n = 0; ended.length < GROUPS; n += 1) {
@@ -51,5 +52,75 @@ describe('results are recorded in groups', () => {
 
   test('without a rest where the next of a lane waits for the record', async () => {
     expect(await shortestGapMs({ promoted: 1 })).toBeLessThan(STATEMENT_MS);
+  });
+});
+
+describe('a group that the database refuses', () => {
+  const refusal = Object.assign(new Error('invalid input'), { code: '22P02' });
+  const away = Object.assign(new Error('the connection was lost'), { code: '08006' });
+
+  /** Records a group of eight and returns what was told of each of its parts. */
+  async function record(fails: (ids: string[], call: number) => Error | null) {
+    let calls = 0;
+    const raw = async (_text: string, bindings: { ids?: string[] } | unknown[]) => {
+      // Everything that only the queue learns of: the row is locked, then put off.
+      if (Array.isArray(bindings)) return { rows: [{ delivery_id: 'delivery-5' }], rowCount: 1 };
+      const ids = bindings.ids ?? [];
+      calls += 1;
+      const failure = fails(ids, calls);
+      if (failure !== null) throw failure;
+      return {
+        rows: ids.map((id) => ({ settled: id, promoted: 1, deliveryId: null })),
+        rowCount: ids.length,
+      };
+    };
+    const database = { raw, transaction: (work: (trx: unknown) => unknown) => work({ raw }) };
+    const parts: Record<string, string | null>[] = [];
+    const troubles: unknown[] = [];
+    const recorder = makeResultRecorder(
+      {
+        database: database as unknown as Database,
+        health: makeEndpointHealth(),
+        retryLimits: { perEndpoint: 20, overall: 200 },
+        worker: 'test',
+        onAttempt: () => undefined,
+        gate: { isOpen: () => true, check: async () => true },
+        onTrouble: (error) => troubles.push(error),
+      },
+      {
+        giveUpMs: 5_000,
+        followerClaims: () => null,
+        onRecorded: ({ outcomes }) =>
+          parts.push(
+            Object.fromEntries(
+              outcomes.map(({ attempt, outcome }) => [attempt.deliveryId, outcome?.state ?? null]),
+            ),
+          ),
+        onOrphans: () => undefined,
+      },
+    );
+    for (let n = 0; n < 8; n += 1) recorder.add(madeAttempt(response(200), n));
+    const known = () => parts.flatMap((part) => Object.keys(part));
+    while (known().length < 8) await sleep(5);
+    return { states: Object.assign({}, ...parts), known: known(), parts, troubles };
+  }
+
+  test('for one of its attempts, records all others, each once, and puts that one off', async () => {
+    const { states, known, troubles } = await record((ids) => (ids.includes('delivery-5') ? refusal : null));
+    expect(known).toHaveLength(8);
+    expect(states).toEqual({
+      ...Object.fromEntries(Array.from({ length: 8 }, (_, n) => [`delivery-${n}`, 'delivered'])),
+      'delivery-5': 'retrying',
+    });
+    expect(troubles).toEqual([refusal]);
+  });
+
+  test('and that loses its connection in its second half, tells at once of the first half', async () => {
+    const { states, parts } = await record((ids, call) => {
+      if (call === 1) return refusal;
+      return call === 3 && ids.includes('delivery-7') ? away : null;
+    });
+    expect(parts.map((part) => Object.keys(part).length)).toEqual([4, 4]);
+    expect(new Set(Object.values(states))).toEqual(new Set(['delivered']));
   });
 });

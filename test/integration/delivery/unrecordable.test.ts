@@ -1,0 +1,73 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { loadConfig } from '../../../src/config/config.ts';
+import { insertBodies } from '../../../src/database/inbox.ts';
+import { query } from '../../../src/database/sql.ts';
+import { startWorker } from '../../../src/worker/start-worker.ts';
+import { installTemporalRuntime } from '../../../src/worker/temporal-connection.ts';
+import { bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+import { eventually, startReceiver } from '../../support/webhook-receiver.ts';
+
+const ACCOUNT = {
+  wabaId: '900000000000101',
+  phoneNumberId: '800000000000111',
+  displayPhoneNumber: '12025550100',
+};
+const TIMEOUT_MS = 1_000;
+const MESSAGES = 60;
+const STEPS = ['sent', 'delivered', 'read'];
+
+let store: TestDatabase;
+
+beforeAll(async () => {
+  installTemporalRuntime(silentLogger);
+  store = await createTestDatabase(20);
+  await seedFixtureAccounts(store.database);
+});
+
+afterAll(() => store?.close());
+
+test.each(['auto', 'always'])(
+  'what cannot be recorded is not sent again with every lease (%s)',
+  async (workflows) => {
+    const { database, url } = store;
+    await database.raw('delete from delivery_queue; delete from webhook_endpoints');
+    const receiver = await startReceiver();
+    onTestFinished(() => receiver.close());
+    await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/hook`);
+    const settings = testSettings(url, {
+      HELIOGRAPH_WEBHOOK_TIMEOUT_MS: String(TIMEOUT_MS),
+      HELIOGRAPH_WEBHOOK_CONNECT_TIMEOUT_MS: String(TIMEOUT_MS),
+      HELIOGRAPH_DELIVERY_WORKFLOWS: workflows,
+    });
+    await database.raw('alter table attempts add constraint stop check (false) not valid');
+    const worker = await startWorker(loadConfig(settings), silentLogger);
+    onTestFinished(() => worker.stop());
+    for (const step of STEPS) {
+      const items = Array.from({ length: MESSAGES }, (_, n) => messageStatus(`wamid.${workflows}${n}`, step));
+      await insertBodies(database, [bodyOf(ACCOUNT, items)]);
+    }
+    await eventually('something was sent', () => receiver.received.length > 0);
+    // Several leases of 2 s: this is what the test is about.
+    await sleep(8 * TIMEOUT_MS);
+    const counts = () => {
+      const byId = new Map<string, number>();
+      for (const { headers } of receiver.received) {
+        const id = String(headers['webhook-id']);
+        byId.set(id, (byId.get(id) ?? 0) + 1);
+      }
+      return byId;
+    };
+    expect(Math.max(...counts().values())).toBe(1);
+    await database.raw('alter table attempts drop constraint stop');
+    const open = async () => (await query(database, 'select 1 from delivery_queue limit 1')).length;
+    await eventually('everything is delivered', async () => (await open()) === 0, 60_000);
+    expect(counts().size).toBe(MESSAGES * STEPS.length);
+    expect(Math.max(...counts().values())).toBeLessThanOrEqual(2);
+  },
+  120_000,
+);
