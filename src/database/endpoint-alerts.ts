@@ -1,3 +1,4 @@
+import { shownUrl } from '../domain/shown-url.ts';
 import { uuidV7 } from '../domain/uuid-v7.ts';
 import {
   type AlertEnvelope,
@@ -84,7 +85,7 @@ async function findSubject(
       where e.waba_id = :wabaId and e.id = :endpointId`,
     { wabaId, endpointId, max: MAX_WAITING },
   );
-  return row ?? null;
+  return row === undefined ? null : { ...row, url: shownUrl(row.url) };
 }
 
 /** What the sender of an alert needs; `endpointUrls` are those of the WABA's webhook endpoints. */

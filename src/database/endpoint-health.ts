@@ -1,39 +1,38 @@
 import type { Database, Transaction } from './database.ts';
 import { execute, query } from './sql.ts';
 
-/** Attempts of one endpoint in one minute, to be added to what is known. */
-export type EndpointMinute = {
+/** Attempts of one endpoint, to be added to what is known of the present minute. */
+export type EndpointCounts = {
   endpointId: string;
-  /** Unix time of its beginning, in ms. */
-  minuteMs: number;
   successes: number;
   failures: number;
   totalMs: number;
 };
 
-/** Adds to the counts and keeps since when each endpoint had failures only. */
-export async function addEndpointMinutes(
-  trx: Transaction,
-  minutes: readonly EndpointMinute[],
-): Promise<void> {
+/**
+ * Adds to the counts of the present minute and keeps since when each endpoint had failures only. The minute is the
+ * database's: processes whose clocks differ would not add up.
+ */
+export async function addEndpointCounts(trx: Transaction, counts: readonly EndpointCounts[]): Promise<void> {
   await execute(
     trx,
     `insert into endpoint_minutes (endpoint_id, minute, successes, failures, total_ms)
-     select * from unnest(?::bigint[], ?::timestamptz[], ?::integer[], ?::integer[], ?::float8[]) as m order by 1, 2
+     select endpoint_id, date_trunc('minute', now()), successes, failures, total_ms
+       from unnest(?::bigint[], ?::integer[], ?::integer[], ?::float8[])
+              as m (endpoint_id, successes, failures, total_ms) order by 1
      on conflict (endpoint_id, minute) do update
         set successes = endpoint_minutes.successes + excluded.successes,
             failures = endpoint_minutes.failures + excluded.failures,
             total_ms = endpoint_minutes.total_ms + excluded.total_ms`,
     [
-      minutes.map((m) => m.endpointId),
-      minutes.map((m) => new Date(m.minuteMs)),
-      minutes.map((m) => m.successes),
-      minutes.map((m) => m.failures),
-      minutes.map((m) => m.totalMs),
+      counts.map((m) => m.endpointId),
+      counts.map((m) => m.successes),
+      counts.map((m) => m.failures),
+      counts.map((m) => m.totalMs),
     ],
   );
-  const working = new Set(minutes.filter((m) => m.successes > 0).map((m) => m.endpointId));
-  const failing = new Set(minutes.map((m) => m.endpointId).filter((id) => !working.has(id)));
+  const working = new Set(counts.filter((m) => m.successes > 0).map((m) => m.endpointId));
+  const failing = new Set(counts.map((m) => m.endpointId).filter((id) => !working.has(id)));
   await execute(
     trx,
     `update webhook_endpoints set failing_since = case when id = any (?::bigint[]) then null else now() end

@@ -60,6 +60,12 @@ export async function wakeTask(trx: Transaction, workflowId: string): Promise<vo
   await execute(trx, `select pg_notify('heliograph_workflow_tasks', '')`);
 }
 
+/** Makes all tasks due at once: Temporal has lost their workflows. */
+export async function wakeAllTasks(database: Database): Promise<void> {
+  await execute(database, 'update workflow_tasks set starts = 0, next_start_at = now()');
+  await execute(database, `select pg_notify('heliograph_workflow_tasks', '')`);
+}
+
 const RESTART_AFTER_MS = 60_000;
 
 /**

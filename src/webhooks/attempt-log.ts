@@ -1,5 +1,6 @@
 import type { AttemptRecord } from '../database/attempts.ts';
 import type { SettledDelivery } from '../database/delivery-settlement.ts';
+import { shownUrl } from '../domain/shown-url.ts';
 import type { SettledOutcome } from './attempt-outcome.ts';
 import type { SendResult } from './send-result.ts';
 import type { MadeAttempt } from './settle-attempts.ts';
@@ -53,7 +54,7 @@ function attemptRecord({ endpoint, sent }: MadeAttempt): AttemptRecord {
     statusCode: response?.statusCode ?? null,
     errorClass: error?.errorClass ?? null,
     errorMessage: error?.message ?? null,
-    url,
+    url: shownUrl(url),
     remoteAddress: result.remoteAddress,
     requestHeadersJson: JSON.stringify(loggedHeaders(headers, endpoint.customHeaders)),
     responseHeadersJson: response === null ? null : storableJson(response.headers),

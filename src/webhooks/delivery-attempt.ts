@@ -10,6 +10,7 @@ import type { SecretBox } from '../domain/secret-box.ts';
 import type { AttemptOutcome, UnattemptedOutcome } from './attempt-outcome.ts';
 import type { EndpointLimiter } from './endpoint-limiter.ts';
 import type { HttpSender } from './http-sender.ts';
+import { leaseClockMs } from './lease-clock.ts';
 import { sendDelivery } from './send-delivery.ts';
 import { type DeliveryDefaults, openEndpoint } from './sendable-endpoint.ts';
 import {
@@ -43,9 +44,9 @@ export function leaseMsFor(timeoutMs: number): number {
 /** An attempt that has less than this share of its time left when it could send gives its lease back instead. */
 const LEAST_SHARE_TO_SEND = 0.25;
 
-/** Whether an attempt may still be sent: `deadlineMs` is on the clock of performance.now(). */
+/** Whether an attempt may still be sent: `deadlineMs` is on the clock of leases. */
 export function isInTime(deadlineMs: number, timeoutMs: number): boolean {
-  return deadlineMs - performance.now() >= timeoutMs * LEAST_SHARE_TO_SEND;
+  return deadlineMs - leaseClockMs() >= timeoutMs * LEAST_SHARE_TO_SEND;
 }
 
 type Claim = LeasedDelivery & { token: string };
@@ -61,7 +62,7 @@ export async function attemptDelivery(tools: AttemptTools, ref: DeliveryRef): Pr
     const reason = 'attempts cannot be recorded at present';
     return { state: 'waiting', reason, delayMs: UNRECORDABLE_WAIT_MS };
   }
-  const startMs = performance.now();
+  const startMs = leaseClockMs();
   const token = randomUUID();
   const answer = await leaseDelivery(database, { ...ref, token, leaseMs: leaseMsFor(defaults.timeoutMs) });
   if (answer.kind === 'finished') return { state: 'finished' };
@@ -85,7 +86,7 @@ export async function attemptDelivery(tools: AttemptTools, ref: DeliveryRef): Pr
     return leave.outcome;
   }
   const delivery = { ...claim, ...event };
-  const sent = await sendDelivery(tools.sender, endpoint, delivery, deadlineMs - performance.now());
+  const sent = await sendDelivery(tools.sender, endpoint, delivery, deadlineMs - leaseClockMs());
   tools.limiter.learn(endpoint.id, sent.result);
   // First attempts were counted when they were handed over.
   if (claim.attempts > 0) tools.limiter.spend(endpoint.id, 1);

@@ -1,4 +1,4 @@
-import type { EndpointMinute } from '../database/endpoint-health.ts';
+import type { EndpointCounts } from '../database/endpoint-health.ts';
 
 /** Share and least number of failures, within some minutes, at which an endpoint is taken for down. */
 export const BREAKER = { share: 0.7, leastFailures: 10, minutes: 5 };
@@ -10,13 +10,13 @@ export type EndpointHealth = {
   /** Counts an attempt; true when with it the endpoint has to be taken for down. Counting then starts anew. */
   record(endpointId: string, attempt: { ok: boolean; durationMs: number }): boolean;
   /** What was counted since the last call. */
-  drain(): EndpointMinute[];
+  drain(): EndpointCounts[];
 };
 
 /** This process's view of how its attempts went; the database has everybody's (endpoint_minutes). */
 export function makeEndpointHealth(now: () => number = Date.now): EndpointHealth {
   const windows = new Map<string, Minute[]>();
-  let deltas = new Map<string, EndpointMinute>();
+  let deltas = new Map<string, EndpointCounts>();
 
   const count = (endpointId: string, minute: number, ok: boolean): Minute[] => {
     const window = (windows.get(endpointId) ?? []).filter((m) => m.minute > minute - BREAKER.minutes);
@@ -34,7 +34,7 @@ export function makeEndpointHealth(now: () => number = Date.now): EndpointHealth
   return {
     record(endpointId, { ok, durationMs }) {
       const minute = Math.floor(now() / MINUTE_MS);
-      addDelta(deltas, endpointId, minute * MINUTE_MS, ok, durationMs);
+      addDelta(deltas, endpointId, ok, durationMs);
       const window = count(endpointId, minute, ok);
       if (ok || !isDown(window)) return false;
       windows.delete(endpointId);
@@ -49,18 +49,16 @@ export function makeEndpointHealth(now: () => number = Date.now): EndpointHealth
 }
 
 function addDelta(
-  deltas: Map<string, EndpointMinute>,
+  deltas: Map<string, EndpointCounts>,
   endpointId: string,
-  minuteMs: number,
   ok: boolean,
   durationMs: number,
 ): void {
-  const key = `${endpointId} ${minuteMs}`;
-  const delta = deltas.get(key) ?? { endpointId, minuteMs, successes: 0, failures: 0, totalMs: 0 };
+  const delta = deltas.get(endpointId) ?? { endpointId, successes: 0, failures: 0, totalMs: 0 };
   if (ok) delta.successes += 1;
   else delta.failures += 1;
   delta.totalMs += durationMs;
-  deltas.set(key, delta);
+  deltas.set(endpointId, delta);
 }
 
 function isDown(window: readonly Minute[]): boolean {

@@ -7,7 +7,7 @@ import {
   tellFailures,
   tellRecovered,
 } from '../database/endpoint-failures.ts';
-import { addEndpointMinutes, findFailingFor, findMostlyFailing } from '../database/endpoint-health.ts';
+import { addEndpointCounts, findFailingFor, findMostlyFailing } from '../database/endpoint-health.ts';
 import { disableEndpoint, startProbing } from '../database/endpoint-modes.ts';
 import { findChangedEndpoints } from '../database/endpoint-settings.ts';
 import { applyWantedScope, findWantedScopes } from '../database/order-scope.ts';
@@ -96,10 +96,10 @@ function makeChangeLook({ database, limiter }: EndpointKeeperTools): () => Promi
 }
 
 async function storeHealth({ database, health, retryScheduleMs }: EndpointKeeperTools): Promise<void> {
-  const minutes = health.drain();
-  if (minutes.length === 0) return;
-  await database.transaction((trx) => addEndpointMinutes(trx, minutes));
-  const failing = minutes.filter((minute) => minute.failures > 0).map((minute) => minute.endpointId);
+  const counts = health.drain();
+  if (counts.length === 0) return;
+  await database.transaction((trx) => addEndpointCounts(trx, counts));
+  const failing = counts.filter(({ failures }) => failures > 0).map(({ endpointId }) => endpointId);
   if (failing.length === 0) return;
   for (const { endpointId, failures, attempts } of await findMostlyFailing(database, failing, BREAKER)) {
     const reason = `most attempts fail: ${failures} of the last ${attempts}`;

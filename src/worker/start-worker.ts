@@ -5,6 +5,7 @@ import { reportUnreadableSecrets } from '../accounts/secret-keys.ts';
 import type { Config } from '../config/config.ts';
 import { type DatabasePool, openDatabase } from '../database/database.ts';
 import { warnWhenNotDurable } from '../database/durability.ts';
+import { wakeAllTasks } from '../database/workflow-tasks.ts';
 import { makeWorkerMetrics, type WorkerMetrics } from '../metrics/worker-metrics.ts';
 import { openObjectStore } from '../storage/object-store.ts';
 import { taskQueues } from '../workflows/task-queues.ts';
@@ -77,7 +78,7 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
 
   void warnWhenNotDurable(database, logger);
 
-  const { connection, upkeep } = await connectWhenUp(config, logger);
+  const { connection, upkeep } = await connectWhenUp(config, { database, logger });
   const workers = await runWorkers(config, { connection, upkeep, database, delivery, logger, metrics });
   const { client } = upkeep;
   for (const [name, loop] of startLoops(config, { client, database, delivery, loops, logger })) {
@@ -204,13 +205,15 @@ function startLoops(
 /** Waits for Temporal for as long as it takes: nothing is lost meanwhile, so ending the process would help nobody. */
 async function connectWhenUp(
   config: Config,
-  logger: Logger,
+  { database, logger }: { database: DatabasePool; logger: Logger },
 ): Promise<{ connection: NativeConnection; upkeep: TemporalUpkeep }> {
   for (let tries = 0; ; tries += 1) {
     let connection: NativeConnection | null = null;
     try {
       connection = (await connectTemporal(config.temporal)).connection;
-      return { connection, upkeep: await openTemporalUpkeep(connection, config.temporal.namespace, logger) };
+      const onRebuilt = () => wakeAllTasks(database);
+      const upkeep = await openTemporalUpkeep(connection, config.temporal.namespace, { logger, onRebuilt });
+      return { connection, upkeep };
     } catch (error) {
       await connection?.close();
       if (tries === 0) logger.warn({ err: error }, 'Temporal is away: waiting for it');

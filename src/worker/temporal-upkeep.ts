@@ -20,14 +20,15 @@ export type TemporalUpkeep = {
 /**
  * Brings back what the operator and this process had set up in Temporal, should it lose its data: nothing would be
  * delivered otherwise until this process is started again. The namespace must exist at this time (creating it is the
- * operator's decision); if it is gone later, it is made again with the retention that it had.
+ * operator's decision); if it is gone later, it is made again with the retention that it had. `onRebuilt` is called when
+ * something had to be made: the workflows are gone too.
  */
 export async function openTemporalUpkeep(
   connection: NativeConnection,
   namespace: string,
-  logger: Logger,
+  { logger, onRebuilt }: { logger: Logger; onRebuilt: () => Promise<void> },
 ): Promise<TemporalUpkeep> {
-  await registerSearchAttributes(connection, namespace);
+  if ((await registerSearchAttributes(connection, namespace)).length > 0) await onRebuilt();
   const { config } = await connection.workflowService.describeNamespace({ namespace });
   const retention = config?.workflowExecutionRetentionTtl ?? null;
   const bringBack = async () => {
@@ -46,7 +47,9 @@ export async function openTemporalUpkeep(
   const ensure = atMostEvery(PAUSE_MS, async () => {
     try {
       const made = await bringBack();
-      if (made.length > 0) logger.warn({ made }, 'Temporal lost its data: what starts need was made anew');
+      if (made.length === 0) return;
+      logger.warn({ made }, 'Temporal lost its data: what starts need was made anew');
+      await onRebuilt();
     } catch (error) {
       logger.debug({ err: error }, 'what starts need could not be looked up in Temporal');
     }

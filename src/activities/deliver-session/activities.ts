@@ -19,7 +19,7 @@ export function makeDeliverSessionActivities(tools: {
     /** Claims and attempts until there is nothing to do (`ended`), the process stops (`ended`), or an hour is over. */
     async claimWhileBusy(): Promise<{ ended: boolean; summary: string }> {
       const context = Context.current();
-      const workflowId = context.info.workflowExecution?.workflowId ?? '';
+      const { workflowId = '', runId = '' } = context.info.workflowExecution ?? {};
       const before = session.counts();
       const untilMs = performance.now() + SEAT_MS;
       const heartbeat = setInterval(
@@ -30,7 +30,8 @@ export function makeDeliverSessionActivities(tools: {
       context.cancellationSignal.addEventListener('abort', onCancelled);
       try {
         const how = await session.run({
-          workflowId,
+          // The number is used again and again: only with the run is it known who carried a delivery.
+          workflowId: `${workflowId}/${runId}`,
           ended: () =>
             tools.isStopping() || context.cancellationSignal.aborted || performance.now() > untilMs,
         });

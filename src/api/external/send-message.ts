@@ -89,7 +89,7 @@ async function answerSend(
   await checkMedia(database, wabaId, body);
   const messageId = await queueMessage(database, wabaId, body, key);
   if (messageId === null) return await repeatTaken(context, request, key);
-  void sends.starter.start(wabaId, messageId);
+  void sends.starter.start(accountOf(request), messageId);
   return { answer: await finalAnswer(context, request, messageId, key), replayed: false };
 }
 

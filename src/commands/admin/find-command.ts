@@ -10,6 +10,7 @@ import {
   findEventsForOperator,
 } from '../../database/event-search.ts';
 import { publicDeliveryId, publicEventId } from '../../domain/public-ids.ts';
+import { shownUrl } from '../../domain/shown-url.ts';
 import { MAX_ID_CHARS } from '../../domain/upstream/storable-text.ts';
 import { workflowUrl } from '../../domain/workflow-url.ts';
 import { adminAction } from './admin-action.ts';
@@ -82,6 +83,7 @@ function deliveryReport(
 ) {
   return {
     ...delivery,
+    url: delivery.url === null ? null : shownUrl(delivery.url),
     deliveryId: publicDeliveryId(delivery.deliveryId),
     workflowUrl: workflowUrl(temporal, delivery.workflowId),
     attemptLog: attempts

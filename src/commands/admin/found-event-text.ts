@@ -24,7 +24,7 @@ function deliveryText(delivery: DeliveryReport): string {
     ['last status', delivery.lastStatusCode],
     ['last error', delivery.lastError],
     ['next attempt', delivery.nextAttemptAt],
-    ['stepped aside', delivery.steppedAsideAt],
+    ['aside since', delivery.steppedAsideAt],
     ['workflow', delivery.workflowUrl],
   ]);
   const attempts = alignedTable(

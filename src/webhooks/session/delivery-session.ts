@@ -4,6 +4,7 @@ import { type ClaimedDelivery, claimDue, type Orphan, releaseClaims } from '../.
 import { type AttemptTools, isInTime, leaseMsFor } from '../delivery-attempt.ts';
 import { type DueFinder, makeDueFinder } from '../due-finder.ts';
 import type { UnderWay } from '../endpoint-limiter.ts';
+import { leaseClockMs } from '../lease-clock.ts';
 import { sendDelivery } from '../send-delivery.ts';
 import type { SendableEndpoint } from '../sendable-endpoint.ts';
 import type { MadeAttempt } from '../settle-attempts.ts';
@@ -146,7 +147,7 @@ export class DeliverySession {
     if (this.#full) return;
     const shares = await this.#due.find(limit);
     if (shares.length === 0) return;
-    const startMs = performance.now();
+    const startMs = leaseClockMs();
     const token = randomUUID();
     const options = { shares, limit, token, leaseMs: this.#leaseMs };
     const { deliveries, orphans, taken } = await claimDue(this.#tools.database, options);
@@ -202,7 +203,7 @@ export class DeliverySession {
       this.#end(attempt);
       return;
     }
-    const sent = await this.#send(endpoint, claim, deadlineMs - performance.now());
+    const sent = await this.#send(endpoint, claim, deadlineMs - leaseClockMs());
     if (sent === null) return this.#end(attempt);
     this.#tools.limiter.end(attempt, sent.result);
     this.#slots.answered(attempt);

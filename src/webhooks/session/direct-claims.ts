@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { DirectClaimer } from '../../database/delivery-queue.ts';
 import type { ClaimedDelivery } from '../../database/session-claims.ts';
 import type { UnderWay } from '../endpoint-limiter.ts';
+import { leaseClockMs } from '../lease-clock.ts';
 
 /** Claims that a publisher makes for a session of its own process, in the transaction that queues the deliveries. */
 export type DirectClaims = DirectClaimer & {
@@ -28,7 +29,7 @@ type SessionSide = {
  */
 export function makeDirectClaims(session: SessionSide): DirectClaims {
   const token = randomUUID();
-  const startMs = performance.now();
+  const startMs = leaseClockMs();
   const taken: UnderWay[] = [];
   const giveBack = () => {
     for (const attempt of taken.splice(0)) session.cancel(attempt);

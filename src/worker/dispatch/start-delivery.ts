@@ -1,6 +1,7 @@
 import type { WorkflowStartOptions } from '@temporalio/client';
 import type { DeliveryLabel } from '../../database/delivery-claims.ts';
 import { publicDeliveryId } from '../../domain/public-ids.ts';
+import { shownUrl } from '../../domain/shown-url.ts';
 import type { deliverEvent } from '../../workflows/deliver-event.ts';
 import { searchAttributes } from '../../workflows/search-attributes.ts';
 
@@ -46,7 +47,7 @@ function hostOf(url: string): string {
 function detailsOf(label: DeliveryLabel): string {
   const code = (text: string) => `\`${text.replaceAll('`', "'").slice(0, 300)}\``;
   return [
-    `Event ${code(label.eventId)} (${label.eventType}) for endpoint ${label.endpointId}: ${code(label.endpointUrl)}`,
+    `Event ${code(label.eventId)} (${label.eventType}) for endpoint ${label.endpointId}: ${code(shownUrl(label.endpointUrl))}`,
     `Tenant ${label.tenantId}, WABA ${code(label.wabaId)}, delivery ${code(publicDeliveryId(label.deliveryId))}`,
     'Cancel gives the delivery up and lets the next of its lane go. Terminate only restarts it. One that blocks its lane for too long steps aside and keeps its retries.',
   ].join('\n\n');

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
 import { insertEndpointAlert } from '../../../src/database/endpoint-alerts.ts';
-import { addEndpointMinutes } from '../../../src/database/endpoint-health.ts';
 import { publishEvents } from '../../../src/database/event-publisher.ts';
 import { query } from '../../../src/database/sql.ts';
 import { newWebhookSecret } from '../../../src/domain/webhook/webhook-signature.ts';
@@ -259,11 +258,10 @@ describe('webhook endpoints', () => {
     const call = await externalClient(api);
     const { id } = (await call('POST', ENDPOINTS, { url: URL })).json();
     const minuteMs = Math.floor(Date.now() / 60_000) * 60_000;
-    await api.database.transaction((trx) =>
-      addEndpointMinutes(trx, [
-        { endpointId: id, minuteMs, successes: 3, failures: 1, totalMs: 100 },
-        { endpointId: id, minuteMs: minuteMs - 600_000, successes: 1, failures: 0, totalMs: 60 },
-      ]),
+    await api.database.raw(
+      `insert into endpoint_minutes (endpoint_id, minute, successes, failures, total_ms)
+       values (:id, :now, 3, 1, 100), (:id, :before, 1, 0, 60)`,
+      { id, now: new Date(minuteMs), before: new Date(minuteMs - 600_000) },
     );
     const url = `${ENDPOINTS}/${id}/statistics`;
     const hours = (await call('GET', url)).json();

@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
+import { type HandedOver, labelDeliveries } from '../../../src/database/delivery-claims.ts';
 import { query } from '../../../src/database/sql.ts';
 import { makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
 import { type AttemptTools, attemptDelivery } from '../../../src/webhooks/delivery-attempt.ts';
 import { makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
 import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/webhooks/http-sender.ts';
+import { deliveryStart } from '../../../src/worker/dispatch/start-delivery.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
@@ -78,6 +80,25 @@ async function attemptHead(database: Database, tools: AttemptTools) {
 }
 
 describe('an attempt', () => {
+  test('goes to the whole URL; neither its log nor its workflow has the credentials in it', async () => {
+    const { database, tools } = await ladder([1_000]);
+    await database.raw('update webhook_endpoints set url = ?', [`${receiver.url}/hook?token=geheim`]);
+    await attemptHead(database, tools);
+    expect(receiver.received[0]?.path).toBe('/hook?token=geheim');
+    const [attempt] = await query<{ url: string }>(database, 'select url from attempts');
+    expect(attempt?.url).toBe(`${receiver.url}/hook?token=***`);
+    const heads = await query<HandedOver>(
+      database,
+      `select delivery_id as "deliveryId", delivery_day as "deliveryDay", event_day as "eventDay",
+              event_uuid as "eventUuid", endpoint_id as "endpointId" from delivery_queue limit 1`,
+    );
+    const [label] = await labelDeliveries(database, heads);
+    if (label === undefined) throw new Error('no label');
+    const start = deliveryStart({ taskQueue: 'q', leaseMs: 1, eager: false }, label);
+    expect(start.staticDetails).toContain('/hook?token=***');
+    expect(JSON.stringify(start)).not.toContain('geheim');
+  });
+
   test('that succeeds lets the next of its lane go, and only that', async () => {
     const { database, tools } = await ladder([1_000]);
     expect((await queue(database)).map((row) => row.state)).toEqual(['due', 'queued', 'queued']);

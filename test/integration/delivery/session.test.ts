@@ -98,7 +98,8 @@ describe('a session', () => {
       store.database,
       `select workflow_id as id from deliveries where workflow_id like 'delivery-session/%' order by finished_at desc limit 1`,
     );
-    const handle = environment.client.workflow.getHandle(workflowId);
+    const [, id = '', runId] = /^(delivery-session\/\d+)\/(.+)$/.exec(workflowId) ?? [];
+    const handle = environment.client.workflow.getHandle(id, runId);
     expect(await handle.result()).toMatch(/^Claimed \d+, delivered \d+/);
   });
 

@@ -4,6 +4,7 @@ import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { loadConfig } from '../../../src/config/config.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
+import { query } from '../../../src/database/sql.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
 import { installTemporalRuntime } from '../../../src/worker/temporal-connection.ts';
 import { SEARCH_ATTRIBUTE_NAMES } from '../../../src/workflows/search-attributes.ts';
@@ -94,6 +95,12 @@ describe('a running worker whose Temporal lost its data', () => {
   });
 
   test('makes the namespace again with the retention that it had, and delivers what waited', async () => {
+    // A workflow that Temporal loses with the namespace; by its turn it would be started again in an hour.
+    await store.database.raw(
+      `insert into workflow_tasks (workflow_id, workflow_type, waba_id, event_id, argument, starts, next_start_at)
+       values ('order/999999', 'enrichOrder', '${ACCOUNT.wabaId}', 'catalog', '{"orderId":"999999"}', 6,
+               now() + interval '1 hour')`,
+    );
     const describe = async () => await connection.workflowService.describeNamespace({ namespace: NAMESPACE });
     const before = await describe();
     await connection.operatorService.deleteNamespace({ namespace: NAMESPACE });
@@ -110,6 +117,17 @@ describe('a running worker whose Temporal lost its data', () => {
       before.config?.workflowExecutionRetentionTtl,
     );
     await eventually('everything delivered', everythingThere, 60_000);
+    await eventually(
+      'the task was woken',
+      async () =>
+        (
+          await query(
+            store.database,
+            `select 1 from workflow_tasks
+              where workflow_id = 'order/999999' and next_start_at > now() + interval '30 minutes'`,
+          )
+        ).length === 0,
+    );
     expect(await missingAttributes()).toEqual([]);
   }, 150_000);
 });

@@ -12,7 +12,7 @@ const START_TIMEOUT_MS = 3_000;
 
 export type SendStarter = {
   /** Starts the workflow of a stored message; when Temporal is away, the worker does so as soon as it is back. */
-  start(wabaId: string, messageId: string): Promise<void>;
+  start(account: { wabaId: string; tenantId: string }, messageId: string): Promise<void>;
 };
 
 /** Starts workflows from the API process. Temporal need not be there. */
@@ -24,7 +24,7 @@ export function createSendStarter(
 ): SendStarter {
   const taskQueue = taskQueues(config.temporal.taskQueuePrefix).deliveries;
   return {
-    start: async (wabaId, messageId) => {
+    start: async ({ wabaId, tenantId }, messageId) => {
       const { workflowId, argument } = sendTask(wabaId, messageId);
       try {
         await temporal.use(START_TIMEOUT_MS, (client) =>
@@ -33,7 +33,7 @@ export function createSendStarter(
             workflowId,
             workflowIdConflictPolicy: 'USE_EXISTING',
             args: [argument],
-            typedSearchAttributes: searchAttributes({ wabaId, eventId: messageId }),
+            typedSearchAttributes: searchAttributes({ tenantId, wabaId, eventId: messageId }),
             staticSummary: 'send a message to a customer',
           }),
         );

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { cancelDelivery, type DeliveryReport, deliveryOf } from '../../../accounts/deliveries.ts';
 import { startReplay } from '../../../accounts/replays.ts';
 import { publicDeliveryId, publicEventId } from '../../../domain/public-ids.ts';
+import { shownUrl } from '../../../domain/shown-url.ts';
 import { workflowUrl } from '../../../domain/workflow-url.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
@@ -140,7 +141,7 @@ function facts(
       'Endpoint',
       endpointUrl === null
         ? `${endpointId}, deleted`
-        : html`<a class="break" href="${endpointPath(wabaId, endpointId)}">${endpointUrl}</a>`,
+        : html`<a class="break" href="${endpointPath(wabaId, endpointId)}">${shownUrl(endpointUrl)}</a>`,
     ],
     ['Created', exactTime(delivery.createdAt)],
     ['Number within its key', delivery.sequence ?? '–'],

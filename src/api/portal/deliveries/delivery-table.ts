@@ -1,5 +1,6 @@
 import type { ListedDelivery } from '../../../database/delivery-rows.ts';
 import { publicDeliveryId } from '../../../domain/public-ids.ts';
+import { shownUrl } from '../../../domain/shown-url.ts';
 import { cutId } from '../components/copyable.ts';
 import { type Column, dataTable } from '../components/table.ts';
 import { durationText, timeAgo, utcText } from '../components/time.ts';
@@ -65,7 +66,8 @@ function rowOf(
 /** Where there is a column more, the URL gets less room. */
 function endpointCell({ endpointUrl, endpointId }: ListedDelivery, isNarrow: boolean): Markup {
   if (endpointUrl === null) return html`<span class="faint">${endpointId}, deleted</span>`;
-  return html`<span class="cut ${isNarrow && 'less'}" title="${endpointUrl}">${endpointUrl.replace(/^https?:\/\//, '')}</span>`;
+  const url = shownUrl(endpointUrl);
+  return html`<span class="cut ${isNarrow && 'less'}" title="${url}">${url.replace(/^https?:\/\//, '')}</span>`;
 }
 
 /** To the second, without the zone, which the heading names. */

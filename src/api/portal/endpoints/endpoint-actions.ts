@@ -6,6 +6,7 @@ import { deleteEndpoint } from '../../../accounts/endpoint-removal.ts';
 import { rotateSecret } from '../../../accounts/endpoint-secrets.ts';
 import { endpointStatus } from '../../../accounts/endpoints.ts';
 import { shownCount } from '../../../accounts/shown-count.ts';
+import { shownUrl } from '../../../domain/shown-url.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
@@ -107,7 +108,7 @@ export function endpointDeletePages(app: PortalApp, context: PortalContext): voi
         { label: 'Webhook endpoints', href: endpointsPath(waba.wabaId) },
         { label: endpoint.description || `Endpoint ${endpoint.id}`, href: path },
       ],
-      body: html`<div class="card"><p><code class="break">${endpoint.url}</code></p>
+      body: html`<div class="card"><p><code class="break">${shownUrl(endpoint.url)}</code></p>
 <p>${endpoint.waiting.count === 0 ? 'Nothing waits for it.' : html`<strong>${count}</strong> waiting ${count === '1' ? 'event is' : 'events are'} dropped for good.`} Its signing secret is forgotten. The log of its deliveries stays.</p>
 <p>To stop it for a while, pause it instead.</p>
 ${postForm(viewer, `${path}/delete`, buttons)}</div>`,

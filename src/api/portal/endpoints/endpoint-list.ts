@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { type EndpointStatus, endpointsOf } from '../../../accounts/endpoints.ts';
 import { MAX_SHOWN_WAITING } from '../../../accounts/shown-count.ts';
 import { type EndpointActivity, readEndpointActivity } from '../../../database/endpoint-activity.ts';
+import { shownUrl } from '../../../domain/shown-url.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { viewerOf } from '../access/viewer.ts';
@@ -77,7 +78,7 @@ function noEndpoint(add: Child): Markup {
 function rowOf(endpoint: EndpointStatus, activity: EndpointActivity, now: Date): readonly Child[] {
   const { url, description, modeReason, eventTypes, waiting } = endpoint;
   return [
-    html`<a class="break" href="${endpointPath(endpoint.wabaId, endpoint.id)}">${url}</a>${description !== '' && html`<br><span class="faint">${description}</span>`}`,
+    html`<a class="break" href="${endpointPath(endpoint.wabaId, endpoint.id)}">${shownUrl(url)}</a>${description !== '' && html`<br><span class="faint">${description}</span>`}`,
     html`${modeBadge(endpoint)}${modeReason !== null && html`<br><span class="faint reason">${modeReason}</span>`}`,
     eventTypes === null ? html`<span class="faint">all</span>` : eventTypes.join(', '),
     successRate(activity) ?? html`<span class="faint">–</span>`,

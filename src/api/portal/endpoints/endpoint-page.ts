@@ -6,6 +6,7 @@ import { type EndpointStatus, endpointStatus } from '../../../accounts/endpoints
 import { shownCount } from '../../../accounts/shown-count.ts';
 import { countRecentlyFailed } from '../../../database/endpoint-failures.ts';
 import { type EndpointStep, readEndpointStatistics } from '../../../database/endpoint-statistics.ts';
+import { shownUrl } from '../../../domain/shown-url.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
@@ -69,7 +70,7 @@ export async function sendEndpointPage(
     title: endpoint.description || new URL(endpoint.url).host,
     ...{ viewer, waba },
     active: 'endpoints',
-    lead: html`<code class="break">${endpoint.url}</code>`,
+    lead: html`<code class="break">${mayChange(viewer) ? endpoint.url : shownUrl(endpoint.url)}</code>`,
     trail: [{ label: 'Webhook endpoints', href: endpointsPath(waba.wabaId) }],
     actions: mayChange(viewer) && pageActions(viewer, path),
     notice: error === null ? notice : { kind: 'error' as const, text: error.message },

@@ -3,6 +3,7 @@ import { type DeliveryReport, deliveryOf } from '../../../accounts/deliveries.ts
 import { endpointStatus } from '../../../accounts/endpoints.ts';
 import { sendTestEvent } from '../../../accounts/test-event.ts';
 import { publicDeliveryId } from '../../../domain/public-ids.ts';
+import { shownUrl } from '../../../domain/shown-url.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
@@ -51,7 +52,7 @@ export function testEventPages(app: PortalApp, context: PortalContext): void {
       title: 'Test event',
       ...{ viewer, waba },
       active: 'endpoints',
-      lead: html`Sent once, without retries, whatever the endpoint’s filters and status, to <code class="break">${endpoint.url}</code>`,
+      lead: html`Sent once, without retries, whatever the endpoint’s filters and status, to <code class="break">${shownUrl(endpoint.url)}</code>`,
       trail: [
         { label: 'Webhook endpoints', href: endpointsPath(waba.wabaId) },
         { label: endpoint.description || `Endpoint ${endpoint.id}`, href: path },

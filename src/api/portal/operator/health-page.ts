@@ -15,6 +15,7 @@ import {
   type SeenWorker,
   type TroubledEndpoint,
 } from '../../../database/system-health.ts';
+import { shownUrl } from '../../../domain/shown-url.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { viewerOf } from '../access/viewer.ts';
@@ -170,7 +171,7 @@ function endpointTable(endpoints: readonly TroubledEndpoint[], now: Date): Marku
     ],
     endpoints.map((endpoint) => [
       endpoint.businessName,
-      html`<a class="break" href="${endpointPath(endpoint.wabaId, endpoint.id)}">${endpoint.url}</a>`,
+      html`<a class="break" href="${endpointPath(endpoint.wabaId, endpoint.id)}">${shownUrl(endpoint.url)}</a>`,
       modeBadge(endpoint),
       timeAgo(endpoint.failingSince ?? endpoint.modeChangedAt, now),
       endpoint.modeReason ?? '',

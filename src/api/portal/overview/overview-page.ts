@@ -8,6 +8,7 @@ import {
   readLatency,
   readOutcomes,
 } from '../../../database/tenant-overview.ts';
+import { shownUrl } from '../../../domain/shown-url.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf } from '../access/viewer.ts';
@@ -131,7 +132,7 @@ function needsALook(endpoints: readonly EndpointStatus[], failed: ReadonlyMap<st
       { label: 'Failed for good', kind: 'number' },
     ],
     troubled.map((endpoint) => [
-      html`<a class="break" href="${endpointPath(endpoint.wabaId, endpoint.id)}">${endpoint.url}</a>`,
+      html`<a class="break" href="${endpointPath(endpoint.wabaId, endpoint.id)}">${shownUrl(endpoint.url)}</a>`,
       modeBadge(endpoint),
       html`${modeSentence(endpoint)}${endpoint.modeReason !== null && html` <span class="faint">${endpoint.modeReason}</span>`}`,
       waitingText(endpoint.waiting),
