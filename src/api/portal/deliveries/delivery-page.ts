@@ -166,11 +166,11 @@ function facts(
   }
   // The operators' address of the Temporal UI may be an inner one.
   const { uiUrl, publicUiUrl, namespace } = config.temporal;
-  const shownUrl = viewer.role === 'operator' ? uiUrl : publicUiUrl;
+  const workflowUi = viewer.role === 'operator' ? uiUrl : publicUiUrl;
   rows.push([
     'Workflow',
     workflowLink(
-      shownUrl === '' ? null : workflowUrl({ uiUrl: shownUrl, namespace }, workflowId),
+      workflowUi === '' ? null : workflowUrl({ uiUrl: workflowUi, namespace }, workflowId),
       workflowId,
     ),
   ]);

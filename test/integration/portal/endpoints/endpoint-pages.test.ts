@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { countFailed } from '../../../../src/database/endpoint-failures.ts';
-import { addEndpointMinutes } from '../../../../src/database/endpoint-health.ts';
 import { newWebhookSecret } from '../../../../src/domain/webhook/webhook-signature.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
@@ -274,10 +273,10 @@ test('what failed for good is on the overview and the page of the endpoint, also
 test('the charts of the overview span what there is: an hour, six hours, a day', async () => {
   const { id } = await add();
   const overview = async (minutesAgo: number) => {
-    await api.database.transaction((trx) =>
-      addEndpointMinutes(trx, [
-        { endpointId: id, minuteMs: Date.now() - minutesAgo * 60_000, successes: 7, failures: 0, totalMs: 1 },
-      ]),
+    await api.database.raw(
+      `insert into endpoint_minutes (endpoint_id, minute, successes, total_ms)
+       values (:id, now() - :minutesAgo * interval '1 minute', 7, 1)`,
+      { id, minutesAgo },
     );
     return (await admin.get(`/portal/w/${WABA}`)).body;
   };
