@@ -4,11 +4,16 @@ import type { EndpointCounts } from '../database/endpoint-health.ts';
 export const BREAKER = { share: 0.7, leastFailures: 10, minutes: 5 };
 const MINUTE_MS = 60_000;
 
+/** An endpoint that hangs holds slots and connections for a time-out each, so this many in a row are enough. */
+const TIMEOUTS_IN_A_ROW = 5;
+
 type Minute = { minute: number; successes: number; failures: number };
+
+type CountedAttempt = { ok: boolean; timedOut?: boolean; durationMs: number };
 
 export type EndpointHealth = {
   /** Counts an attempt; true when with it the endpoint has to be taken for down. Counting then starts anew. */
-  record(endpointId: string, attempt: { ok: boolean; durationMs: number }): boolean;
+  record(endpointId: string, attempt: CountedAttempt): boolean;
   /** What was counted since the last call. */
   drain(): EndpointCounts[];
 };
@@ -16,6 +21,7 @@ export type EndpointHealth = {
 /** This process's view of how its attempts went; the database has everybody's (endpoint_minutes). */
 export function makeEndpointHealth(now: () => number = Date.now): EndpointHealth {
   const windows = new Map<string, Minute[]>();
+  const timeouts = new Map<string, number>();
   let deltas = new Map<string, EndpointCounts>();
 
   const count = (endpointId: string, minute: number, ok: boolean): Minute[] => {
@@ -31,13 +37,21 @@ export function makeEndpointHealth(now: () => number = Date.now): EndpointHealth
     return window;
   };
 
+  const timeoutsInARow = (endpointId: string, timedOut: boolean): number => {
+    if (!timedOut) timeouts.delete(endpointId);
+    else timeouts.set(endpointId, (timeouts.get(endpointId) ?? 0) + 1);
+    return timeouts.get(endpointId) ?? 0;
+  };
+
   return {
-    record(endpointId, { ok, durationMs }) {
+    record(endpointId, { ok, timedOut = false, durationMs }) {
       const minute = Math.floor(now() / MINUTE_MS);
       addDelta(deltas, endpointId, ok, durationMs);
       const window = count(endpointId, minute, ok);
-      if (ok || !isDown(window)) return false;
+      const hangs = timeoutsInARow(endpointId, timedOut) >= TIMEOUTS_IN_A_ROW;
+      if (ok || !(hangs || isDown(window))) return false;
       windows.delete(endpointId);
+      timeouts.delete(endpointId);
       return true;
     },
     drain() {

@@ -1,4 +1,4 @@
-import type { SendResult } from './send-result.ts';
+import { isTimeout, type SendResult } from './send-result.ts';
 
 /** Most attempts side by side to one endpoint and process, unless the endpoint says otherwise. */
 const MAX_IN_FLIGHT = 100;
@@ -175,6 +175,6 @@ function adapt(state: State, { maxInFlight }: EndpointLimits, result: SendResult
 }
 
 function isOverload(result: SendResult): boolean {
-  if (result.outcome === 'error') return result.errorClass === 'timeout';
+  if (result.outcome === 'error') return isTimeout(result);
   return result.statusCode === 429 || result.statusCode === 503;
 }

@@ -26,3 +26,8 @@ export type SendResult =
       timings: PhaseTimings;
       remoteAddress: string | null;
     };
+
+/** Whether the receiver did not answer, or could not be reached, in time. */
+export function isTimeout(result: SendResult): boolean {
+  return result.outcome === 'error' && result.errorClass === 'timeout';
+}

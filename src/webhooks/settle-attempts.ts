@@ -15,6 +15,7 @@ import type { SettledOutcome } from './attempt-outcome.ts';
 import type { EndpointHealth } from './endpoint-health.ts';
 import { type EndpointNow, judgeOutcome, probeDelayMs, type RetryLimits } from './judge-outcome.ts';
 import type { RecordGate } from './record-gate.ts';
+import { isTimeout } from './send-result.ts';
 import type { SendableEndpoint } from './sendable-endpoint.ts';
 
 export type SettlementTools = {
@@ -204,7 +205,10 @@ function countAttempt({ health }: SettlementTools, attempt: MadeAttempt, ok: boo
   if (eventType === 'test') return false;
   const known = verdicts.get(attempt);
   if (known !== undefined) return known;
-  const isDown = health.record(endpoint.id, { ok, durationMs: sent.result.timings.totalMs });
+  const isDown = health.record(endpoint.id, {
+    ...{ ok, timedOut: isTimeout(sent.result) },
+    durationMs: sent.result.timings.totalMs,
+  });
   verdicts.set(attempt, isDown);
   return isDown;
 }

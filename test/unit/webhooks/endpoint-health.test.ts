@@ -34,6 +34,18 @@ describe('an endpoint is taken for down', () => {
     expect(below.record(false, 1)).toEqual([1]);
   });
 
+  test('at the fifth time-out in a row, however well it did before', () => {
+    const { health, record } = healthAt();
+    record(true, 1_000);
+    const timeOut = (times: number) =>
+      Array.from({ length: times }, () =>
+        health.record('7', { ok: false, timedOut: true, durationMs: 15_000 }),
+      );
+    expect(timeOut(4)).toEqual([false, false, false, false]);
+    expect(record(false, 1)).toEqual([]);
+    expect(timeOut(5)).toEqual([false, false, false, false, true]);
+  });
+
   test('never by a success', () => {
     const { record } = healthAt();
     record(false, 9);
