@@ -93,7 +93,14 @@ export type Overdue = HandedOver & { overdueMs: number };
  */
 export async function takeOverdue(
   database: Database,
-  options: { overdueMs: number; firstOverdueMs: number; againMs: number; limit: number },
+  options: {
+    overdueMs: number;
+    firstOverdueMs: number;
+    againMs: number;
+    /** What has been waiting for longer is left out. */
+    withinSeconds: number;
+    limit: number;
+  },
 ): Promise<Overdue[]> {
   const rows = await query<QueueRow & { overdue_ms: number }>(
     database,
@@ -101,6 +108,7 @@ export async function takeOverdue(
        select position from delivery_queue
         where state = 'retrying' and not awaits_workflow
           and greatest(next_attempt_at, swept_at) < now() - cast(:firstOverdueMs as float8) * interval '1 millisecond'
+          and greatest(next_attempt_at, swept_at) > now() - cast(:withinSeconds as float8) * interval '1 second'
           and next_attempt_at < now() - interval '1 millisecond'
               * case attempts when 0 then cast(:firstOverdueMs as float8) else cast(:overdueMs as float8) end
           and (swept_at is null or swept_at < now() - cast(:againMs as float8) * interval '1 millisecond')
@@ -109,6 +117,7 @@ export async function takeOverdue(
        select position from delivery_queue
         where state = 'claimed' and not by_session
           and lease_until < now() - cast(:overdueMs as float8) * interval '1 millisecond'
+          and lease_until > now() - cast(:withinSeconds as float8) * interval '1 second'
           and (swept_at is null or swept_at < now() - cast(:againMs as float8) * interval '1 millisecond')
         order by lease_until limit cast(:limit as integer) for update skip locked
      )

@@ -77,14 +77,21 @@ export async function releaseClaims(
   );
 }
 
-/** Gives back what sessions of dead processes held: their leases have ended. Workflows look after their own. */
-export async function releaseExpired(database: Database, limit: number): Promise<number> {
+/**
+ * Gives back what sessions of dead processes held: their leases have ended, `withinSeconds` ago at most. Workflows look
+ * after their own.
+ */
+export async function releaseExpired(
+  database: Database,
+  options: { withinSeconds: number; limit: number },
+): Promise<number> {
   return await execute(
     database,
     `update delivery_queue set state = 'due', token = null, lease_until = null
       where ctid = any (array(select ctid from delivery_queue
-                               where state = 'claimed' and lease_until < clock_timestamp() and by_session
-                               order by lease_until limit ? for update skip locked))`,
-    [limit],
+                               where state = 'claimed' and lease_until < now() and by_session
+                                 and lease_until > now() - cast(:withinSeconds as float8) * interval '1 second'
+                               order by lease_until limit cast(:limit as integer) for update skip locked))`,
+    options,
   );
 }

@@ -1,4 +1,5 @@
 import { takeOverdue } from '../../database/delivery-claims.ts';
+import { makeFullLooks } from '../../database/full-looks.ts';
 import { returnUnattempted } from '../../database/hand-over-returns.ts';
 import { releaseExpired } from '../../database/session-claims.ts';
 import { stepAside } from '../../database/step-aside.ts';
@@ -27,12 +28,14 @@ const STEPS_ASIDE = 50;
 /** Brings back what got stuck: claims of dead sessions, lost workflows, lanes behind a head that fails for too long. */
 export function startSweeper(tools: SweeperTools): Loop {
   const { database } = tools;
+  const reach = makeReach();
   return startLoop({
     name: 'delivery-sweeper',
     pollMs: POLL_MS,
     logger: tools.logger,
     turn: async () => {
-      const released = await releaseExpired(database, RELEASES);
+      const look = reach.begin();
+      const released = await releaseExpired(database, { withinSeconds: look.withinSeconds, limit: RELEASES });
       const defaultSeconds = tools.blockLimitHours * 3_600;
       const stepped = await stepAside(database, { defaultSeconds, limit: STEPS_ASIDE });
       if (released + stepped > 0) tools.onReleased();
@@ -40,9 +43,11 @@ export function startSweeper(tools: SweeperTools): Loop {
         overdueMs: OVERDUE_MS,
         firstOverdueMs: FIRST_OVERDUE_MS,
         againMs: AGAIN_MS,
+        withinSeconds: look.withinSeconds,
         limit: RESTARTS,
       };
       const overdue = await takeOverdue(database, limits);
+      if (released < RELEASES && overdue.length < RESTARTS) look.end();
       const { dropped, failure } = await startDeliveries(tools, overdue, {
         giveBack: (ids) => returnUnattempted(database, ids),
         runsAlready: 'trust',
@@ -51,4 +56,34 @@ export function startSweeper(tools: SweeperTools): Loop {
       return released === RELEASES || stepped === STEPS_ASIDE || dropped >= RESTARTS;
     },
   });
+}
+
+/** Ten years. */
+const EVERYTHING_SECONDS = 315_360_000;
+
+/** What the last complete look may not have seen yet. */
+const SPARE_SECONDS = 120;
+const FULL_LOOK_MS = 60_000;
+
+/**
+ * How far back a sweep looks: to where the last complete one has been, and once a minute at everything, for what was
+ * claimed and settled in between may still lie there.
+ */
+function makeReach() {
+  const looks = makeFullLooks({ atLeastMs: FULL_LOOK_MS });
+  let completeMs: number | null = null;
+  return {
+    begin() {
+      const startMs = performance.now();
+      const isFull = completeMs === null || looks.isDue();
+      const sinceSeconds = (startMs - (completeMs ?? startMs)) / 1_000;
+      return {
+        withinSeconds: isFull ? EVERYTHING_SECONDS : sinceSeconds + SPARE_SECONDS,
+        end() {
+          completeMs = startMs;
+          if (isFull) looks.took(performance.now() - startMs);
+        },
+      };
+    },
+  };
 }

@@ -97,7 +97,13 @@ describe('admin endpoint test', () => {
     const result = JSON.parse(run.stdout);
     expect(result).toMatchObject({ state: 'pending', statusCode: null, workflowId: null, workflowUrl: null });
     expect(
-      await takeOverdue(database, { overdueMs: 0, firstOverdueMs: 0, againMs: 0, limit: 10 }),
+      await takeOverdue(database, {
+        overdueMs: 0,
+        firstOverdueMs: 0,
+        againMs: 0,
+        withinSeconds: 86_400,
+        limit: 10,
+      }),
     ).toMatchObject([{ endpointId: id }]);
     const { events } = await json('find', result.eventId);
     expect(events[0].deliveries).toMatchObject([

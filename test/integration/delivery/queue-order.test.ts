@@ -101,7 +101,7 @@ async function claimAsSession(
   watch: Watch,
   dice: () => number,
 ): Promise<number> {
-  await releaseExpired(database, 100);
+  await releaseExpired(database, { withinSeconds: 3_600, limit: 100 });
   const token = randomUUID();
   const dies = dice() < 0.15;
   const shares = await dueShares(database, 10);
