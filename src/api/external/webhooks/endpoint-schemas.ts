@@ -7,6 +7,9 @@ const DATE_TIME = Type.String({ format: 'date-time' });
 const SIGNATURE_PROFILES = ['standard', 'github', 'stripe'] as const;
 const ORDER_SCOPES = ['event', 'conversation', 'endpoint'] as const;
 
+const MAX_IN_FLIGHT =
+  'Most requests under way at once. Divided among the worker processes of the installation, of which each may make at least one.';
+
 /** What may be chosen for an endpoint; null goes back to the default. */
 const OPTIONS = {
   description: Type.Optional(nullable(Type.String())),
@@ -16,7 +19,7 @@ const OPTIONS = {
   retryScheduleSeconds: Type.Optional(nullable(Type.Array(Type.Integer(), { minItems: 1, maxItems: 20 }))),
   timeoutMs: Type.Optional(nullable(Type.Integer())),
   signatureProfile: Type.Optional(nullable(Type.Enum([...SIGNATURE_PROFILES]))),
-  maxInFlight: Type.Optional(nullable(Type.Integer())),
+  maxInFlight: Type.Optional(nullable(Type.Integer({ description: MAX_IN_FLIGHT }))),
   rateLimitPerSecond: Type.Optional(nullable(Type.Integer())),
   blockLimitSeconds: Type.Optional(nullable(Type.Integer())),
   orderScope: Type.Optional(nullable(Type.Enum([...ORDER_SCOPES]))),
@@ -56,7 +59,7 @@ const ENDPOINT_MEMBERS = {
   retryScheduleSeconds: nullable(Type.Array(Type.Integer())),
   timeoutMs: nullable(Type.Integer()),
   signatureProfile: Type.Enum([...SIGNATURE_PROFILES]),
-  maxInFlight: nullable(Type.Integer()),
+  maxInFlight: nullable(Type.Integer({ description: MAX_IN_FLIGHT })),
   rateLimitPerSecond: nullable(Type.Integer()),
   blockLimitSeconds: nullable(Type.Integer()),
   orderScope: Type.Enum([...ORDER_SCOPES]),
