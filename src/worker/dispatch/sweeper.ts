@@ -63,14 +63,14 @@ const EVERYTHING_SECONDS = 315_360_000;
 
 /** What the last complete look may not have seen yet. */
 const SPARE_SECONDS = 120;
-const FULL_LOOK_MS = 60_000;
+const FULL_LOOK_REST = { times: 100, longestMs: 60_000 };
 
 /**
- * How far back a sweep looks: to where the last complete one has been, and once a minute at everything, for what was
- * claimed and settled in between may still lie there.
+ * How far back a sweep looks: at everything, unless that takes long because what was claimed and settled still lies
+ * there; then to where the last complete sweep has been, and at everything once a minute.
  */
 function makeReach() {
-  const looks = makeFullLooks({ atLeastMs: FULL_LOOK_MS });
+  const looks = makeFullLooks(FULL_LOOK_REST);
   let completeMs: number | null = null;
   return {
     begin() {
