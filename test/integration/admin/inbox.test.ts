@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { insertBodies } from '../../../src/database/inbox.ts';
+import { countInbox, insertBodies, retryInbox } from '../../../src/database/inbox.ts';
 import { query } from '../../../src/database/sql.ts';
 import { drainInbox, takeIn } from '../../support/take-in.ts';
+import { testDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { startAdmin } from './admin-cli.ts';
 
@@ -41,4 +42,17 @@ test('what stays set aside a second time is counted once', async () => {
   expect(await counts()).toEqual(once);
   const notes = await query(database, 'select 1 from inbox where notes is not null');
   expect(notes).toHaveLength(3);
+});
+
+test('counting a large inbox stops somewhere; taking it in once more is done page by page, oldest first', async () => {
+  const { database } = await testDatabase();
+  await database.raw(
+    `insert into inbox (body, state) select 'x', case n % 2 when 0 then 'failed' else 'set_aside' end
+       from generate_series(1, 100050) as n`,
+  );
+  await database.raw(`update inbox set state = 'failed' where id > 50000`);
+  expect(await countInbox(database)).toEqual({ new: 0, set_aside: 25_000, failed: 75_050 });
+  expect(await retryInbox(database, ['failed'])).toBe(75_050);
+  expect(await retryInbox(database, ['failed', 'set_aside'])).toBe(25_000);
+  expect(await countInbox(database)).toEqual({ new: 100_001, set_aside: 0, failed: 0 });
 });
