@@ -1,6 +1,7 @@
 import { inLaneOrder, type ReplayedEvent } from '../domain/replay-order.ts';
 import type { Transaction } from './database.ts';
 import {
+  dayOfId,
   type IdSpan,
   lowestUuidAt,
   msOfUuid,
@@ -11,6 +12,7 @@ import {
 import { query } from './sql.ts';
 
 const DAY_MS = 86_400_000;
+const EVENTS_PER_STEP = 5_000;
 
 /** One delivery of the selection, or an event that its endpoint never had. */
 export type SelectedDelivery = ReplayedEvent & {
@@ -36,7 +38,7 @@ export async function readReplayPage(
   range: { endpointId: string; fromId: string; toId: string },
   size: number,
 ): Promise<ReplayPage> {
-  const end = { ...range, toId: endOfStep(selection, range) };
+  const end = { ...range, toId: await endOfStep(trx, wabaId, selection, range) };
   const found = await readRange(trx, wabaId, selection, end, size + 1);
   const last = found[size];
   if (last === undefined) return { deliveries: inLaneOrder(found), nextId: end.toId };
@@ -48,11 +50,31 @@ export async function readReplayPage(
   return { deliveries: inLaneOrder(ofOneMs), nextId };
 }
 
-/** A list is short, wherever its deliveries lie; a filter goes day by day. Ids sort as text does. */
-function endOfStep(selection: ReplaySelection, range: { fromId: string; toId: string }): string {
+/**
+ * A list is short, wherever its deliveries lie; a filter goes day by day, and by so many events where it is also about
+ * those without a delivery: what an endpoint has had is passed over without being counted. Ids sort as text does.
+ */
+async function endOfStep(
+  trx: Transaction,
+  wabaId: string,
+  selection: ReplaySelection,
+  range: IdSpan,
+): Promise<string> {
   if (selection.deliveryIds !== null) return range.toId;
   const midnight = lowestUuidAt((Math.floor(msOfUuid(range.fromId) / DAY_MS) + 1) * DAY_MS);
-  return midnight < range.toId ? midnight : range.toId;
+  const end = midnight < range.toId ? midnight : range.toId;
+  if (selectedUnsent(wabaId, selection, { ...range, toId: end }) === null) return end;
+  const [event] = await query<{ id: string }>(
+    trx,
+    `select id from events where waba_id = ? and day = cast(? as date) and id >= ?
+      order by id offset ${EVENTS_PER_STEP} limit 1`,
+    [wabaId, dayOfId(range.fromId), range.fromId],
+  );
+  if (event === undefined) return end;
+  const eventMs = msOfUuid(event.id);
+  const cut = lowestUuidAt(eventMs);
+  const further = cut > range.fromId ? cut : lowestUuidAt(eventMs + 1);
+  return further < end ? further : end;
 }
 
 async function readRange(

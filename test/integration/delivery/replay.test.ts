@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../../src/accounts/audit.ts';
+import { checkSelection } from '../../../src/accounts/replay-input.ts';
 import { countReplay, replayOf, startReplay, switchReplay } from '../../../src/accounts/replays.ts';
+import { readReplayPage } from '../../../src/database/replay-page.ts';
+import { lowestUuidAt } from '../../../src/database/replay-selection.ts';
 import { queueReplayPage } from '../../../src/database/replay-steps.ts';
 import { findReplay } from '../../../src/database/replays.ts';
 import { execute, query } from '../../../src/database/sql.ts';
@@ -174,6 +177,36 @@ describe('what an endpoint takes now and never had', () => {
     expect(await count({ states: ['not_sent'] })).toEqual({});
     // From then on it is an original, that can be sent again as others can.
     expect(await count({ states: ['delivered'] })).toEqual({ [newer.id]: 1_200 });
+  });
+
+  test('is looked for among so many events at a time, however many the endpoint has had', async () => {
+    const { database } = stack;
+    const noonMs = Math.floor(Date.now() / 86_400_000) * 86_400_000 - 43_200_000;
+    await execute(
+      database,
+      `insert into events (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence, body)
+       select to_timestamp(:noonMs / 1000.0)::date, cast(lpad(to_hex(cast(:noonMs as bigint) + n), 12, '0') || '70008000000000000000' as uuid),
+              :waba, 1, '1', 'message', 'e' || n, 'e' || n, 1, ''
+         from generate_series(1, 12000) as n`,
+      { noonMs, waba: WABA },
+    );
+    await execute(
+      database,
+      `insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid, state)
+       select day, id, waba_id, ?, day, id, 'delivered' from events where phone_number_id = '1'
+        order by id limit 11999`,
+      [endpointId],
+    );
+    const selection = checkSelection({ states: ['not_sent'] }, new Date());
+    const toId = lowestUuidAt(noonMs + 43_200_000);
+    const found: number[] = [];
+    for (let fromId = lowestUuidAt(noonMs); fromId < toId; ) {
+      const range = { endpointId, fromId, toId };
+      const page = await database.transaction((trx) => readReplayPage(trx, WABA, selection, range, 500));
+      found.push(page.deliveries.length);
+      fromId = page.nextId;
+    }
+    expect(found).toEqual([0, 0, 1]);
   });
 
   test('stands in the order of its key beside what the endpoint had', async () => {
