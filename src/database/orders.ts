@@ -11,7 +11,7 @@ export type NewOrder = {
   eventUuid: string;
 };
 
-/** Stores orders whose event is reserved; their ids are numbered in the order given. */
+/** Stores orders whose event is reserved, numbered per tenant in the order given; returns them in that order. */
 export async function insertOrders(
   trx: Transaction,
   orders: readonly NewOrder[],
@@ -19,10 +19,20 @@ export async function insertOrders(
   if (orders.length === 0) return [];
   return await query<{ orderId: string; wabaId: string }>(
     trx,
-    `insert into orders (waba_id, message_id, phone_number_id, catalog_id, cart, event_day, event_uuid)
-     select waba_id, message_id, phone_number_id, catalog_id, cart, event_day, event_uuid
-       from unnest(?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::date[], ?::uuid[]) with ordinality
-         as o (waba_id, message_id, phone_number_id, catalog_id, cart, event_day, event_uuid, n)
+    `with given as (
+       select o.*, w.tenant_id, row_number() over (partition by w.tenant_id order by o.n) as own
+         from unnest(?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::date[], ?::uuid[]) with ordinality
+           as o (waba_id, message_id, phone_number_id, catalog_id, cart, event_day, event_uuid, n)
+         join wabas w using (waba_id)
+     ), drawn as (
+       update tenants t set last_order_number = t.last_order_number + g.orders
+         from (select tenant_id, count(*) as orders from given group by tenant_id) as g
+        where t.id = g.tenant_id
+       returning t.id, t.last_order_number - g.orders as before
+     )
+     insert into orders (waba_id, message_id, phone_number_id, catalog_id, cart, event_day, event_uuid, number)
+     select waba_id, message_id, phone_number_id, catalog_id, cart, event_day, event_uuid, drawn.before + own
+       from given join drawn on drawn.id = given.tenant_id
       order by n
      returning id as "orderId", waba_id as "wabaId"`,
     [
@@ -40,6 +50,8 @@ export async function insertOrders(
 /** An order as it was stored. */
 export type StoredOrder = {
   orderId: string;
+  /** Per tenant, from 1: what tenants know it by. */
+  number: string;
   catalogId: string | null;
   cartJson: string;
   eventDay: string;
@@ -56,7 +68,7 @@ export async function findOrder(
 ): Promise<StoredOrder | null> {
   const [row] = await query<StoredOrder>(
     database,
-    `select id as "orderId", catalog_id as "catalogId", cart as "cartJson", event_day as "eventDay",
+    `select id as "orderId", number, catalog_id as "catalogId", cart as "cartJson", event_day as "eventDay",
             event_uuid as "eventUuid", service
        from orders where id = ? and waba_id = ?`,
     [orderId, wabaId],

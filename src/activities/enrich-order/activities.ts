@@ -62,7 +62,7 @@ async function release(
   { products }: KnownProducts,
 ): Promise<void> {
   const placeholderImageUrl = `${publicUrl}${PLACEHOLDER_PATH}`;
-  const service = orderService({ orderId, items: cart.items, products, placeholderImageUrl });
+  const service = orderService({ orderId: order.number, items: cart.items, products, placeholderImageUrl });
   const dataJson = orderEventData(cart.parts, service);
   await database.transaction(async (trx) => {
     await finishTask(trx, orderTaskId(orderId));

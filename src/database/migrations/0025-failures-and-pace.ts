@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 
 /**
  * What failed for good, by hour, so that it is told in a bounded number of alerts; whether it was told that an endpoint
- * fails; and a pace of its own for a phone number.
+ * fails; a pace of its own for a phone number; and orders numbered per tenant.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
@@ -25,11 +25,24 @@ export async function up(knex: Knex): Promise<void> {
 
     alter table phone_numbers add column messages_per_second integer
       check (messages_per_second between 1 and 1000);
+
+    -- A number over all tenants would tell each of them how many orders the others have.
+    alter table tenants add column last_order_number bigint not null default 0;
+    alter table orders add column number bigint;
+    update orders o set number = n.number
+      from (select id, row_number() over (partition by w.tenant_id order by id) as number
+              from orders join wabas w using (waba_id)) as n
+     where n.id = o.id;
+    update tenants t set last_order_number = coalesce((
+      select max(o.number) from orders o join wabas w using (waba_id) where w.tenant_id = t.id), 0);
+    alter table orders alter column number set not null;
   `);
 }
 
 export async function down(knex: Knex): Promise<void> {
   await knex.raw(`
+    alter table orders drop column number;
+    alter table tenants drop column last_order_number;
     alter table phone_numbers drop column messages_per_second;
     delete from endpoint_alerts where alert = 'deliveries_failed';
     alter table endpoint_alerts drop constraint endpoint_alerts_alert_check;

@@ -31,12 +31,18 @@ async function receive(catalogId: string, items: object[]): Promise<string> {
   return upstreamId;
 }
 
-type OrderRow = { id: string; service: string | null; body: string | null; queued: string | null };
+type OrderRow = {
+  id: string;
+  number: string;
+  service: string | null;
+  body: string | null;
+  queued: string | null;
+};
 
 async function orderOf(upstreamId: string): Promise<OrderRow> {
   const [row] = await query<OrderRow>(
     stack.database,
-    `select o.id, o.service, convert_from(e.body, 'UTF8') as body, q.state as queued
+    `select o.id, o.number, o.service, convert_from(e.body, 'UTF8') as body, q.state as queued
        from messages m join orders o on o.message_id = m.id
        join events e on e.day = o.event_day and e.id = o.event_uuid
        left join delivery_queue q on q.event_uuid = e.id
@@ -60,12 +66,12 @@ describe('an order', () => {
   test('goes out with names and images from the catalog and a total without float error', async () => {
     const catalogId = newCatalog();
     const items = [item('sku-red-42', 3, 0.1), item('sku-blue-7', 1, 0.2)];
-    const { event, id, queued } = await released(await receive(catalogId, items));
+    const { event, number, queued } = await released(await receive(catalogId, items));
     expect(event).toMatchObject({ eventType: 'order', eventId: catalogId, wabaId: WABA });
     expect(event.data.order).toEqual({ catalog_id: catalogId, text: '', product_items: items });
     expect(event.data.service).toEqual({
-      order_id: Number(id),
-      order_number: `ORD-${id}`,
+      order_id: Number(number),
+      order_number: `ORD-${number}`,
       items_count: 2,
       total_amount: 0.5,
       currency: 'USD',
