@@ -1,3 +1,4 @@
+import { wabaHolder } from '../database/account-removal.ts';
 import {
   findNumberOwners,
   findWaba,
@@ -45,7 +46,7 @@ export async function addWaba(
   return await database.transaction(async (trx) => {
     await lockIntake(trx);
     if (!(await saveWaba(trx, userId, { wabaId, accessTokenSealed }))) {
-      throw new AccountError('waba_taken', `WABA ${wabaId} belongs to another tenant and stays with it.`);
+      throw new AccountError('waba_taken', await takenText(trx, wabaId));
     }
     await saveNumbers(trx, wabaId, numbers);
     await releaseWaitingBodies(trx, wabaId);
@@ -75,6 +76,12 @@ export async function setAccessToken(
     const change = { wabaId, action: 'waba.access_token_set', target: `WABA ${wabaId}` };
     await recordChange(trx, tools.actor, change);
   });
+}
+
+async function takenText(trx: Transaction, wabaId: string): Promise<string> {
+  return (await wabaHolder(trx, wabaId))?.removed
+    ? `WABA ${wabaId} was removed from another tenant, whose history with it is kept: only that one can have it again.`
+    : `WABA ${wabaId} belongs to another tenant and stays with it.`;
 }
 
 function sealToken({ secretBox }: AccountTools, wabaId: string, accessToken: string): string {

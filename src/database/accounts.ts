@@ -58,7 +58,8 @@ export async function saveWaba(
     database,
     `insert into wabas (waba_id, tenant_id, access_token_sealed) values (:wabaId, :tenantId, :accessTokenSealed)
      on conflict (waba_id) do update
-        set access_token_sealed = coalesce(excluded.access_token_sealed, wabas.access_token_sealed)
+        set access_token_sealed = coalesce(excluded.access_token_sealed, wabas.access_token_sealed),
+            removed_at = null
       where wabas.tenant_id = excluded.tenant_id`,
     { tenantId, ...waba },
   );
@@ -91,7 +92,8 @@ export async function findWaba(database: Database, wabaId: string): Promise<Waba
   const [row] = await query<WabaAccount>(
     database,
     `select w.tenant_id as "tenantId", t.business_name as "businessName", w.access_token_sealed as "accessTokenSealed"
-       from wabas w join tenants t on t.id = w.tenant_id where w.waba_id = ?`,
+       from wabas w join tenants t on t.id = w.tenant_id
+      where w.waba_id = ? and w.removed_at is null`,
     [wabaId],
   );
   return row ?? null;

@@ -23,7 +23,7 @@ export async function listBusinessNumbers(
     `select n.phone_number_id as "phoneNumberId", n.display_phone_number as "displayPhoneNumber",
             n.verified_name as "verifiedName", w.waba_id as "wabaId", t.business_name as "businessName"
        from phone_numbers n join wabas w using (waba_id) join tenants t on t.id = w.tenant_id
-      where n.removed_at is null ${tenantId === null ? '' : 'and w.tenant_id = :tenantId'}
+      where n.removed_at is null and w.removed_at is null ${tenantId === null ? '' : 'and w.tenant_id = :tenantId'}
       order by w.tenant_id, n.phone_number_id limit ${MAX_LISTED}`,
     tenantId === null ? {} : { tenantId },
   );

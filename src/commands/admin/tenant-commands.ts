@@ -1,4 +1,7 @@
 import { Command } from 'commander';
+import { invalidValue } from '../../accounts/account-error.ts';
+import { removeTenant, renameTenant } from '../../accounts/account-removal.ts';
+import { knownTenant } from '../../accounts/known-accounts.ts';
 import { createTenant } from '../../accounts/tenants.ts';
 import { listTenants } from '../../database/account-list.ts';
 import { adminAction } from './admin-action.ts';
@@ -9,7 +12,9 @@ export function tenantCommand(): Command {
   return new Command('tenant')
     .description('businesses that use this gateway')
     .addCommand(createCommand())
-    .addCommand(listCommand());
+    .addCommand(listCommand())
+    .addCommand(renameCommand())
+    .addCommand(removeCommand());
 }
 
 function createCommand(): Command {
@@ -43,6 +48,39 @@ function listCommand(): Command {
         tenants.map((tenant) => [tenant.userId, tenant.businessName, tenant.wabaIds, tenant.createdAt]),
         'There are no tenants yet; add one with: admin tenant create --name <business name>',
       ),
+    };
+  });
+}
+
+function renameCommand(): Command {
+  const command = new Command('rename')
+    .description('give a tenant another name')
+    .argument('<userId>')
+    .requiredOption('--name <business name>', 'as the tenant knows itself');
+  const example = 'tenant rename 1 --name "Fixture Store"';
+  return adminAction<{ name: string }>(command, example, async ({ tools, args, options }) => {
+    const tenant = await renameTenant(tools, args[0] ?? '', options.name);
+    return {
+      json: { ...tenant, userId: Number(tenant.userId) },
+      text: `Tenant ${tenant.userId} is ${tenant.businessName} now.`,
+    };
+  });
+}
+
+function removeCommand(): Command {
+  const command = new Command('remove')
+    .description('take a tenant away: its WABAs (see waba remove), keys, endpoints and memberships')
+    .argument('<userId>')
+    .option('--yes', 'yes, remove it');
+  return adminAction<{ yes?: true }>(command, 'tenant remove 3 --yes', async ({ tools, args, options }) => {
+    const [userId = ''] = args;
+    const { businessName } = await knownTenant(tools.database, userId);
+    if (!options.yes)
+      throw invalidValue(`Tenant ${userId} (${businessName}) would be removed: say so with --yes.`);
+    const { wabaIds, kept } = await removeTenant(tools, userId);
+    return {
+      json: { userId: Number(userId), wabaIds, kept },
+      text: `Tenant ${userId} is removed with ${wabaIds.length} WABAs; the history of ${kept.length} of them is kept.`,
     };
   });
 }

@@ -15,6 +15,7 @@ import { type AdminOutcome, type AdminTools, adminAction } from './admin-action.
 import { alignedFields, alignedTable } from './aligned-text.ts';
 import { setPaceCommand } from './number-pace-command.ts';
 import { parsePhoneNumber } from './phone-number-option.ts';
+import { numberRemoveCommand, wabaRemoveCommand } from './waba-remove-commands.ts';
 
 type AddOptions = AccessTokenOptions & {
   tenant: string;
@@ -30,7 +31,9 @@ export function wabaCommand(): Command {
     .addCommand(addCommand())
     .addCommand(listCommand())
     .addCommand(setTokenCommand())
-    .addCommand(setPaceCommand());
+    .addCommand(setPaceCommand())
+    .addCommand(wabaRemoveCommand())
+    .addCommand(numberRemoveCommand());
 }
 
 function addCommand(): Command {

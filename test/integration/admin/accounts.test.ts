@@ -123,7 +123,7 @@ describe('admin tenant and waba', () => {
       2,
       'phoneNumberId',
     ],
-    ['an unknown command', ['tenant', 'remove'], 2, 'unknown command'],
+    ['an unknown command', ['tenant', 'forget'], 2, 'unknown command'],
   ])('%s is refused in one sentence', async (_, args, exitCode, message) => {
     const { admin } = await startAdmin();
     const run = await admin(args);

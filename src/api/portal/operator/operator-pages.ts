@@ -1,5 +1,6 @@
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { healthPage } from './health-page.ts';
+import { removalPages } from './removal-pages.ts';
 import { settingsPage } from './settings-page.ts';
 import { tenantPages } from './tenant-pages.ts';
 import { operatorUserPages } from './user-pages.ts';
@@ -10,6 +11,7 @@ export function operatorPages(app: PortalApp, context: PortalContext): void {
   healthPage(app, context);
   tenantPages(app, context);
   wabaPages(app, context);
+  removalPages(app, context);
   operatorUserPages(app, context);
   settingsPage(app, context);
 }

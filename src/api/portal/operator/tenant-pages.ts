@@ -16,6 +16,7 @@ import { dataTable } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { removalForm, renameForm } from './removal-pages.ts';
 import { addWabaForm } from './waba-forms.ts';
 
 const PATH = '/portal/operator/tenants';
@@ -23,18 +24,26 @@ const ACTIVE = 'operator/tenants';
 const ROW_ID = /^\d{1,18}$/;
 
 const DONE = {
+  renamed: 'The tenant has its new name.',
+  removed: 'The tenant is removed.',
+  'waba-removed': 'The WABA is removed.',
   created: 'The tenant is added. Add its WABA, and invite its first administrator under Users.',
 };
 
 const PAGE_SIZE = 50;
 
-type NameForm = { name: string; error: AccountError | null; page?: string | undefined };
+type NameForm = {
+  name: string;
+  error: AccountError | null;
+  page?: string | undefined;
+  done?: string | undefined;
+};
 
 /** /portal/operator/tenants: the businesses that use this installation. */
 export function tenantPages(app: PortalApp, context: PortalContext): void {
-  const querystring = Type.Object({ page: Type.Optional(Type.String()) });
+  const querystring = Type.Object({ page: Type.Optional(Type.String()), done: Type.Optional(Type.String()) });
   app.get(PATH, { config: PAGES.operator, schema: { querystring } }, async (request, reply) =>
-    showTenants(request, reply, context, { name: '', error: null, page: request.query.page }),
+    showTenants(request, reply, context, { name: '', error: null, ...request.query }),
   );
   const body = Type.Object({ name: formLine() });
   app.post(PATH, { config: PAGES.operator, schema: { body } }, async (request, reply) => {
@@ -55,7 +64,7 @@ async function showTenants(
   request: FastifyRequest,
   reply: FastifyReply,
   { database }: PortalContext,
-  { name, error, page }: NameForm,
+  { name, error, page, done }: NameForm,
 ): Promise<FastifyReply> {
   const viewer = viewerOf(request);
   const shown = numberedPage(await listTenants(database), page, PAGE_SIZE);
@@ -77,6 +86,7 @@ async function showTenants(
     title: 'Tenants',
     viewer,
     active: ACTIVE,
+    notice: noticeAfter(done, DONE),
     lead: 'A tenant is a business with its users, WABAs and keys.',
     body: html`${rows.length === 0 ? emptyState('No tenant yet', 'Add the first one below.') : dataTable('Tenants', columns, rows)}${numberedPager(shown, (number) => `${PATH}?page=${number}`)}
 <section class="card"><h2>Add a tenant</h2>${postForm(viewer, PATH, form)}</section>`,
@@ -117,7 +127,9 @@ function tenantPage(app: PortalApp, { database }: PortalContext): void {
           ? emptyState('No WABA yet', 'A WABA is a WhatsApp Business Account: add it with its access token.')
           : dataTable('WABAs', [{ label: 'WABA' }, { label: 'Numbers' }, { label: '' }], rows)
       }
-<section class="card"><h2>Add a WABA</h2>${addWabaForm(viewer, id, { wabaId: '', error: null })}</section>`,
+<section class="card"><h2>Add a WABA</h2>${addWabaForm(viewer, id, { wabaId: '', error: null })}</section>
+<section class="card"><h2>Rename it</h2>${renameForm(viewer, id, { name: tenant.businessName })}</section>
+<section class="card"><h2>Remove it</h2>${removalForm(viewer, `${PATH}/${id}/remove`, id)}</section>`,
     });
   });
 }

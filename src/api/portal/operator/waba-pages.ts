@@ -9,15 +9,17 @@ import { formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { actorOf, viewerOf } from '../access/viewer.ts';
+import { actorOf, type Viewer, viewerOf } from '../access/viewer.ts';
 import { wabaOf } from '../access/waba-of.ts';
 import { badge } from '../components/badge.ts';
 import { emptyState } from '../components/empty-state.ts';
+import { postForm } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';
 import { dataTable } from '../components/table.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { numberPaceAction, numberPaceSection } from './number-pace.ts';
+import { removalForm } from './removal-pages.ts';
 import { checkWaba, type Finding } from './self-check.ts';
 import { callGraph } from './upstream-answers.ts';
 import { addWabaForm, tokenForm } from './waba-forms.ts';
@@ -30,9 +32,10 @@ const MAX_TOKEN_CHARS = 8_192;
 const ROW_ID = /^\d{1,18}$/;
 
 const DONE = {
-  saved: 'Upstream accepted the token; the WABA and its numbers are saved.',
   pace: 'The pace of the number is set.',
   'no-pace': 'Nothing was changed: the pace must be 1 to 1,000 messages per second, or empty.',
+  'number-removed': 'The number is removed; its history is kept.',
+  saved: 'Upstream accepted the token; the WABA and its numbers are saved.',
 };
 
 /** WABAs as the operator looks after them. */
@@ -83,19 +86,28 @@ async function showWaba(
               { label: 'Verified name' },
               { label: 'Id', kind: 'narrow' },
               { label: 'Quality', kind: 'narrow' },
+              { label: '' },
             ],
             numbers.map((number) => [
               number.displayPhoneNumber,
               number.verifiedName,
               html`<code>${number.phoneNumberId}</code>`,
               number.qualityRating ?? '–',
+              removeNumberButton(viewer, wabaId, number.phoneNumberId),
             ]),
           )
     }
 ${pace}
-<section class="card"><h2>Give it another token</h2>${tokenForm(viewer, wabaId, error)}</section>`,
+<section class="card"><h2>Give it another token</h2>${tokenForm(viewer, wabaId, error)}</section>
+<section class="card"><h2>Remove it</h2>${removalForm(viewer, `/portal/operator/wabas/${wabaId}/remove`, wabaId)}</section>`,
   };
   return sendPage(reply, view, error === null ? 200 : 422);
+}
+
+function removeNumberButton(viewer: Viewer, wabaId: string, phoneNumberId: string): Markup {
+  const id = html`<input type="hidden" name="phoneNumberId" value="${phoneNumberId}">`;
+  const path = `/portal/operator/wabas/${wabaId}/remove-number`;
+  return postForm(viewer, path, html`${id}<button class="danger">Remove</button>`);
 }
 
 const SIGNS = {
