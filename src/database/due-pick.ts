@@ -82,8 +82,8 @@ export async function lastPosition(database: Database): Promise<string> {
 
 /**
  * The common table expressions `in_turn` and `picked` (column row_id): due rows, locked, endpoint by endpoint in the order given, at
- * most `limit`. `free` is the SQL of an endpoint's share. The range and the order are those of the index: with
- * `endpoint_id =` the planner may go by position alone.
+ * most `limit`. `free` is the SQL of an endpoint's share. With `endpoint_id` as a range
+ * the planner reads and sorts all that an endpoint has.
  */
 export function pickDue(free = 's.share'): string {
   return `in_turn as materialized (
@@ -97,9 +97,8 @@ export function pickDue(free = 's.share'): string {
       from in_turn t
      cross join lateral (
        select ctid as row_id from delivery_queue
-        where state = 'due' and endpoint_id <= t.endpoint_id
-          and (endpoint_id, replay, position) >= (t.endpoint_id, t.replay, t.position)
-        order by endpoint_id, replay, position limit greatest(0, t.free)
+        where state = 'due' and endpoint_id = t.endpoint_id and (replay, position) >= (t.replay, t.position)
+        order by replay, position limit greatest(0, t.free)
           for update skip locked
      ) as due
      limit cast(:limit as integer)

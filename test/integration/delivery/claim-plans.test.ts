@@ -54,6 +54,15 @@ describe('a claim', () => {
     expect(most, `${few} and ${most} pages`).toBeLessThan(few + 512 * 8);
   });
 
+  test('of ten of 5,000 that are due at an endpoint reads no others', async () => {
+    const { database, ids } = await withEndpoints(1);
+    const endpoints = Array.from({ length: 5_000 }, () => ids[0] ?? '');
+    await queueEach(database, WABA, endpoints, (n) => `lane ${n}`);
+    await database.raw('vacuum analyze');
+    const claim = claimer(database);
+    expect(await buffersTouched(database, (explaining) => claim(10, explaining))).toBeLessThan(1_000);
+  });
+
   test('of 512 deliveries passes over no other endpoint', async () => {
     const { database, ids } = await withEndpoints(10_000);
     await queueEach(database, WABA, ids, (n) => `lane ${n}`);
