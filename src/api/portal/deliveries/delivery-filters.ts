@@ -1,6 +1,7 @@
 import type { AccountError } from '../../../accounts/account-error.ts';
 import { DELIVERY_STATES } from '../../../accounts/delivery-input.ts';
 import { EVENT_TYPES } from '../../../domain/event-type.ts';
+import { shownUrl } from '../../../domain/shown-url.ts';
 import { selectField, textField } from '../components/form.ts';
 import { html, type Markup } from '../markup.ts';
 import { type DeliveryQuery, RANGES } from './delivery-query.ts';
@@ -55,7 +56,12 @@ function endpointField(
 ): Markup {
   const known = endpoints.map(({ id, url, description }) => ({
     value: id,
-    label: `${id}: ${description || url.replace(/^https?:\/\//, '').slice(0, 60)}`,
+    label: `${id}: ${
+      description ||
+      shownUrl(url)
+        .replace(/^https?:\/\//, '')
+        .slice(0, 60)
+    }`,
   }));
   const isGone = query.endpointId !== '' && !known.some(({ value }) => value === query.endpointId);
   const gone = isGone ? [{ value: query.endpointId, label: query.endpointId.slice(0, 18) }] : [];

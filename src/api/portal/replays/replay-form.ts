@@ -2,6 +2,7 @@ import type { AccountError } from '../../../accounts/account-error.ts';
 import type { ReplayCount } from '../../../accounts/replay-count.ts';
 import { REPLAYABLE_STATES } from '../../../database/replay-selection.ts';
 import { EVENT_TYPES } from '../../../domain/event-type.ts';
+import { shownUrl } from '../../../domain/shown-url.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { checkboxes, postForm, radios, selectField, textArea, textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
@@ -25,7 +26,12 @@ export function chooseForm({ viewer, path, values, endpoints, error }: FormView)
   const about = (param: string) => (error !== null && error.param === param ? error.message : null);
   const named = endpoints.map(({ id, url, description }) => ({
     value: id,
-    label: `${id}: ${description || url.replace(/^https?:\/\//, '').slice(0, 60)}`,
+    label: `${id}: ${
+      description ||
+      shownUrl(url)
+        .replace(/^https?:\/\//, '')
+        .slice(0, 60)
+    }`,
   }));
   const filter = html`
 ${selectField({ label: 'Endpoint', name: 'endpointId', value: values.endpointId, options: [{ value: '', label: 'All' }, ...named], error: about('endpointId') })}
@@ -72,7 +78,7 @@ export function countedView(view: FormView & { count: ReplayCount }): Markup {
   const reasons = passedOver
     .filter(([number]) => number > 0)
     .map(([number, why]) => `${number.toLocaleString('en-US')} ${why}`);
-  const urls = new Map(endpoints.map(({ id, url }) => [id, url]));
+  const urls = new Map(endpoints.map(({ id, url }) => [id, shownUrl(url)]));
   const hidden = hiddenFields(values);
   const total = count.deliveries.toLocaleString('en-US');
   const start = html`${hidden}<button class="primary">Send ${total} ${count.deliveries === 1 ? 'event' : 'events'} again</button>`;

@@ -224,3 +224,26 @@ test('a delivery whose attempts and event are past their retention says so, and 
   expect(list.statusCode).toBe(200);
   expect(list.body).toContain(id);
 });
+
+test('a delivery that stepped aside says so, and no page of a delivery shows credentials of its endpoint’s URL', async () => {
+  await api.database.raw('update webhook_endpoints set url = :url', {
+    url: 'https://receiver.example/hook?token=geheim',
+  });
+  const [id = ''] = await addDelivery(api.database, {
+    eventId: 'wamid.aside',
+    state: 'pending',
+    attempts: [FAILED],
+  });
+  await api.database.raw(`update deliveries set stepped_aside_at = now()`);
+  const page = (await member.get(`${PATH}/${id}`)).body;
+  expect(page).toContain('later events of its key no longer wait for it');
+  expect(page).toContain('Stepped aside');
+  expect(await markupProblems(page)).toEqual([]);
+  for (const body of [
+    page,
+    (await member.get(PATH)).body,
+    (await member.get(`/portal/w/${WABA}/webhooks`)).body,
+  ]) {
+    expect(body).not.toContain('geheim');
+  }
+});
