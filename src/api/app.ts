@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { TestEventTools } from '../accounts/test-event.ts';
 import { openTemporalConnection, type TemporalConnection } from '../commands/temporal-connection.ts';
 import type { Config } from '../config/config.ts';
+import { proxyWarning } from '../config/config-warnings.ts';
 import type { Database } from '../database/database.ts';
 import { query } from '../database/sql.ts';
 import { makePageCursors } from '../domain/page-cursor.ts';
@@ -26,6 +27,7 @@ import { addOpenApiDocument } from './openapi/openapi-document.ts';
 import { pageRoutes } from './pages/page-routes.ts';
 import { closeConnectionsWhileDraining } from './plugins/draining.ts';
 import { addErrorHandling } from './plugins/errors.ts';
+import { noticeUntrustedProxy } from './plugins/forwarded-headers.ts';
 import { addRequestMetrics } from './plugins/request-metrics.ts';
 import { addBaseHeaders } from './plugins/security-headers.ts';
 import { schemaErrorFormatter, validatorCompiler } from './plugins/validation.ts';
@@ -72,6 +74,7 @@ export type ApiDependencies = {
 export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance {
   const { config, database, ingressDatabase = database, lookupDatabase = database, objectStore } = deps;
   const app = openServer(deps, tls);
+  const untrustedProxy = noticeUntrustedProxy(app);
   const { isDraining = () => false, now = Date.now } = deps;
   const readiness = createReadiness({
     checks: { database: () => query(lookupDatabase, 'select 1') },
@@ -81,6 +84,7 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
       clock: () => checkClock(lookupDatabase),
     },
     isDraining,
+    warnings: () => [proxyWarning(config) ?? untrustedProxy()].filter((warning) => warning !== null),
     now,
   });
   app.register(healthRoutes, { readiness });

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { reportUnreadableSecrets } from '../accounts/secret-keys.ts';
 import { openLogger } from '../commands/logger.ts';
 import type { Config } from '../config/config.ts';
+import { configWarnings } from '../config/config-warnings.ts';
 import { redactedSettings } from '../config/read-settings.ts';
 import { type DatabaseOptions, type DatabasePool, openDatabase } from '../database/database.ts';
 import { warnWhenNotDurable } from '../database/durability.ts';
@@ -47,6 +48,7 @@ export async function startApi(
   const logger = openLogger(config, 'api');
   const settings = redactedSettings(env);
   logger.info({ settings }, 'api starts');
+  for (const warning of configWarnings(config)) logger.warn(warning);
   process.on('unhandledRejection', (error) => logger.error({ err: error }, 'unhandled rejection'));
   const stop = stopSignal();
   const databases = openDatabases(config);

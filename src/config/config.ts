@@ -1,3 +1,4 @@
+import { readAppSecret } from './app-secrets.ts';
 import { readSettings } from './read-settings.ts';
 
 /** The validated settings of one process. Frozen; made once in main.ts and handed down. */
@@ -35,7 +36,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
     upstream: {
       graphUrl: settings.text('HELIOGRAPH_UPSTREAM_GRAPH_URL').replace(/\/+$/, ''),
       graphVersion: settings.text('HELIOGRAPH_UPSTREAM_GRAPH_VERSION'),
-      appSecrets: settings.list('HELIOGRAPH_UPSTREAM_APP_SECRETS'),
+      appSecrets: settings.list('HELIOGRAPH_UPSTREAM_APP_SECRETS').map(readAppSecret),
       verifyToken: settings.text('HELIOGRAPH_UPSTREAM_VERIFY_TOKEN'),
       mediaHosts: settings.list('HELIOGRAPH_UPSTREAM_MEDIA_HOSTS'),
     },

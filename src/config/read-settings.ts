@@ -1,3 +1,4 @@
+import { weakSecretProblems } from './development-values.ts';
 import { SETTINGS, type Setting, type SettingName } from './settings.ts';
 
 /** Names every setting that is missing or wrong; safe to print, for it never holds a value of a secret. */
@@ -95,6 +96,7 @@ function contradictions(env: Environment): string[] {
     problems.push('HELIOGRAPH_WEBHOOK_ALLOW_HTTP must be false in production mode');
   }
   problems.push(...sandboxProblems(env, production));
+  if (production) problems.push(...weakSecretProblems(secretsIn(env)));
   const publicUrl = settingValue(env, 'HELIOGRAPH_PUBLIC_URL');
   if (publicUrl !== undefined && !publicUrl.startsWith('https://')) {
     problems.push('HELIOGRAPH_PUBLIC_URL must start with https:// because media URLs are https');
@@ -110,6 +112,14 @@ function contradictions(env: Environment): string[] {
     problems.push('HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS must be up to 50 whole numbers of seconds');
   }
   return [...problems, ...openIdContradictions(env, production)];
+}
+
+function secretsIn(env: Environment) {
+  return {
+    appSecrets: splitList(settingValue(env, 'HELIOGRAPH_UPSTREAM_APP_SECRETS') ?? ''),
+    verifyToken: settingValue(env, 'HELIOGRAPH_UPSTREAM_VERIFY_TOKEN') ?? '',
+    encryptionKeys: settingValue(env, 'HELIOGRAPH_ENCRYPTION_KEYS') ?? '',
+  };
 }
 
 function openIdContradictions(env: Environment, production: boolean): string[] {

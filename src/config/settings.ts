@@ -153,7 +153,8 @@ export const SETTINGS = {
   HELIOGRAPH_UPSTREAM_APP_SECRETS: setting({
     kind: 'list',
     secret: true,
-    about: 'app secrets that sign upstream webhooks; several while one is rotated',
+    about:
+      'app secrets that sign upstream webhooks, several while one is rotated; secret@wabaId+wabaId speaks for these WABAs only',
   }),
   HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: setting({
     kind: 'text',

@@ -6,7 +6,7 @@ export type NumberOwner = { wabaId: string; tenantId: string; removed: boolean }
 
 /** Which WABA and tenant each of these phone numbers belongs to; unknown numbers are absent. */
 export async function findNumberOwners(
-  trx: Transaction,
+  trx: Database,
   phoneNumberIds: readonly string[],
 ): Promise<Map<string, NumberOwner>> {
   if (phoneNumberIds.length === 0) return new Map();

@@ -1,12 +1,9 @@
 import { join } from 'node:path';
+import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../config/development-values.ts';
 import type { LocalCertificate } from './certificate.ts';
 import type { Infrastructure } from './infrastructure.ts';
 import { type EmbeddedPorts, portVariables } from './ports.ts';
 import { keptSecret } from './private-file.ts';
-
-/** The sandbox upstream signs with this; the fixtures do too. */
-export const APP_SECRET = 'test-app-secret';
-export const VERIFY_TOKEN = 'heliograph-verify';
 
 export interface EmbeddedUrls {
   readonly apiUrl: string;
@@ -55,8 +52,8 @@ export function embeddedEnvironment(
     HELIOGRAPH_WORKER_HEALTH_PORT: String(ports.workerHealth),
     HELIOGRAPH_PUBLIC_URL: urls.publicUrl,
     HELIOGRAPH_UPSTREAM_GRAPH_URL: urls.sandboxUrl,
-    HELIOGRAPH_UPSTREAM_APP_SECRETS: APP_SECRET,
-    HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: VERIFY_TOKEN,
+    HELIOGRAPH_UPSTREAM_APP_SECRETS: DEVELOPMENT_APP_SECRET,
+    HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: DEVELOPMENT_VERIFY_TOKEN,
     HELIOGRAPH_UPSTREAM_MEDIA_HOSTS: '127.0.0.1',
     HELIOGRAPH_WEBHOOK_ALLOW_HTTP: 'true',
     HELIOGRAPH_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8,::1/128',

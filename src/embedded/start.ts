@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../config/development-values.ts';
 import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../config/process-options.ts';
 import { ensureCertificate, type LocalCertificate } from './certificate.ts';
 import { openDataDirectory, recordFileOf } from './data-directory.ts';
@@ -11,7 +12,7 @@ import {
   removeDescription,
   writeDescription,
 } from './embedded-description.ts';
-import { APP_SECRET, embeddedEnvironment, embeddedUrls, VERIFY_TOKEN } from './embedded-environment.ts';
+import { embeddedEnvironment, embeddedUrls } from './embedded-environment.ts';
 import { type Infrastructure, startInfrastructure } from './infrastructure.ts';
 import { type EmbeddedPortalUser, embeddedPortalUsers } from './portal-users.ts';
 import { assertPortsFree, type EmbeddedPorts, readPorts } from './ports.ts';
@@ -204,7 +205,7 @@ function describe(
     minioUrl,
     sandboxUrl,
     receiverUrl,
-    upstream: { appSecret: APP_SECRET, verifyToken: VERIFY_TOKEN },
+    upstream: { appSecret: DEVELOPMENT_APP_SECRET, verifyToken: DEVELOPMENT_VERIFY_TOKEN },
     tenants,
     portalUrl: `${apiUrl}/portal`,
     portalUsers,

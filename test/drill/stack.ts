@@ -5,11 +5,12 @@ import { storeEndpoint } from '../../src/accounts/endpoints.ts';
 import { createTenant } from '../../src/accounts/tenants.ts';
 import { addWaba } from '../../src/accounts/wabas.ts';
 import { loadConfig } from '../../src/config/config.ts';
+import { DEVELOPMENT_APP_SECRET } from '../../src/config/development-values.ts';
 import { type DatabasePool, openDatabase } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../../src/domain/secret-box.ts';
 import { ensureCertificate } from '../../src/embedded/certificate.ts';
-import { APP_SECRET, embeddedEnvironment } from '../../src/embedded/embedded-environment.ts';
+import { embeddedEnvironment } from '../../src/embedded/embedded-environment.ts';
 import { startInfrastructure } from '../../src/embedded/infrastructure.ts';
 import { readPorts } from '../../src/embedded/ports.ts';
 import { loadWorkflowBundle } from '../../src/worker/workflow-bundle.ts';
@@ -82,7 +83,7 @@ export async function startStack(
       HELIOGRAPH_WORKER_HEALTH_PORT: String(ports.receiver),
     }),
   ]);
-  return { ingressUrl, appSecret: APP_SECRET, database };
+  return { ingressUrl, appSecret: DEVELOPMENT_APP_SECRET, database };
 }
 
 async function addAccounts(

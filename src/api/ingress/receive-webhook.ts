@@ -1,10 +1,13 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { isUpstreamSignature, verifyUpstreamSignature } from '../../domain/upstream/upstream-signature.ts';
+import type { AppSecret } from '../../config/app-secrets.ts';
+import type { Database } from '../../database/database.ts';
+import { isUpstreamSignature } from '../../domain/upstream/upstream-signature.ts';
 import { ApiError, unavailable } from '../errors/api-error.ts';
 import { guardBodies } from '../shares/body-guard.ts';
 import { type BodyBatcher, BodyNotStoredError } from './body-batcher.ts';
 import { MAX_DROPPED_BYTES, readRawBody } from './raw-body.ts';
+import { readSigned } from './signed-body.ts';
 
 /** Upstream sends up to 3 MB; its unit is not known, so the larger one holds. */
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
@@ -17,7 +20,15 @@ const EMPTY = Buffer.alloc(0);
 /** POST /upstream/webhook: a body with a valid signature is kept as it is; 200 says that it is committed. */
 export function receiveWebhook(
   scope: FastifyInstance,
-  { appSecrets, batcher }: { appSecrets: readonly string[]; batcher: BodyBatcher },
+  {
+    appSecrets,
+    batcher,
+    database,
+  }: {
+    appSecrets: readonly AppSecret[];
+    batcher: BodyBatcher;
+    database: Database;
+  },
 ): void {
   guardBodies(scope, BODY_LIMITS);
   scope.removeAllContentTypeParsers();
@@ -39,10 +50,13 @@ export function receiveWebhook(
     handler: async (request, reply) => {
       const body = Buffer.isBuffer(request.body) ? request.body : EMPTY;
       const header = request.headers['x-hub-signature-256'];
-      if (typeof header !== 'string' || !verifyUpstreamSignature(body, header, appSecrets)) {
-        throw new ApiError('invalid_signature');
-      }
-      await keep(batcher, body);
+      const signed = isUpstreamSignature(header)
+        ? await readSigned(database, { body, header }, appSecrets)
+        : null;
+      if (signed === null) throw new ApiError('invalid_signature');
+      const { foreignEntries } = signed;
+      if (foreignEntries > 0) request.log.warn({ foreignEntries }, 'an app secret signed for a foreign WABA');
+      await keep(batcher, signed.body);
       return reply.type('text/plain; charset=utf-8').send('');
     },
   });

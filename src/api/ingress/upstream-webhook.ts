@@ -34,5 +34,5 @@ export async function upstreamWebhookRoutes(
   });
   scope.addHook('onClose', async () => await batcher.drained());
   verificationHandshake(scope, config.upstream.verifyToken);
-  receiveWebhook(scope, { appSecrets: config.upstream.appSecrets, batcher });
+  receiveWebhook(scope, { appSecrets: config.upstream.appSecrets, batcher, database });
 }

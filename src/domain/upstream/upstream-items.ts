@@ -123,7 +123,8 @@ function splitChange(split: SplitBody, wabaId: string | null, node: JsonNode, pa
   else splitMessagesChange(split, change, value);
 }
 
-function readRoot(body: Uint8Array): JsonNode {
+/** The document that a body is. Throws UnreadableBody. */
+export function readUpstreamRoot(body: Uint8Array): JsonNode {
   // Invalid bytes become U+FFFD and a byte order mark goes: one bad character must not cost a whole body.
   const text = new TextDecoder('utf-8').decode(body);
   try {
@@ -140,7 +141,7 @@ function readRoot(body: Uint8Array): JsonNode {
  * another: it is set aside. Throws UnreadableBody when the body as a whole cannot be read.
  */
 export function splitUpstreamBody(body: Uint8Array): SplitBody {
-  const root = readRoot(body);
+  const root = readUpstreamRoot(body);
   if (root.kind !== 'object') throw new UnreadableBody('not_an_object', `the body is of kind ${root.kind}`);
   const entries = member(root, 'entry');
   if (entries?.kind !== 'array') throw new UnreadableBody('no_entry_array', 'the body has no entry array');

@@ -1,8 +1,9 @@
 import { connect } from 'node:net';
+import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { ERROR_CODES } from '../../../src/api/errors/error-codes.ts';
 import { openDatabase } from '../../../src/database/database.ts';
-import { addKey, PUBLIC_URL, startTestApi, type TestApi } from './api-harness.ts';
+import { addKey, PUBLIC_URL, startTestApi, type TestApi, testConfig } from './api-harness.ts';
 import { startPostgresProxy } from './postgres-proxy.ts';
 
 const ERROR_SHAPE = {
@@ -227,6 +228,22 @@ describe('health', () => {
     ]);
     now = 2_000;
     expect((await broken.app.inject('/healthz')).statusCode).toBe(200);
+  });
+
+  test('/readyz and the log tell of a proxy whose X-Forwarded-For does not count, once', async () => {
+    const lines: string[] = [];
+    const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+    const config = testConfig({ HELIOGRAPH_TRUST_PROXY: '192.0.2.1/32' });
+    const { app } = await startTestApi(async () => ({ config, logger }));
+    const ask = async (remoteAddress: string) =>
+      (
+        await app.inject({ url: '/readyz', remoteAddress, headers: { 'x-forwarded-for': '198.51.100.1' } })
+      ).json().warnings;
+    expect(await ask('192.0.2.1')).toBeUndefined();
+    for (let times = 0; times < 3; times += 1) {
+      expect(await ask('192.0.2.9')).toEqual([expect.stringContaining('HELIOGRAPH_TRUST_PROXY')]);
+    }
+    expect(lines.map((line) => JSON.parse(line).peer)).toEqual(['192.0.2.9']);
   });
 
   test('/readyz is 503 while the process is about to stop, and everything else still answers', async () => {

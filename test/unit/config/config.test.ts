@@ -1,16 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../../../src/config/config.ts';
+import { configWarnings } from '../../../src/config/config-warnings.ts';
 import { InvalidSettingsError, redactedSettings } from '../../../src/config/read-settings.ts';
 import { SETTINGS } from '../../../src/config/settings.ts';
+
+const RANDOM_KEY = Buffer.from(Array.from({ length: 32 }, (_, byte) => byte * 7)).toString('base64');
 
 const REQUIRED = {
   HELIOGRAPH_DATABASE_URL: 'postgres://u:secret-password@db.example/heliograph',
   HELIOGRAPH_OBJECT_STORE_ACCESS_KEY: 'access',
   HELIOGRAPH_OBJECT_STORE_SECRET_KEY: 'secret-key',
   HELIOGRAPH_PUBLIC_URL: 'https://gateway.example/',
-  HELIOGRAPH_UPSTREAM_APP_SECRETS: 'secret-one, secret-two',
+  HELIOGRAPH_UPSTREAM_APP_SECRETS: 'secret-number-one, secret-number-two@900000000000101+7',
   HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: 'secret-token',
-  HELIOGRAPH_ENCRYPTION_KEYS: `a:${Buffer.alloc(32).toString('base64')}`,
+  HELIOGRAPH_ENCRYPTION_KEYS: `a:${RANDOM_KEY}`,
 };
 
 function problemsOf(env: Record<string, string>): readonly string[] {
@@ -22,14 +25,59 @@ function problemsOf(env: Record<string, string>): readonly string[] {
   }
 }
 
+describe('warnings', () => {
+  const warningsOf = (env: Record<string, string>) =>
+    configWarnings(loadConfig({ ...REQUIRED, ...env })).map((warning) => warning.split(' ', 1)[0]);
+
+  test('name a proxy that nobody trusts, and development mode under a public name', () => {
+    expect(warningsOf({})).toEqual(['HELIOGRAPH_TRUST_PROXY']);
+    expect(warningsOf({ HELIOGRAPH_TRUST_PROXY: '172.16.0.0/12' })).toEqual([]);
+    const tls = {
+      HELIOGRAPH_TLS_CERT_FILE: '/a',
+      HELIOGRAPH_TLS_KEY_FILE: '/b',
+      HELIOGRAPH_HTTPS_PORT: '8443',
+    };
+    expect(warningsOf(tls)).toEqual([]);
+    expect(warningsOf({ HELIOGRAPH_MODE: 'development' })).toEqual(['HELIOGRAPH_MODE']);
+    for (const host of ['127.0.0.1:8443', 'localhost', '[::1]:1']) {
+      expect(
+        warningsOf({ HELIOGRAPH_MODE: 'development', HELIOGRAPH_PUBLIC_URL: `https://${host}` }),
+      ).toEqual([]);
+    }
+  });
+});
+
 describe('settings', () => {
   test('defaults are usable with only what is required, and the object cannot be changed', () => {
     const config = loadConfig(REQUIRED);
     expect(config.mode).toBe('production');
     expect(config.api.publicUrl).toBe('https://gateway.example');
-    expect(config.upstream.appSecrets).toEqual(['secret-one', 'secret-two']);
+    expect(config.upstream.appSecrets).toEqual([
+      { secret: 'secret-number-one', wabaIds: null },
+      { secret: 'secret-number-two', wabaIds: ['900000000000101', '7'] },
+    ]);
     expect(config.webhooks.retryScheduleMs).toHaveLength(10);
     expect(() => Object.assign(config.webhooks, { allowHttp: true })).toThrow(TypeError);
+  });
+
+  test.each([
+    ['HELIOGRAPH_UPSTREAM_APP_SECRETS', 'test-app-secret'],
+    ['HELIOGRAPH_UPSTREAM_APP_SECRETS', 'test-app-secret@900000000000101'],
+    ['HELIOGRAPH_UPSTREAM_APP_SECRETS', 'long-enough-secret,fifteen-letters'],
+    ['HELIOGRAPH_UPSTREAM_VERIFY_TOKEN', 'heliograph-verify'],
+    ['HELIOGRAPH_ENCRYPTION_KEYS', `b:${RANDOM_KEY},a:${Buffer.alloc(32, 1).toString('base64')}`],
+  ])('%s is refused in production when everybody knows or guesses it: %s', (name, value) => {
+    const problems = problemsOf({ [name]: value });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(name);
+    expect(problems[0]).not.toContain(value);
+    expect(problemsOf({ [name]: value, HELIOGRAPH_MODE: 'development' })).toEqual([]);
+  });
+
+  test('an app secret with an @ that no WABAs follow is one as it is', () => {
+    const odd = ['some@secret-of-letters', 'some-secret-of-letters@', '@900000000000101-secret'];
+    const config = loadConfig({ ...REQUIRED, HELIOGRAPH_UPSTREAM_APP_SECRETS: odd.join(',') });
+    expect(config.upstream.appSecrets).toEqual(odd.map((secret) => ({ secret, wabaIds: null })));
   });
 
   test('everything that is missing is named at once', () => {

@@ -25,9 +25,9 @@ const FILLED_IN = {
   TEMPORAL_DATABASE_PASSWORD: 'cccc',
   OBJECT_STORE_PASSWORD: 'dddddddd',
   HELIOGRAPH_PUBLIC_URL: 'https://gateway.example',
-  HELIOGRAPH_UPSTREAM_APP_SECRETS: 'new,old',
+  HELIOGRAPH_UPSTREAM_APP_SECRETS: '0123456789abcdef-new,0123456789abcdef-old',
   HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: 'token',
-  HELIOGRAPH_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
+  HELIOGRAPH_ENCRYPTION_KEYS: `k1:${Buffer.from(Array.from({ length: 32 }, (_, byte) => byte)).toString('base64')}`,
 };
 
 function settingsOf(name: string, values: Readonly<Record<string, string>>): Record<string, string> {

@@ -110,6 +110,8 @@ describe('who may do what', () => {
   test('in production mode there is no console', async () => {
     const { user } = await startConsole({
       HELIOGRAPH_MODE: 'production',
+      HELIOGRAPH_UPSTREAM_APP_SECRETS: 'secret-of-the-upstream-app',
+      HELIOGRAPH_ENCRYPTION_KEYS: `k:${Buffer.from(Array.from({ length: 32 }, (_, byte) => byte)).toString('base64')}`,
       HELIOGRAPH_WEBHOOK_ALLOW_HTTP: 'false',
       HELIOGRAPH_SANDBOX_CONTROL_URL: '',
       HELIOGRAPH_SANDBOX_RECEIVER_URL: '',
