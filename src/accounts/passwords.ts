@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../database/database.ts';
 import { passwordSaltOf } from '../database/password-salt.ts';
+import { countedAddress } from '../domain/counted-address.ts';
 import { hashPassword, hashWithSalt, matchingHashes } from '../domain/password-hash.ts';
 import { AccountError, invalidValue } from './account-error.ts';
 import { isCommonPassword } from './common-passwords.ts';
@@ -31,14 +32,21 @@ export async function hashNewPassword(database: Database, password: string, emai
     throw weak('This password is one of those that are guessed first; take another one.');
   }
   const salt = await passwordSaltOf(database, email);
-  return await inTurn(() => hashWithSalt(password, salt));
+  return await inTurn(`for ${email}`, () => hashWithSalt(password, salt));
 }
 
 let decoy: Promise<string> | null = null;
 
-/** Which of these hashes a password opens. Takes as long when there is none. Throws AccountError `busy`. */
-export async function checkPassword(password: string, hashes: readonly string[]): Promise<string[]> {
-  return await inTurn(async () => {
+/**
+ * Which of these hashes a password opens. Takes as long when there is none. Those who come from one address wait in one
+ * line. Throws AccountError `busy`.
+ */
+export async function checkPassword(
+  password: string,
+  hashes: readonly string[],
+  address: string | null = null,
+): Promise<string[]> {
+  return await inTurn(countedAddress(address ?? ''), async () => {
     // Of a password that nobody knows. Awaited in either case: the first time, it takes a while.
     decoy ??= hashPassword(randomUUID());
     const nobodys = await decoy;
@@ -46,26 +54,52 @@ export async function checkPassword(password: string, hashes: readonly string[])
   });
 }
 
-let running = 0;
-const waiting: (() => void)[] = [];
+type Waiting = { begin: () => void; refuse: (error: AccountError) => void };
 
-/** A few at a time, and not endlessly many behind them. */
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  if (running >= AT_ONCE) {
-    if (waiting.length >= MAX_WAITING) {
-      throw new AccountError('busy', 'Too many people are signing in at this moment. Try again in a minute.');
-    }
-    await new Promise<void>((resolve) => waiting.push(resolve));
-  } else {
-    running += 1;
-  }
+let running = 0;
+const lines = new Map<string, Waiting[]>();
+
+/**
+ * A few at a time, and not endlessly many behind them. Those who wait take turns by line, and when there are too many,
+ * the last of the longest line is refused: whoever tries often waits for himself.
+ */
+async function inTurn<T>(line: string, work: () => Promise<T>): Promise<T> {
+  if (running >= AT_ONCE) await wait(line);
+  else running += 1;
   try {
     return await work();
   } finally {
-    const next = waiting.shift();
-    if (next === undefined) running -= 1;
-    else next();
+    beginNext();
   }
+}
+
+async function wait(name: string): Promise<void> {
+  const line = lines.get(name) ?? [];
+  lines.set(name, line);
+  const turn = new Promise<void>((begin, refuse) => line.push({ begin, refuse }));
+  const all = [...lines.values()];
+  if (all.reduce((sum, { length }) => sum + length, 0) > MAX_WAITING) {
+    const longest = all.reduce((left, right) => (right.length > left.length ? right : left));
+    longest.pop()?.refuse(busy());
+  }
+  await turn;
+}
+
+function beginNext(): void {
+  for (const [name, line] of lines) {
+    lines.delete(name);
+    const next = line.shift();
+    if (next === undefined) continue;
+    // Its line goes to the back.
+    if (line.length > 0) lines.set(name, line);
+    next.begin();
+    return;
+  }
+  running -= 1;
+}
+
+function busy(): AccountError {
+  return new AccountError('busy', 'Too many people are signing in at this moment. Try again in a minute.');
 }
 
 function weak(message: string): AccountError {

@@ -53,7 +53,7 @@ export async function signIn(
   const email = emailOf(given.email);
   const candidates = email === null ? [] : await signInCandidates(database, email);
   const hashes = candidates.map(({ passwordHash }) => passwordHash);
-  const matching = await checkPassword(given.password, hashes);
+  const matching = await checkPassword(given.password, hashes, visitor.ip);
   const opened = candidates.filter(({ passwordHash }) => matching.includes(passwordHash));
   const [user] = opened;
   if (user === undefined) {
@@ -186,7 +186,7 @@ export async function checkOwnPassword(
   password: string,
 ): Promise<string> {
   const [user, hash] = await Promise.all([findUser(database, userId), findPasswordHash(database, userId)]);
-  const [opened] = await checkPassword(password, hash === null ? [] : [hash]);
+  const [opened] = await checkPassword(password, hash === null ? [] : [hash], `user ${userId}`);
   if (user === null || opened === undefined) throw wrongPassword();
   return opened;
 }

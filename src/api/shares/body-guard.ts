@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { countedAddress } from '../../domain/counted-address.ts';
 import { type ApiError, unavailable } from '../errors/api-error.ts';
-import { countedAddress } from '../rate-limits/client-address.ts';
 import { mayTakeMs, tooSlow } from './lowest-rate.ts';
 import { createSharedCapacity, type SharedCapacity } from './shared-capacity.ts';
 

@@ -3,6 +3,7 @@ import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { accountPages } from './account-page.ts';
 import type { FormTokens } from './form-tokens.ts';
 import { invitationPages } from './invitation-page.ts';
+import { createKnownDevices } from './known-devices.ts';
 import { createOidcClient } from './oidc-client.ts';
 import { oidcPages } from './oidc-pages.ts';
 import { setUpPages } from './set-up-page.ts';
@@ -14,16 +15,17 @@ import { tenantUserPages } from './users-page.ts';
 /** Signing in and out, set-up, invitations, one's own account, and the users of a tenant. */
 export function accessPages(app: PortalApp, context: PortalContext, tokens: FormTokens): void {
   const { config, database } = context;
-  const limit = createSignInLimit(database);
+  const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
+  const devices = createKnownDevices(encryptionKeys.map(({ key }) => key));
+  const limit = createSignInLimit(database, devices);
   const oidc = createOidcClient(config);
   const hasOidc = oidc !== null;
   signInPages(app, context, { tokens, limit, hasOidc });
   if (oidc !== null) oidcPages(app, context, { client: oidc, tokens, limit });
   setUpPages(app, context, {
     database,
-    encryptionKeys: parseEncryptionKeys(config.encryptionKeys),
+    encryptionKeys,
     tokens,
-    limit,
   });
   invitationPages(app, context, { tokens, limit, hasOidc });
   accountPages(app, context, { limit, hasOidc });

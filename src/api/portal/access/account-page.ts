@@ -55,12 +55,12 @@ export function accountPages(app: PortalApp, context: PortalContext, tools: Acco
       const { current, password: next } = request.body;
       // Whoever sits at an unlocked screen shall not guess the password there, nor forget the guesses at the sign-in.
       const account = `user ${session.viewer.userId}`;
-      await tools.limit.count(request.ip, account);
+      await tools.limit.count(request, account);
       try {
         const given = { current, next };
         const actor = actorOf(request);
         const token = await changePassword({ database }, session, given, visitorOf(request), actor);
-        await tools.limit.succeeded(request.ip, account);
+        await tools.limit.succeeded(request, account);
         sessionCookie.set(reply, token);
         return reply.redirect('/portal/account?done=password', 303);
       } catch (error) {

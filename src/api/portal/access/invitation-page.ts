@@ -61,9 +61,7 @@ async function useLink(
   const { database } = context;
   const visitor = visitorOf(request);
   if (invitation.userId !== null) {
-    await limit.count(request.ip, null);
     await setPasswordByLink({ database }, invitation, form.password, visitor);
-    await limit.succeeded(request.ip, null);
     sessionCookie.clear(reply);
     return reply.redirect('/portal/sign-in?done=password-changed', 303);
   }
@@ -73,9 +71,9 @@ async function useLink(
     return reply.redirect('/portal', 303);
   }
   // A password that opens an account of this address joins with it, so each is a guess, whatever comes of it.
-  await limit.count(request.ip, `invitation of ${invitation.email}`);
+  await limit.count(request, `invitation of ${invitation.email}`);
   const token = await acceptInvitation({ database }, invitation, form, visitor);
-  await limit.succeeded(request.ip, null);
+  await limit.succeeded(request, null);
   await beginInBrowser(context, request, reply, token);
   return reply.redirect('/portal', 303);
 }

@@ -102,9 +102,9 @@ function identityForms(app: PortalApp, context: PortalContext, { client, limit }
   const schema = { body: Type.Object({ own: formLine(4_096) }) };
   app.post(`${IDENTITY}/link`, { config: PAGES.signedIn, schema }, async (request, reply) => {
     const { id, viewer } = sessionOf(request);
-    await limit.count(request.ip, `user ${viewer.userId}`);
+    await limit.count(request, `user ${viewer.userId}`);
     await checkOwnPassword({ database }, viewer.userId, request.body.own);
-    await limit.succeeded(request.ip, `user ${viewer.userId}`);
+    await limit.succeeded(request, `user ${viewer.userId}`);
     const url = await begin(request, reply, context, client, { next: '/portal/account', linkTo: id });
     // Not a redirect: the policy of the pages lets forms lead to this site only.
     const body = html`<p>Sign in there as the person who is to use this account.</p><p><a class="button" href="${url}">Continue at your identity provider</a></p>`;
@@ -113,9 +113,9 @@ function identityForms(app: PortalApp, context: PortalContext, { client, limit }
   app.post(`${IDENTITY}/unlink`, { config: PAGES.signedIn, schema }, async (request, reply) => {
     const session = sessionOf(request);
     const account = `user ${session.viewer.userId}`;
-    await limit.count(request.ip, account);
+    await limit.count(request, account);
     await unlinkIdentity({ database }, session, request.body.own, actorOf(request));
-    await limit.succeeded(request.ip, account);
+    await limit.succeeded(request, account);
     return reply.redirect('/portal/account?done=unlinked', 303);
   });
 }

@@ -10,8 +10,12 @@ const FORM_COOKIE = '__Host-heliograph-form';
 const OIDC_COOKIE = '__Host-heliograph-oidc';
 const PROVEN_COOKIE = '__Host-heliograph-proven';
 
+const DEVICE_COOKIE = '__Host-heliograph-device';
+
 /** The server ends a session earlier when it is not used. */
 const SESSION_SECONDS = 7 * 86_400;
+
+const DEVICE_SECONDS = 180 * 86_400;
 
 const OPTIONS: CookieSerializeOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'lax' };
 
@@ -32,6 +36,9 @@ export const sessionCookie = makeCookie(SESSION_COOKIE, SESSION_SECONDS);
 
 /** Binds the forms that are filled in before there is a session to one browser. */
 export const formCookie = makeCookie(FORM_COOKIE);
+
+/** Says that the browser has signed in to an account before. */
+export const deviceCookie = makeCookie(DEVICE_COOKIE, DEVICE_SECONDS);
 
 /** What has to come back unchanged from the OpenID provider, sealed. */
 export const oidcCookie = makeCookie(OIDC_COOKIE, 600);

@@ -12,7 +12,6 @@ import { PAGES } from './page-access.ts';
 import { PageError } from './page-error.ts';
 import { sendPage } from './send-page.ts';
 import { beginInBrowser } from './session-start.ts';
-import type { SignInLimit } from './sign-in-limit.ts';
 import { visitorOf } from './visitor.ts';
 
 type Given = { code: string; email: string; name: string };
@@ -21,7 +20,7 @@ type Given = { code: string; email: string; name: string };
 export function setUpPages(
   app: PortalApp,
   context: PortalContext,
-  tools: SetUpTools & { tokens: FormTokens; limit: SignInLimit },
+  tools: SetUpTools & { tokens: FormTokens },
 ): void {
   const query = Type.Object({ code: Type.Optional(Type.String()) });
   app.get(
@@ -41,10 +40,8 @@ export function setUpPages(
     password: formLine(4_096),
   });
   app.post('/portal/set-up', { config: PAGES.open, schema: { body } }, async (request, reply) => {
-    await tools.limit.count(request.ip, null);
     try {
       const token = await createFirstOperator(tools, request.body, visitorOf(request));
-      await tools.limit.succeeded(request.ip, null);
       await beginInBrowser(context, request, reply, token);
       return reply.redirect('/portal', 303);
     } catch (error) {

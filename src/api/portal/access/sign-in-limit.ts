@@ -1,24 +1,80 @@
 import { createHash } from 'node:crypto';
-import ipaddr from 'ipaddr.js';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Database } from '../../../database/database.ts';
+import { countedAddress } from '../../../domain/counted-address.ts';
+import type { KnownDevices } from './known-devices.ts';
 import { tooManyAttempts } from './page-error.ts';
 
 /** How often somebody may try to show who he is. */
 export type SignInLimit = {
-  /** Counts an attempt from this address, and against this account where one is named. Throws PageError 429. */
-  count(ip: string, account: string | null): Promise<void>;
-  /** Takes an attempt back that was right, and forgets those against the account. */
-  succeeded(ip: string, account: string | null): Promise<void>;
+  /** Counts an attempt to sign in to an account, whether it exists or not. Throws PageError 429. */
+  count(request: FastifyRequest, account: string): Promise<void>;
+  /** Takes an attempt back that was right, and forgets those against the account; null: those stay. */
+  succeeded(request: FastifyRequest, account: string | null): Promise<void>;
+  /** From now on nobody else's attempts keep this browser out of the account. */
+  knowBrowser(request: FastifyRequest, reply: FastifyReply, account: string): void;
 };
 
 const MINUTE_SECONDS = 60;
+
+/** Wrong passwords for one account from one address; fewer from an address that tries many accounts. */
+const PER_PAIR = { points: 10, duration: 15 * MINUTE_SECONDS };
+const PER_PAIR_OF_GUESSER = { ...PER_PAIR, points: 3 };
 const PER_ADDRESS = { points: 30, duration: 10 * MINUTE_SECONDS };
-const PER_ACCOUNT = { points: 10, duration: 15 * MINUTE_SECONDS };
+
+/** Of all addresses together: what many that are guessing at once may try. */
+const PER_ACCOUNT = { points: 300, duration: 60 * MINUTE_SECONDS };
+
+/** A browser that has signed in to the account before: nobody else's attempts count against it. */
+const PER_DEVICE = { points: 10, duration: 15 * MINUTE_SECONDS };
 
 /** Counts in the database, so that all processes count together and a restart forgives nothing. */
-export function createSignInLimit(database: Database): SignInLimit {
-  const shared = {
+export function createSignInLimit(database: Database, devices: KnownDevices): SignInLimit {
+  const open = (keyPrefix: string, rate: { points: number; duration: number }) =>
+    new RateLimiterPostgres({ ...storedIn(database), ...rate, keyPrefix });
+  const perAddress = open('sign-in-ip', PER_ADDRESS);
+  const perPair = open('sign-in-pair', PER_PAIR);
+  const perPairOfGuesser = open('sign-in-pair', PER_PAIR_OF_GUESSER);
+  const perAccount = open('sign-in-account', PER_ACCOUNT);
+  const perDevice = open('sign-in-device', PER_DEVICE);
+
+  return {
+    async count(request, email) {
+      const account = accountKey(email);
+      const device = devices.read(request, account);
+      if (device !== null) {
+        await consume(perDevice, device);
+        return;
+      }
+      const address = countedAddress(request.ip);
+      const { consumedPoints } = await perAddress.penalty(address);
+      const isGuesser = consumedPoints > PER_ADDRESS.points;
+      await consume(isGuesser ? perPairOfGuesser : perPair, `${account} ${address}`);
+      await consume(perAccount, account);
+    },
+    async succeeded(request, email) {
+      const account = email === null ? null : accountKey(email);
+      const device = account === null ? null : devices.read(request, account);
+      if (device !== null) {
+        await perDevice.delete(device);
+        return;
+      }
+      const address = countedAddress(request.ip);
+      await perAddress.reward(address);
+      if (account === null) return;
+      await perPair.delete(`${account} ${address}`);
+      await perAccount.reward(account);
+    },
+    knowBrowser(request, reply, email) {
+      const account = accountKey(email);
+      devices.know(reply, account, devices.read(request, account));
+    },
+  };
+}
+
+function storedIn(database: Database) {
+  return {
     storeClient: {
       query: ({ text, values }: { text: string; values: (string | number)[] }) => database.raw(text, values),
     },
@@ -26,19 +82,6 @@ export function createSignInLimit(database: Database): SignInLimit {
     tableName: 'rate_limits',
     tableCreated: true,
     clearExpiredByTimeout: false,
-  };
-  const perAddress = new RateLimiterPostgres({ ...shared, ...PER_ADDRESS, keyPrefix: 'sign-in-ip' });
-  const perAccount = new RateLimiterPostgres({ ...shared, ...PER_ACCOUNT, keyPrefix: 'sign-in-account' });
-  return {
-    async count(ip, account) {
-      await consume(perAddress, networkOf(ip));
-      // Whether the account exists makes no difference, or the limit would tell.
-      if (account !== null) await consume(perAccount, accountKey(account));
-    },
-    async succeeded(ip, account) {
-      await perAddress.reward(networkOf(ip));
-      if (account !== null) await perAccount.delete(accountKey(account));
-    },
   };
 }
 
@@ -49,14 +92,6 @@ async function consume(limiter: RateLimiterPostgres, key: string): Promise<void>
     if (refusal instanceof RateLimiterRes) throw tooManyAttempts(refusal.msBeforeNext);
     throw refusal;
   }
-}
-
-/** Whoever has one IPv6 address has 2^64 of them. */
-function networkOf(ip: string): string {
-  if (!ipaddr.isValid(ip)) return ip.slice(0, 100);
-  const address = ipaddr.process(ip);
-  if (address.kind() === 'ipv4') return address.toString();
-  return `${address.toByteArray().slice(0, 8).join('.')}/64`;
 }
 
 /** Of one length, whatever was typed. */

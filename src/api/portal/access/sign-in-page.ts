@@ -49,14 +49,15 @@ export function signInPages(app: PortalApp, context: PortalContext, tools: SignI
   app.post('/portal/sign-in', { config: PAGES.open, schema: { body } }, async (request, reply) => {
     const { email, password } = request.body;
     const next = localPath(request.body.next);
-    await tools.limit.count(request.ip, email);
+    await tools.limit.count(request, email);
     try {
       const inBackground = (work: Promise<void>) =>
         void work.catch((error: unknown) => notWritten(request, error));
       const given = { email, password };
       const { token, ...signedIn } = await signIn({ database, inBackground }, given, visitorOf(request));
       // Whoever has one account of an address must not get more guesses for another one by signing in to his.
-      await tools.limit.succeeded(request.ip, signedIn.isOnlyAccount ? email : null);
+      await tools.limit.succeeded(request, signedIn.isOnlyAccount ? email : null);
+      if (signedIn.isOnlyAccount) tools.limit.knowBrowser(request, reply, email);
       await beginInBrowser(context, request, reply, token);
       return reply.redirect(signedIn.opened > 1 ? '/portal/account?done=several' : next, 303);
     } catch (error) {
