@@ -12,7 +12,7 @@ import { silentLogger } from '../../support/silent-logger.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
 
-export const APP_SECRET = 'test-app-secret';
+const APP_SECRET = 'test-app-secret';
 export const PUBLIC_URL = 'https://heliograph.example';
 export const WABA = '900000000000101';
 export const OTHER_WABA = '900000000000202';
