@@ -49,7 +49,7 @@ test.each(WAYS)(
     }
     stop.abort();
     await holding;
-    expect(answers.length).toBeGreaterThan(20);
+    expect(answers.length).toBeGreaterThan(5);
     expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
     expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(ANSWERED_WITHIN_MS);
     const [stored] = await query<{ count: string }>(api.database, 'select count(*) from inbox');
