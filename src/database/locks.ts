@@ -34,9 +34,20 @@ export async function tryIntakeLock(trx: Transaction): Promise<boolean> {
 /** SQL: whether `tryIntakeLock` got the lock in this transaction. It costs a loser nothing behind it. */
 export const HOLDS_INTAKE_LOCK = `current_setting('heliograph.takes_in', true) = 'true'`;
 
-/** Waits until no body is being taken in, and keeps it so for the rest of the transaction. */
+/**
+ * Waits until no body is being taken in, and keeps it so for the rest of the transaction. Whoever changes whose a phone
+ * number is does it under this lock: what intake remembers of owners ends with it.
+ */
 export async function lockIntake(trx: Transaction): Promise<void> {
   await query(trx, 'select pg_advisory_xact_lock(?::bigint)', [INTAKE_LOCK]);
+  await query(trx, 'update number_owners set version = version + 1');
+}
+
+/** Stays the same as long as all phone numbers have the same owners; asked under the intake lock. */
+export async function numberOwnersVersion(trx: Transaction): Promise<string> {
+  const [row] = await query<{ version: string }>(trx, 'select version from number_owners');
+  if (row === undefined) throw new Error('the version of the owners of numbers is gone');
+  return row.version;
 }
 
 /** Waits until nobody changes contacts or conversations, and keeps it so for the rest of the transaction. */

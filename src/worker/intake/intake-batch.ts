@@ -11,7 +11,7 @@ import {
   takeNewBodies,
   takeNewBodiesByWaba,
 } from '../../database/inbox.ts';
-import { tryIntakeLock } from '../../database/locks.ts';
+import { numberOwnersVersion, tryIntakeLock } from '../../database/locks.ts';
 import type { ClaimedDelivery } from '../../database/session-claims.ts';
 import { countEndpoints } from '../../database/subscribers.ts';
 import { AWAITS_NUMBER } from '../../database/waiting-bodies.ts';
@@ -22,7 +22,7 @@ import { askUpstream } from './ask-upstream.ts';
 import { type BodyPortion, type ReadBody, readBody, sharePortions } from './body-portions.ts';
 import { commitItems } from './commit-items.ts';
 import type { IntakePace } from './intake-pace.ts';
-import { sortItems } from './sort-items.ts';
+import { type NumberOwners, sortItems } from './sort-items.ts';
 
 const MIB = 1024 * 1024;
 
@@ -36,6 +36,7 @@ const COST_IN_PIECES = 200;
 export type IntakeTools = {
   database: Database;
   pace: IntakePace;
+  owners: NumberOwners;
   /** Bodies that were read and are left for the next turn: reading one can cost more than taking a part of it in. */
   kept: Map<string, ReadBody>;
   /** Claims for this process's session, when there is one. */
@@ -93,7 +94,7 @@ async function takeInTogether(tools: IntakeTools, claims: DirectClaims | null): 
     const { portions, more } = await takePortions(trx, tools, tools.pace.size().cost);
     if (portions.length === 0) return { claimed: [], outcomes: [], more };
     const items = portions.flatMap((portion) => portion.items);
-    const { owned, reasons } = await sortItems(trx, items);
+    const { owned, reasons } = await sortItems(trx, items, tools.owners);
     const finished = finish(trx, portions, reasons);
     const [committing, outcomes] = await Promise.all([commitItems(trx, owned, claims), finished]);
     return new LastStatements(committing.answers.then((claimed) => ({ claimed, outcomes, more })));
@@ -106,11 +107,13 @@ async function takePortions(
   tools: IntakeTools,
   budget: number,
 ): Promise<{ portions: BodyPortion[]; more: boolean }> {
-  const [locked, { bodies, isAll, nextWabaId }] = await Promise.all([
+  const [locked, version, { bodies, isAll, nextWabaId }] = await Promise.all([
     tryIntakeLock(trx),
+    numberOwnersVersion(trx),
     readBodies(trx, tools.pace),
   ]);
   if (!locked) return { portions: [], more: false };
+  tools.owners.keepIf(version);
   const read = bodies.map((body) => ({ ...(tools.kept.get(body.id) ?? readBody(body)), body }));
   const portions = await affordable(trx, read, budget);
   const finished = new Set(portions.filter(({ isLast }) => isLast).map((portion) => portion.read));
@@ -176,7 +179,7 @@ async function takeInPieces(tools: IntakeTools): Promise<Taken> {
     const { portions, more } = await takePortions(trx, tools, budget);
     const items = portions.flatMap((portion) => portion.items);
     const reasons = new Map<UpstreamItem, string>();
-    await commitOrHalve(trx, items, failures, reasons);
+    await commitOrHalve(trx, items, tools.owners, failures, reasons);
     const bodies = portions.filter((portion) => portion.items.length > 0).length;
     // One body may be bad as a whole. Whoever sends several such has to wait until somebody else's goes through.
     if (bodies > 1 && failures.length === items.length)
@@ -194,13 +197,14 @@ type Failure = { error: unknown; path: string };
 async function commitOrHalve(
   trx: Transaction,
   items: readonly UpstreamItem[],
+  owners: NumberOwners,
   failures: Failure[],
   reasons: Map<UpstreamItem, string>,
 ): Promise<void> {
   if (items.length === 0) return;
   try {
     await trx.transaction(async (savepoint) => {
-      const sorted = await sortItems(savepoint, items);
+      const sorted = await sortItems(savepoint, items, owners);
       await (await commitItems(savepoint, sorted.owned, null)).answers;
       for (const [item, reason] of sorted.reasons) reasons.set(item, reason);
     });
@@ -213,8 +217,8 @@ async function commitOrHalve(
       return;
     }
     const half = items.length >> 1;
-    await commitOrHalve(trx, items.slice(0, half), failures, reasons);
-    await commitOrHalve(trx, items.slice(half), failures, reasons);
+    await commitOrHalve(trx, items.slice(0, half), owners, failures, reasons);
+    await commitOrHalve(trx, items.slice(half), owners, failures, reasons);
   }
 }
 
