@@ -1,7 +1,7 @@
 import { splitByWaba } from '../domain/upstream/waba-parts.ts';
 import { byteaArray } from './array-parameters.ts';
 import type { Database, Transaction } from './database.ts';
-import { HOLDS_INTAKE_LOCK } from './locks.ts';
+import { HOLDS_INTAKE_LOCK, lockIntake } from './locks.ts';
 import { execute, query } from './sql.ts';
 
 /**
@@ -45,26 +45,28 @@ const BODY_COLUMNS =
   'received_day as day, id, waba_id as "wabaId", body, notes, partly, octet_length(body) as bytes';
 
 /**
- * The oldest bodies not yet taken in, by id and never by a cursor: a lower id may become visible later. Nothing unless
- * the intake lock was got by the statement before.
+ * The oldest bodies not yet taken in, by id from `fromId` on. That is no cursor: a lower id may become visible later.
+ * Nothing unless the intake lock was got by the statement before.
  */
 export async function takeNewBodies(
   trx: Transaction,
-  limits: { bodies: number; bytes: number },
+  limits: { fromId: string; bodies: number; bytes: number },
 ): Promise<InboxBody[]> {
   return await query<InboxBody>(
     trx,
     `select day, id, "wabaId", body, notes, partly from (
        select *, sum(bytes) over (order by id) - bytes as before from (
-         select ${BODY_COLUMNS} from inbox where state = 'new' and ${HOLDS_INTAKE_LOCK} order by id limit :bodies
+         select ${BODY_COLUMNS} from inbox
+          where state = 'new' and id >= cast(:fromId as bigint) and ${HOLDS_INTAKE_LOCK} order by id limit :bodies
        ) as oldest
      ) as counted where before < :bytes order by id`,
     limits,
   );
 }
 
-/** How much is read of a backlog: of so many WABAs behind `afterWabaId` their oldest bodies. */
+/** How much is read of a backlog: of so many WABAs behind `afterWabaId` their oldest bodies, from `fromId` on. */
 export type BacklogLimits = {
+  fromId: string;
   afterWabaId: string;
   wabas: number;
   bodiesPerWaba: number;
@@ -81,10 +83,12 @@ export async function takeNewBodiesByWaba(trx: Transaction, limits: BacklogLimit
     trx,
     `with recursive owner (waba_id, n) as (
        (select waba_id, 1 from inbox
-         where state = 'new' and waba_id > cast(:afterWabaId as text) and ${HOLDS_INTAKE_LOCK}
+         where state = 'new' and waba_id > cast(:afterWabaId as text) and id >= cast(:fromId as bigint)
+           and ${HOLDS_INTAKE_LOCK}
          order by waba_id limit 1)
        union all
-       select (select i.waba_id from inbox i where i.state = 'new' and i.waba_id > owner.waba_id
+       select (select i.waba_id from inbox i
+                where i.state = 'new' and i.waba_id > owner.waba_id and i.id >= cast(:fromId as bigint)
                 order by i.waba_id limit 1), n + 1
          from owner where owner.waba_id is not null and n < cast(:wabas as integer)
      )
@@ -94,7 +98,8 @@ export async function takeNewBodiesByWaba(trx: Transaction, limits: BacklogLimit
            select * from (
              select *, sum(bytes) over (order by id) - bytes as before_own from (
                select ${BODY_COLUMNS} from inbox
-                where state = 'new' and waba_id = owner.waba_id order by waba_id, id limit :bodiesPerWaba
+                where state = 'new' and waba_id = owner.waba_id and id >= cast(:fromId as bigint)
+                order by waba_id, id limit :bodiesPerWaba
              ) as oldest
            ) as counted where before_own < :bytesPerWaba
          ) as own
@@ -182,10 +187,23 @@ export async function retryInbox(
   );
   let changed = 0;
   for (let after: string | null = '0'; after !== null; ) {
-    const [page]: { n: number; last: string | null }[] = await query(
-      database,
+    const page: RetryPage | undefined = await retryPage(database, pages.join(' union all '), after);
+    changed += page?.n ?? 0;
+    after = page?.last ?? null;
+    await execute(database, `select pg_notify('heliograph_inbox', '')`);
+  }
+  return changed;
+}
+
+type RetryPage = { n: number; last: string | null };
+
+async function retryPage(database: Database, rows: string, after: string): Promise<RetryPage | undefined> {
+  return await database.transaction(async (trx) => {
+    await lockIntake(trx);
+    const [page] = await query<RetryPage>(
+      trx,
       `with page as (
-         select received_day, id from (${pages.join(' union all ')}) as waiting order by id limit ${RETRY_PAGE}
+         select received_day, id from (${rows}) as waiting order by id limit ${RETRY_PAGE}
        ), changed as (
          update inbox i set state = 'new', partly = null, processed_at = null
            from page p where i.received_day = p.received_day and i.id = p.id
@@ -193,11 +211,8 @@ export async function retryInbox(
        select count(*)::integer as n, max(id) as last from page`,
       { after },
     );
-    changed += page?.n ?? 0;
-    after = page?.last ?? null;
-    await execute(database, `select pg_notify('heliograph_inbox', '')`);
-  }
-  return changed;
+    return page;
+  });
 }
 
 /** Counting a backlog of millions would take longer than anybody waits for a figure. */

@@ -36,18 +36,18 @@ export const HOLDS_INTAKE_LOCK = `current_setting('heliograph.takes_in', true) =
 
 /**
  * Waits until no body is being taken in, and keeps it so for the rest of the transaction. Whoever changes whose a phone
- * number is does it under this lock: what intake remembers of owners ends with it.
+ * number is, or has bodies wait again, does it under this lock: what intake remembers of that ends with it.
  */
 export async function lockIntake(trx: Transaction): Promise<void> {
   await query(trx, 'select pg_advisory_xact_lock(?::bigint)', [INTAKE_LOCK]);
-  await query(trx, 'update number_owners set version = version + 1');
+  await query(trx, 'update intake_epoch set epoch = epoch + 1');
 }
 
-/** Stays the same as long as all phone numbers have the same owners; asked under the intake lock. */
-export async function numberOwnersVersion(trx: Transaction): Promise<string> {
-  const [row] = await query<{ version: string }>(trx, 'select version from number_owners');
-  if (row === undefined) throw new Error('the version of the owners of numbers is gone');
-  return row.version;
+/** Stays the same until somebody else held the intake lock for a change; asked under that lock. */
+export async function intakeEpoch(trx: Transaction): Promise<string> {
+  const [row] = await query<{ epoch: string }>(trx, 'select epoch from intake_epoch');
+  if (row === undefined) throw new Error('the table intake_epoch is empty');
+  return row.epoch;
 }
 
 /** Waits until nobody changes contacts or conversations, and keeps it so for the rest of the transaction. */

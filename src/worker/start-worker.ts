@@ -20,8 +20,8 @@ import { startEndpointKeeper } from './endpoint-keeper.ts';
 import { startHealthServer } from './health-server.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { startIntake } from './intake/intake-loop.ts';
+import { makeIntakeMemory } from './intake/intake-memory.ts';
 import { makeIntakePace } from './intake/intake-pace.ts';
-import { makeNumberOwners } from './intake/sort-items.ts';
 import type { Logger } from './logger.ts';
 import type { Loop } from './loop.ts';
 import { openMediaActivities } from './media-activities.ts';
@@ -68,8 +68,7 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
     makeScrape: () => makeWorkerScrape(metrics, { database, session: delivery.session }),
   });
   void reportUnreadableSecrets({ database, secretBox: delivery.secretBox }, logger);
-  const remembered = { pace: makeIntakePace(), owners: makeNumberOwners(), kept: new Map() };
-  const intake = { ...remembered, onBody: metrics.inboxBody };
+  const intake = { pace: makeIntakePace(), memory: makeIntakeMemory(), onBody: metrics.inboxBody };
   const directClaims = () => delivery.session.directClaims();
   loops.set('intake', startIntake({ database, logger, directClaims, ...intake }));
   loops.set(

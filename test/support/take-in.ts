@@ -2,8 +2,8 @@ import type { Database } from '../../src/database/database.ts';
 import { insertBodies } from '../../src/database/inbox.ts';
 import { query } from '../../src/database/sql.ts';
 import { takeInBatch } from '../../src/worker/intake/intake-batch.ts';
+import { makeIntakeMemory } from '../../src/worker/intake/intake-memory.ts';
 import { makeIntakePace } from '../../src/worker/intake/intake-pace.ts';
-import { makeNumberOwners } from '../../src/worker/intake/sort-items.ts';
 import { silentLogger } from './silent-logger.ts';
 
 /** Stores bodies as the ingress does and takes them in as the worker does. */
@@ -23,8 +23,8 @@ export async function drainInbox(database: Database): Promise<void> {
 
 /** Intake without a session to claim for. */
 export function intakeTools(database: Database) {
-  const left = { kept: new Map(), directClaims: () => null, onBody: () => undefined };
-  return { database, pace: makeIntakePace(), owners: makeNumberOwners(), logger: silentLogger, ...left };
+  const memory = { pace: makeIntakePace(), memory: makeIntakeMemory() };
+  return { database, ...memory, logger: silentLogger, directClaims: () => null, onBody: () => undefined };
 }
 
 export type StoredEvent = {

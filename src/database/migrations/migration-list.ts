@@ -25,7 +25,7 @@ import * as memberships from './0024-memberships.ts';
 import * as failuresAndPace from './0025-failures-and-pace.ts';
 import * as missingMedia from './0026-missing-media-and-groups.ts';
 import * as numbersFollow from './0027-numbers-follow-upstream.ts';
-import * as numberOwners from './0028-number-owners.ts';
+import * as intakeEpoch from './0028-intake-epoch.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
 type Migration = Knex.Migration & { config?: { transaction: boolean } };
@@ -58,7 +58,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0025-failures-and-pace': { up: failuresAndPace.up, down: failuresAndPace.down },
   '0026-missing-media-and-groups': { up: missingMedia.up, down: missingMedia.down },
   '0027-numbers-follow-upstream': { up: numbersFollow.up, down: numbersFollow.down },
-  '0028-number-owners': { up: numberOwners.up, down: numberOwners.down },
+  '0028-intake-epoch': { up: intakeEpoch.up, down: intakeEpoch.down },
 };
 
 /** Explicit list instead of a directory scan: a bundled or type-stripped file name never changes a migration's name. */

@@ -11,7 +11,7 @@ import {
   takeNewBodies,
   takeNewBodiesByWaba,
 } from '../../database/inbox.ts';
-import { numberOwnersVersion, tryIntakeLock } from '../../database/locks.ts';
+import { intakeEpoch, tryIntakeLock } from '../../database/locks.ts';
 import type { ClaimedDelivery } from '../../database/session-claims.ts';
 import { countEndpoints } from '../../database/subscribers.ts';
 import { AWAITS_NUMBER } from '../../database/waiting-bodies.ts';
@@ -21,8 +21,10 @@ import type { Logger } from '../logger.ts';
 import { askUpstream } from './ask-upstream.ts';
 import { type BodyPortion, type ReadBody, readBody, sharePortions } from './body-portions.ts';
 import { commitItems } from './commit-items.ts';
+import type { Look } from './inbox-floor.ts';
+import type { IntakeMemory } from './intake-memory.ts';
 import type { IntakePace } from './intake-pace.ts';
-import { type NumberOwners, sortItems } from './sort-items.ts';
+import { sortItems } from './sort-items.ts';
 
 const MIB = 1024 * 1024;
 
@@ -36,9 +38,7 @@ const COST_IN_PIECES = 200;
 export type IntakeTools = {
   database: Database;
   pace: IntakePace;
-  owners: NumberOwners;
-  /** Bodies that were read and are left for the next turn: reading one can cost more than taking a part of it in. */
-  kept: Map<string, ReadBody>;
+  memory: IntakeMemory;
   /** Claims for this process's session, when there is one. */
   directClaims: () => DirectClaims | null;
   logger: Logger;
@@ -94,7 +94,7 @@ async function takeInTogether(tools: IntakeTools, claims: DirectClaims | null): 
     const { portions, more } = await takePortions(trx, tools, tools.pace.size().cost);
     if (portions.length === 0) return { claimed: [], outcomes: [], more };
     const items = portions.flatMap((portion) => portion.items);
-    const { owned, reasons } = await sortItems(trx, items, tools.owners);
+    const { owned, reasons } = await sortItems(trx, items, tools.memory.owners);
     const finished = finish(trx, portions, reasons);
     const [committing, outcomes] = await Promise.all([commitItems(trx, owned, claims), finished]);
     return new LastStatements(committing.answers.then((claimed) => ({ claimed, outcomes, more })));
@@ -107,18 +107,20 @@ async function takePortions(
   tools: IntakeTools,
   budget: number,
 ): Promise<{ portions: BodyPortion[]; more: boolean }> {
-  const [locked, version, { bodies, isAll, nextWabaId }] = await Promise.all([
+  const { memory } = tools;
+  const [locked, epoch, found] = await Promise.all([
     tryIntakeLock(trx),
-    numberOwnersVersion(trx),
-    readBodies(trx, tools.pace),
+    intakeEpoch(trx),
+    readBodies(trx, tools),
   ]);
   if (!locked) return { portions: [], more: false };
-  tools.owners.keepIf(version);
-  const read = bodies.map((body) => ({ ...(tools.kept.get(body.id) ?? readBody(body)), body }));
+  const { look, bodies, isAll, nextWabaId } = memory.isOf(epoch) ? found : await readBodies(trx, tools);
+  memory.floor.looked(look);
+  const read = bodies.map((body) => ({ ...(memory.kept.get(body.id) ?? readBody(body)), body }));
   const portions = await affordable(trx, read, budget);
   const finished = new Set(portions.filter(({ isLast }) => isLast).map((portion) => portion.read));
-  tools.kept.clear();
-  for (const one of read) if (!finished.has(one)) tools.kept.set(one.body.id, one);
+  memory.kept.clear();
+  for (const one of read) if (!finished.has(one)) memory.kept.set(one.body.id, one);
   const isNothing = isAll && finished.size === read.length;
   tools.pace.taking({ isNothing, nextWabaId });
   return { portions, more: !isNothing };
@@ -127,21 +129,26 @@ async function takePortions(
 /** Reads what waits, or the oldest of it; `nextWabaId` is where the next turn begins if that is not all. */
 async function readBodies(
   trx: Transaction,
-  pace: IntakePace,
-): Promise<{ bodies: InboxBody[]; isAll: boolean; nextWabaId: string }> {
+  { pace, memory: { floor } }: IntakeTools,
+): Promise<{ look: Look; bodies: InboxBody[]; isAll: boolean; nextWabaId: string }> {
+  const startMs = performance.now();
+  const fromId = floor.from();
   const afterWabaId = pace.afterWabaId();
   if (afterWabaId === null) {
-    const bodies = await takeNewBodies(trx, BATCH);
-    return { bodies, isAll: bodies.length < BATCH.bodies && bytesOf(bodies) < BATCH.bytes, nextWabaId: '' };
+    const bodies = await takeNewBodies(trx, { ...BATCH, fromId });
+    const look = { tookMs: performance.now() - startMs, ids: bodies.map(({ id }) => id) };
+    const isAll = bodies.length < BATCH.bodies && bytesOf(bodies) < BATCH.bytes;
+    return { look, bodies, isAll, nextWabaId: '' };
   }
   const { wabas } = pace.size();
-  const bodies = await takeNewBodiesByWaba(trx, { ...BACKLOG, afterWabaId, wabas });
+  const bodies = await takeNewBodiesByWaba(trx, { ...BACKLOG, fromId, afterWabaId, wabas });
+  const look = { tookMs: performance.now() - startMs, ids: null };
   const byWaba = Map.groupBy(bodies, (body) => body.wabaId);
   const isToTheEnd = byWaba.size < wabas && bytesOf(bodies) < BACKLOG.bytes;
   const isWhole = (own: InboxBody[]) =>
     own.length < BACKLOG.bodiesPerWaba && bytesOf(own) < BACKLOG.bytesPerWaba;
   const isAll = afterWabaId === '' && isToTheEnd && [...byWaba.values()].every(isWhole);
-  return { bodies, isAll, nextWabaId: isToTheEnd ? '' : (bodies.at(-1)?.wabaId ?? '') };
+  return { look, bodies, isAll, nextWabaId: isToTheEnd ? '' : (bodies.at(-1)?.wabaId ?? '') };
 }
 
 function bytesOf(bodies: readonly InboxBody[]): number {
@@ -179,7 +186,7 @@ async function takeInPieces(tools: IntakeTools): Promise<Taken> {
     const { portions, more } = await takePortions(trx, tools, budget);
     const items = portions.flatMap((portion) => portion.items);
     const reasons = new Map<UpstreamItem, string>();
-    await commitOrHalve(trx, items, tools.owners, failures, reasons);
+    await commitOrHalve(trx, items, tools.memory.owners, failures, reasons);
     const bodies = portions.filter((portion) => portion.items.length > 0).length;
     // One body may be bad as a whole. Whoever sends several such has to wait until somebody else's goes through.
     if (bodies > 1 && failures.length === items.length)
@@ -197,7 +204,7 @@ type Failure = { error: unknown; path: string };
 async function commitOrHalve(
   trx: Transaction,
   items: readonly UpstreamItem[],
-  owners: NumberOwners,
+  owners: IntakeMemory['owners'],
   failures: Failure[],
   reasons: Map<UpstreamItem, string>,
 ): Promise<void> {

@@ -7,41 +7,18 @@ import type { Owned } from './owned-item.ts';
 /** Items of known numbers with their owners, and why each of the others becomes no event now. */
 export type SortedItems = { owned: Owned[]; reasons: Map<UpstreamItem, string> };
 
-/** Owners of numbers that were asked for before, for as long as no number changes its owner. */
-export type NumberOwners = {
-  /** Forgets them unless this is the version (`numberOwnersVersion`) that they are of. */
-  keepIf(version: string): void;
-  find(trx: Transaction, phoneNumberIds: readonly string[]): Promise<ReadonlyMap<string, NumberOwner>>;
-};
-
-/** What a process remembers of owners. Unknown numbers are asked for each time. */
-export function makeNumberOwners(): NumberOwners {
-  const known = new Map<string, NumberOwner>();
-  let knownVersion = '';
-  return {
-    keepIf(version) {
-      if (version !== knownVersion) known.clear();
-      knownVersion = version;
-    },
-    async find(trx, phoneNumberIds) {
-      const missing = phoneNumberIds.filter((id) => !known.has(id));
-      if (missing.length > 0)
-        for (const [id, owner] of await findNumberOwners(trx, missing)) known.set(id, owner);
-      return known;
-    },
-  };
-}
-
 /**
  * Tells whose items they are, under the intake lock: numbers come and go under that lock, so no item goes to somebody
- * who does not have the number any more, and none overtakes one that waited for it.
+ * who does not have the number any more, and none overtakes one that waited for it. `owners` are those that were asked
+ * for before and did not change; it learns of others.
  */
 export async function sortItems(
   trx: Transaction,
   items: readonly UpstreamItem[],
-  known: NumberOwners,
+  owners: Map<string, NumberOwner>,
 ): Promise<SortedItems> {
-  const owners = await known.find(trx, [...new Set(items.map((item) => item.phoneNumberId))]);
+  const missing = new Set(items.map((item) => item.phoneNumberId).filter((id) => !owners.has(id)));
+  for (const [id, owner] of await findNumberOwners(trx, [...missing])) owners.set(id, owner);
   const strays = items.filter((item) => !owners.has(item.phoneNumberId));
   const wabas =
     strays.length === 0 ? new Set() : await findKnownWabas(trx, [...new Set(strays.map(wabaIdOf))]);

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { type Database, openDatabase } from '../../../src/database/database.ts';
+import { describe, expect, test } from 'vitest';
+import type { Database } from '../../../src/database/database.ts';
 import { handOverProbes, takeOverdue } from '../../../src/database/delivery-claims.ts';
 import { findLatelyDue, lastPosition } from '../../../src/database/due-pick.ts';
 import { findFailingFor } from '../../../src/database/endpoint-health.ts';
 import { findChangedEndpoints } from '../../../src/database/endpoint-settings.ts';
 import { findWantedScopes } from '../../../src/database/order-scope.ts';
 import { claimDue, releaseExpired } from '../../../src/database/session-claims.ts';
-import { query } from '../../../src/database/sql.ts';
 import { oldestDueAt } from '../../../src/database/system-health.ts';
 import { makeDueFinder } from '../../../src/webhooks/due-finder.ts';
 import { makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
+import { holdSnapshot } from '../../support/held-snapshot.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
@@ -94,26 +94,6 @@ test('what is asked about endpoints once a second reads none of 50,000 that it i
     expect(await buffersTouched(database, run), name).toBeLessThan(60);
   }
 });
-
-/** Holds a snapshot open, as a dump does, until the test ends. */
-async function holdSnapshot(url: string): Promise<void> {
-  const holder = openDatabase({ url, poolMax: 1, applicationName: 'dump' });
-  const isHeld = Promise.withResolvers<void>();
-  const ending = Promise.withResolvers<void>();
-  const held = holder.transaction(async (trx) => {
-    await trx.raw('set transaction isolation level repeatable read');
-    await query(trx, 'select 1');
-    isHeld.resolve();
-    await ending.promise;
-  });
-  onTestFinished(async () => {
-    ending.resolve();
-    // The server may have ended it for doing nothing.
-    await held.catch(() => undefined);
-    await holder.destroy();
-  });
-  await isHeld.promise;
-}
 
 /** Queues, claims and takes out as many deliveries, whose leases would have ended an hour ago. */
 async function deliver(database: Database, ids: readonly string[], count: number): Promise<void> {

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { removeNumber } from '../../../src/accounts/account-removal.ts';
+import { OPERATOR_COMMAND } from '../../../src/accounts/audit.ts';
+import { insertBodies, retryInbox, takeNewBodies } from '../../../src/database/inbox.ts';
+import { tryIntakeLock } from '../../../src/database/locks.ts';
+import { query } from '../../../src/database/sql.ts';
+import { makeInboxFloor } from '../../../src/worker/intake/inbox-floor.ts';
+import { takeInBatch } from '../../../src/worker/intake/intake-batch.ts';
+import { makeIntakeMemory } from '../../../src/worker/intake/intake-memory.ts';
+import { buffersTouched } from '../../support/buffers-touched.ts';
+import { holdSnapshot } from '../../support/held-snapshot.ts';
+import { intakeTools } from '../../support/take-in.ts';
+import { seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
+import { fixtureBody } from '../../support/upstream-fixtures.ts';
+
+const WABA = '900000000000101';
+const NUMBER = '800000000000111';
+
+async function started() {
+  const { database, url } = await testWorkerDatabase(2);
+  await seedFixtureAccounts(database);
+  // Nothing lies back, so that the floor is in force from the second look on.
+  const memory = makeIntakeMemory(makeInboxFloor(0));
+  return { database, url, tools: { ...intakeTools(database), memory } };
+}
+
+test('a number that is removed has no owner any more for a process that knew it', async () => {
+  const { database, tools } = await started();
+  await insertBodies(database, [fixtureBody('in_text')]);
+  await takeInBatch(tools);
+  expect(tools.memory.owners.get(NUMBER)).toMatchObject({ wabaId: WABA });
+  await removeNumber({ database, actor: OPERATOR_COMMAND }, WABA, NUMBER);
+  await insertBodies(database, [fixtureBody('in_image_caption_url')]);
+  await takeInBatch(tools);
+  expect(await query(database, 'select 1 from events')).toHaveLength(1);
+  expect(await query(database, `select 1 from inbox where state = 'set_aside'`)).toHaveLength(1);
+});
+
+test('bodies that are put back before the intake are taken in by a process that begins its looks behind them', async () => {
+  const { database, tools } = await started();
+  await insertBodies(database, [fixtureBody('odd_unknown_phone_number')]);
+  await takeInBatch(tools);
+  await takeInBatch(tools);
+  expect(tools.memory.floor.from()).toBe('2');
+  await retryInbox(database, ['set_aside']);
+  expect(await query(database, `select 1 from inbox where state = 'new'`)).toHaveLength(1);
+  await takeInBatch(tools);
+  expect(await query(database, `select 1 from inbox where state = 'set_aside'`)).toHaveLength(1);
+});
+
+test('with an old snapshot, a look for new bodies walks over nothing that was taken in before', async () => {
+  const { database, url, tools } = await started();
+  await database.raw('vacuum analyze inbox');
+  await holdSnapshot(url);
+  const body = fixtureBody('odd_unknown_phone_number');
+  const takeIn = async (count: number) => {
+    await insertBodies(database, Array(count).fill(body));
+    while (await takeInBatch(tools));
+  };
+  const look = async () => {
+    await takeIn(1);
+    return await database.transaction(async (trx) => {
+      await tryIntakeLock(trx);
+      const limits = { fromId: tools.memory.floor.from(), bodies: 500, bytes: 1_000_000 };
+      return await buffersTouched(trx, (explaining) =>
+        takeNewBodies({ ...explaining, isTransaction: true }, limits),
+      );
+    });
+  };
+  await takeIn(1_000);
+  const before = await look();
+  await takeIn(5_000);
+  const after = await look();
+  expect(after, `${before} pages, then ${after}`).toBeLessThan(1.5 * before + 20);
+});
