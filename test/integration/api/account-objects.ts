@@ -1,5 +1,6 @@
 import type { Database } from '../../../src/database/database.ts';
 import { insertMedia } from '../../../src/database/media.ts';
+import { insertPaymentReports } from '../../../src/database/payments.ts';
 import { execute, query } from '../../../src/database/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../../../src/domain/uuid-v7.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
@@ -72,7 +73,7 @@ async function addUpload(database: Database, { wabaId }: Numbers): Promise<void>
   );
 }
 
-/** A payment is shown by its reference id; the column with the event's id lets the matrix find it. */
+/** A payment is shown by its reference id; the columns with the event's id let the matrix find it. */
 async function addPayment(
   database: Database,
   { wabaId, phoneNumberId }: Numbers,
@@ -91,6 +92,8 @@ async function addPayment(
       ...[Buffer.from(JSON.stringify({ eventType: 'payment', eventId: reference, data })), wabaId],
     ],
   );
+  const report = { eventUuid: uuid, wabaId, phoneNumberId, lane: reference, eventId: reference };
+  await database.transaction((trx) => insertPaymentReports(trx, [{ ...report, data: JSON.stringify(data) }]));
 }
 
 async function addReplay(database: Database, { wabaId }: Numbers): Promise<void> {
