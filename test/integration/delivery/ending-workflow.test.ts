@@ -8,6 +8,7 @@ import { query } from '../../../src/database/sql.ts';
 import { deliveryWorkflowId } from '../../../src/worker/dispatch/start-delivery.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
 import { connectTemporal, installTemporalRuntime } from '../../../src/worker/temporal-connection.ts';
+import { taskQueues } from '../../../src/workflows/task-queues.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
@@ -27,6 +28,7 @@ const SOON_MS = 30_000;
 let store: TestDatabase;
 let connection: NativeConnection;
 let client: Client;
+let queues: ReturnType<typeof taskQueues>;
 let worker: RunningWorker;
 let receiver: WebhookReceiver;
 
@@ -36,6 +38,7 @@ beforeAll(async () => {
   await seedFixtureAccounts(store.database);
   const config = loadConfig(testSettings(store.url, { HELIOGRAPH_DELIVERY_WORKFLOWS: 'always' }));
   ({ connection, client } = await connectTemporal(config.temporal));
+  queues = taskQueues(config.temporal.taskQueuePrefix);
   worker = await startWorker(config, silentLogger);
 });
 
@@ -100,7 +103,9 @@ describe('a delivery that is handed over while an earlier workflow of it still e
     const workflowId = label === undefined ? '' : deliveryWorkflowId(label);
     const earlier = await client.workflow.start('deliverEvent', {
       workflowId,
-      taskQueue: 'nobody-polls-this',
+      taskQueue: queues.deliveries,
+      // It is open and does nothing, as one whose last task is still on its way.
+      startDelay: '1 hour',
     });
     await change(`mode = 'open'`);
     await eventually('handed over', async () => (await queued())[0]?.change !== before?.change);
