@@ -4,9 +4,9 @@
  */
 
 import { type Database, openDatabase } from '../src/database/database.ts';
-import { findDueEndpoints } from '../src/database/due-pick.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { execute } from '../src/database/sql.ts';
+import { findDueEndpoints } from '../src/deliveries/queue/due-pick.ts';
 import { startTestInfrastructure } from '../src/embedded/test-infrastructure.ts';
 import { explained } from './plans/explained-statement.ts';
 import { fillQueue, type QueueShape } from './plans/fill-queue.ts';

@@ -1,15 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../../src/database/database.ts';
-import { insertDeliveries } from '../../src/database/deliveries.ts';
-import { handOverDue, handOverProbes, takeOverdue } from '../../src/database/delivery-claims.ts';
-import { enqueueDeliveries } from '../../src/database/delivery-queue.ts';
-import { type SettledDelivery, settleDeliveries } from '../../src/database/delivery-settlement.ts';
-import { type DueShare, findDueEndpoints, findLatelyDue, lastPosition } from '../../src/database/due-pick.ts';
 import { countWaiting } from '../../src/database/endpoint-waiting.ts';
-import { returnUnattempted } from '../../src/database/hand-over-returns.ts';
-import { returnRetryStarts, takeRetryStarts } from '../../src/database/retry-starts.ts';
-import { type ClaimedDelivery, claimDue, releaseExpired } from '../../src/database/session-claims.ts';
-import { stepAside } from '../../src/database/step-aside.ts';
+import { insertDeliveries } from '../../src/deliveries/log/deliveries.ts';
+import { type ClaimedDelivery, claimDue, releaseExpired } from '../../src/deliveries/queue/claim.ts';
+import {
+  type DueShare,
+  findDueEndpoints,
+  findLatelyDue,
+  lastPosition,
+} from '../../src/deliveries/queue/due-pick.ts';
+import { enqueueDeliveries } from '../../src/deliveries/queue/enqueue.ts';
+import { handOverDue, handOverProbes, takeOverdue } from '../../src/deliveries/queue/hand-over.ts';
+import { returnUnattempted } from '../../src/deliveries/queue/hand-over-returns.ts';
+import { returnRetryStarts, takeRetryStarts } from '../../src/deliveries/queue/retry-starts.ts';
+import { type SettledDelivery, settleDeliveries } from '../../src/deliveries/queue/settle.ts';
+import { stepAside } from '../../src/deliveries/queue/step-aside.ts';
 import { dayOfUuidV7, uuidV7 } from '../../src/domain/uuid-v7.ts';
 import { percentilesOf } from '../report/percentiles.ts';
 

@@ -4,8 +4,8 @@ import {
   findDeliveryDetail,
   type LoggedAttempt,
   listAttempts,
-} from '../database/delivery-detail.ts';
-import { dropDelivery } from '../database/delivery-drop.ts';
+} from '../deliveries/log/delivery-detail.ts';
+import { dropDelivery } from '../deliveries/queue/drop-delivery.ts';
 import { deliveryUuidOf, publicDeliveryId } from '../domain/public-ids.ts';
 import { AccountError } from './account-error.ts';
 import { type Actor, recordChange } from './audit.ts';

@@ -1,7 +1,7 @@
-import type { AttemptAnswer, DeliveryFilter, DeliveryState } from '../database/delivery-filter.ts';
+import type { AttemptAnswer, DeliveryFilter, DeliveryState } from '../deliveries/log/delivery-filter.ts';
+import type { SendErrorClass } from '../deliveries/sender/send-error.ts';
 import { EVENT_TYPES, type EventType } from '../domain/event-type.ts';
 import { MAX_ID_CHARS } from '../domain/upstream/storable-text.ts';
-import type { SendErrorClass } from '../webhooks/send-error.ts';
 import { checkingMember, invalidValue } from './account-error.ts';
 import { checkRowId, shown } from './account-input.ts';
 

@@ -1,15 +1,15 @@
 import type { Database } from '../database/database.ts';
+import { dayOfId, lowestUuidAt, msOfUuid } from '../database/replay-selection.ts';
 import {
   type Candidates,
   failedDeliveries,
   fittingDeliveries,
   openDeliveries,
-} from '../database/delivery-candidates.ts';
-import { type DeliveryFilter, isFailedAnswer } from '../database/delivery-filter.ts';
-import { deliveriesOfEvents, upstreamIdOf } from '../database/delivery-lookup.ts';
-import { describeDeliveries, type ListedDelivery } from '../database/delivery-rows.ts';
-import { type DeliveryPosition, type Scan, scanDeliveries } from '../database/delivery-scan.ts';
-import { dayOfId, lowestUuidAt, msOfUuid } from '../database/replay-selection.ts';
+} from '../deliveries/log/delivery-candidates.ts';
+import { type DeliveryFilter, isFailedAnswer } from '../deliveries/log/delivery-filter.ts';
+import { deliveriesOfEvents, upstreamIdOf } from '../deliveries/log/delivery-lookup.ts';
+import { describeDeliveries, type ListedDelivery } from '../deliveries/log/delivery-rows.ts';
+import { type DeliveryPosition, type Scan, scanDeliveries } from '../deliveries/log/delivery-scan.ts';
 import { mediaReadyEventId } from '../domain/envelope.ts';
 import { deliveryUuidOf, eventUuidOf } from '../domain/public-ids.ts';
 import { checkDeliveryFilter, type GivenDeliveryFilter } from './delivery-input.ts';

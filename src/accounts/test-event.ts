@@ -1,14 +1,14 @@
 import type { Database } from '../database/database.ts';
-import { recordWorkflow } from '../database/deliveries.ts';
-import type { DeliveryLabel } from '../database/delivery-claims.ts';
 import { openRateLimitStore } from '../database/rate-limit-store.ts';
+import { listEndpoints } from '../database/webhook-endpoints.ts';
+import { recordWorkflow } from '../deliveries/log/deliveries.ts';
+import type { DeliveryLabel } from '../deliveries/queue/hand-over.ts';
 import {
   findTestEventProgress,
   insertTestEvent,
   type StoredTestEvent,
   type TestEventProgress,
-} from '../database/test-events.ts';
-import { listEndpoints } from '../database/webhook-endpoints.ts';
+} from '../deliveries/test-events.ts';
 import { publicDeliveryId, publicEventId } from '../domain/public-ids.ts';
 import { AccountError, RateLimitError } from './account-error.ts';
 import { checkRowId } from './account-input.ts';

@@ -1,13 +1,13 @@
-import { replayLane } from '../domain/replay-order.ts';
-import { dayOfUuidV7, uuidV7 } from '../domain/uuid-v7.ts';
-import type { Database, Transaction } from './database.ts';
-import { readReplayPage, type SelectedDelivery } from './replay-page.ts';
 import {
   applyReplayState,
   openReplayDeliveries,
   queueReplayDeliveries,
   type ReplayDelivery,
-} from './replay-queue.ts';
+} from '../deliveries/queue/replay-queue.ts';
+import { replayLane } from '../domain/replay-order.ts';
+import { dayOfUuidV7, uuidV7 } from '../domain/uuid-v7.ts';
+import type { Database, Transaction } from './database.ts';
+import { readReplayPage, type SelectedDelivery } from './replay-page.ts';
 import {
   lockReplay,
   type Replay,

@@ -1,5 +1,5 @@
+import { ACTIVE } from '../deliveries/queue/due-pick.ts';
 import type { Database } from './database.ts';
-import { ACTIVE } from './due-pick.ts';
 import type { EndpointMode } from './endpoint-settings.ts';
 import { firstDue } from './endpoint-waiting.ts';
 import { query } from './sql.ts';

@@ -1,8 +1,8 @@
 import { Counter, Histogram, type Registry } from '@prometheus-io/client';
+import type { SettledOutcome } from '../deliveries/attempt/attempt-outcome.ts';
+import type { AttemptObserver, MadeAttempt } from '../deliveries/attempt/settle-attempts.ts';
+import type { SendResult } from '../deliveries/sender/send-result.ts';
 import { msOfUuidV7 } from '../domain/uuid-v7.ts';
-import type { SettledOutcome } from '../webhooks/attempt-outcome.ts';
-import type { SendResult } from '../webhooks/send-result.ts';
-import type { AttemptObserver, MadeAttempt } from '../webhooks/settle-attempts.ts';
 
 /** Up to the time-out of an attempt, which is 20 s at most. */
 const DURATION_BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];

@@ -1,5 +1,5 @@
 import { Gauge, Registry } from '@prometheus-io/client';
-import type { AttemptObserver } from '../webhooks/settle-attempts.ts';
+import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
 import { makeAttemptMetrics } from './attempt-metrics.ts';
 import { type CountResult, makeResultCounter } from './result-counter.ts';
 

@@ -3,15 +3,15 @@ import { makeDeliverSessionActivities } from '../activities/deliver-session/acti
 import type { Config } from '../config/config.ts';
 import type { DatabasePool } from '../database/database.ts';
 import { isTransientError } from '../database/error-class.ts';
+import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
+import { makeRecordGate } from '../deliveries/attempt/record-gate.ts';
+import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
+import { makeEndpointHealth } from '../deliveries/breaker.ts';
+import { DeliverySession } from '../deliveries/loop/delivery-loop.ts';
+import { makeEndpointLimiter } from '../deliveries/loop/endpoint-limiter.ts';
+import { makeAddressGuard } from '../deliveries/sender/address-guard.ts';
+import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../domain/secret-box.ts';
-import { makeAddressGuard } from '../webhooks/address-guard.ts';
-import { leaseMsFor } from '../webhooks/delivery-attempt.ts';
-import { makeEndpointHealth } from '../webhooks/endpoint-health.ts';
-import { makeEndpointLimiter } from '../webhooks/endpoint-limiter.ts';
-import { type HttpSender, makeHttpSender } from '../webhooks/http-sender.ts';
-import { makeRecordGate } from '../webhooks/record-gate.ts';
-import { DeliverySession } from '../webhooks/session/delivery-session.ts';
-import type { AttemptObserver } from '../webhooks/settle-attempts.ts';
 import type { Logger } from './logger.ts';
 import { openOperationsActivities } from './operations-activities.ts';
 

@@ -10,12 +10,12 @@ import {
 import { addEndpointCounts, findFailingFor, findMostlyFailing } from '../database/endpoint-health.ts';
 import { disableEndpoint, startProbing } from '../database/endpoint-modes.ts';
 import { findChangedEndpoints } from '../database/endpoint-settings.ts';
-import { applyWantedScope, findWantedScopes } from '../database/order-scope.ts';
 import { forgetWorker, reportWorker, type WorkerPeers } from '../database/worker-processes.ts';
-import { BREAKER, type EndpointHealth } from '../webhooks/endpoint-health.ts';
-import type { EndpointLimiter } from '../webhooks/endpoint-limiter.ts';
-import { probeDelayMs } from '../webhooks/judge-outcome.ts';
-import type { DeliverySession } from '../webhooks/session/delivery-session.ts';
+import { probeDelayMs } from '../deliveries/attempt/judge-outcome.ts';
+import { BREAKER, type EndpointHealth } from '../deliveries/breaker.ts';
+import type { DeliverySession } from '../deliveries/loop/delivery-loop.ts';
+import type { EndpointLimiter } from '../deliveries/loop/endpoint-limiter.ts';
+import { applyWantedScope, findWantedScopes } from '../deliveries/queue/order-scope.ts';
 import type { Logger } from './logger.ts';
 import { type Loop, startLoop } from './loop.ts';
 

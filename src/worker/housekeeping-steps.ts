@@ -1,7 +1,5 @@
 import type { Database } from '../database/database.ts';
 import { forgetOldDedupKeys } from '../database/dedup-keys.ts';
-import { listGoneEndpoints } from '../database/delivery-orphans.ts';
-import { dropWaiting } from '../database/endpoint-drop.ts';
 import { forgetOldFailures } from '../database/endpoint-failures.ts';
 import { forgetOldMinutes } from '../database/endpoint-health.ts';
 import { forgetOldIdempotencyKeys } from '../database/idempotency-keys.ts';
@@ -11,6 +9,8 @@ import { ensurePartitions } from '../database/partitions.ts';
 import { forgetSpentPacing } from '../database/send-pacing.ts';
 import { forgetEndedSessions } from '../database/user-sessions.ts';
 import { forgetUsersWithoutTenant } from '../database/users.ts';
+import { dropWaiting } from '../deliveries/queue/drop-waiting.ts';
+import { listGoneEndpoints } from '../deliveries/queue/orphans.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import type { Logger } from './logger.ts';
 import { applyRetention, type RetentionDays } from './retention.ts';

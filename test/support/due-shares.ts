@@ -1,6 +1,6 @@
 import type { Database } from '../../src/database/database.ts';
-import { type HandedOver, handOverDue } from '../../src/database/delivery-claims.ts';
-import { type DueShare, findDueEndpoints } from '../../src/database/due-pick.ts';
+import { type DueShare, findDueEndpoints } from '../../src/deliveries/queue/due-pick.ts';
+import { type HandedOver, handOverDue } from '../../src/deliveries/queue/hand-over.ts';
 
 /** All open endpoints with something due, each with the same share. */
 export async function dueShares(database: Database, share: number): Promise<DueShare[]> {

@@ -1,6 +1,6 @@
 import type { Database } from '../../src/database/database.ts';
-import { enqueueDeliveries } from '../../src/database/delivery-queue.ts';
 import { execute, query } from '../../src/database/sql.ts';
+import { enqueueDeliveries } from '../../src/deliveries/queue/enqueue.ts';
 import { endpointSecretPlace } from '../../src/domain/secret-places.ts';
 import { newWebhookSecret } from '../../src/domain/webhook/webhook-signature.ts';
 import { newQueuedRow } from './queued-rows.ts';

@@ -1,7 +1,7 @@
 import type { Database } from '../../src/database/database.ts';
-import { insertDeliveries } from '../../src/database/deliveries.ts';
-import { enqueueDeliveries } from '../../src/database/delivery-queue.ts';
 import { query } from '../../src/database/sql.ts';
+import { insertDeliveries } from '../../src/deliveries/log/deliveries.ts';
+import { enqueueDeliveries } from '../../src/deliveries/queue/enqueue.ts';
 import { dayOfUuidV7, uuidV7 } from '../../src/domain/uuid-v7.ts';
 
 /** A delivery of an event of its own, to be queued. */

@@ -1,9 +1,9 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
-import { recordProgress } from '../../database/deliveries.ts';
-import { removeUnclaimed } from '../../database/delivery-queue.ts';
-import type { AttemptOutcome } from '../../webhooks/attempt-outcome.ts';
-import { type AttemptTools, attemptDelivery } from '../../webhooks/delivery-attempt.ts';
+import { type AttemptTools, attemptDelivery } from '../../deliveries/attempt/attempt-delivery.ts';
+import type { AttemptOutcome } from '../../deliveries/attempt/attempt-outcome.ts';
+import { recordProgress } from '../../deliveries/log/deliveries.ts';
+import { removeUnclaimed } from '../../deliveries/queue/enqueue.ts';
 import type { DeliverEventInput } from '../../workflows/deliver-event.ts';
 
 export type DeliverEventActivities = ReturnType<typeof makeDeliverEventActivities>;

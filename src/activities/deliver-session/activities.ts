@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { DeliverySession, SessionCounts } from '../../webhooks/session/delivery-session.ts';
+import type { DeliverySession, SessionCounts } from '../../deliveries/loop/delivery-loop.ts';
 
 export type DeliverSessionActivities = ReturnType<typeof makeDeliverSessionActivities>;
 

@@ -3,8 +3,8 @@ import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/comm
 import type { Database } from '../../database/database.ts';
 import { recordAlert } from '../../database/endpoint-alerts.ts';
 import { isTransientError } from '../../database/error-class.ts';
+import type { HttpSender } from '../../deliveries/sender/http-sender.ts';
 import type { SecretBox } from '../../domain/secret-box.ts';
-import type { HttpSender } from '../../webhooks/http-sender.ts';
 import type { SendEndpointAlertInput } from '../../workflows/send-endpoint-alert.ts';
 import { attemptAlert } from './attempt-alert.ts';
 

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Transaction } from '../../database/database.ts';
-import { publishEvents } from '../../database/event-publisher.ts';
 import { recordStatuses } from '../../database/message-statuses.ts';
 import {
   acceptMessage,
@@ -13,6 +12,7 @@ import {
 } from '../../database/outbound-messages.ts';
 import { holdBack, type Pace } from '../../database/send-pacing.ts';
 import { finishTask } from '../../database/workflow-tasks.ts';
+import { publishEvents } from '../../deliveries/publish.ts';
 import { failedStatus } from '../../domain/failed-status.ts';
 import type { SendError } from '../../domain/send-error.ts';
 import { PAIR_PACE } from '../../domain/send-pace.ts';

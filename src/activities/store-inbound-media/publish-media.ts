@@ -1,7 +1,7 @@
 import type { Database, Transaction } from '../../database/database.ts';
-import { publishEvents } from '../../database/event-publisher.ts';
 import { hasMedia, markMediaFailed, markMediaStored, type PendingMedia } from '../../database/media.ts';
 import { finishTask } from '../../database/workflow-tasks.ts';
+import { publishEvents } from '../../deliveries/publish.ts';
 import { mediaReadyData, mediaReadyEventId } from '../../domain/envelope.ts';
 import { MEDIA_ROOT } from '../../domain/media-path.ts';
 import type { ObjectStore } from '../../storage/object-store.ts';

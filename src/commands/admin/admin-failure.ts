@@ -1,9 +1,9 @@
 import { AccountError } from '../../accounts/account-error.ts';
 import { InvalidSettingsError } from '../../config/read-settings.ts';
 import { isTransientError } from '../../database/error-class.ts';
+import { InvalidCidrError } from '../../deliveries/sender/address-guard.ts';
 import { SecretBoxError } from '../../domain/secret-box.ts';
 import { GraphError } from '../../upstream/graph-error.ts';
-import { InvalidCidrError } from '../../webhooks/address-guard.ts';
 
 /** What a failed command says; exit code 2 is wrong usage or settings, 1 everything else. */
 export type AdminFailure = { code: string; message: string; exitCode: 1 | 2 };

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { EndpointOptions, OptionRules } from '../../accounts/endpoint-options.ts';
-import { makeAddressGuard } from '../../webhooks/address-guard.ts';
-import { makeHostResolver } from '../../webhooks/resolve-host.ts';
+import { makeAddressGuard } from '../../deliveries/sender/address-guard.ts';
+import { makeHostResolver } from '../../deliveries/sender/resolve-host.ts';
 import type { AdminTools } from './admin-action.ts';
 import { readHeadersFromStdin } from './endpoint-stdin.ts';
 

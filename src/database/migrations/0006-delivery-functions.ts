@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 /**
  * The two steps that every delivery takes, queueing and settling, as functions: a step is then one round trip instead
  * of seven, which is most of what it costs at low rates (docs/decisions/0020). They decide nothing but order and
- * ownership; what an attempt means is said in src/webhooks.
+ * ownership; what an attempt means is said in src/deliveries.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(ENQUEUE + PUBLISH + SETTLE + DROP_HOT_REFERENCES);

@@ -1,6 +1,6 @@
-import { makeDueWatch } from '../../webhooks/due-finder.ts';
-import type { EndpointLimiter } from '../../webhooks/endpoint-limiter.ts';
-import type { DeliverySession } from '../../webhooks/session/delivery-session.ts';
+import type { DeliverySession } from '../../deliveries/loop/delivery-loop.ts';
+import { makeDueWatch } from '../../deliveries/loop/due-finder.ts';
+import type { EndpointLimiter } from '../../deliveries/loop/endpoint-limiter.ts';
 import { type Loop, startLoop } from '../loop.ts';
 import { makeBacklogWatch } from './backlog-watch.ts';
 import { makeHandOver, makeProber } from './hand-over.ts';

@@ -1,7 +1,7 @@
-import { type HandedOver, handOverDue, handOverProbes } from '../../database/delivery-claims.ts';
-import { returnUnattempted } from '../../database/hand-over-returns.ts';
-import { makeDueFinder } from '../../webhooks/due-finder.ts';
-import type { EndpointLimiter } from '../../webhooks/endpoint-limiter.ts';
+import { makeDueFinder } from '../../deliveries/loop/due-finder.ts';
+import type { EndpointLimiter } from '../../deliveries/loop/endpoint-limiter.ts';
+import { type HandedOver, handOverDue, handOverProbes } from '../../deliveries/queue/hand-over.ts';
+import { returnUnattempted } from '../../deliveries/queue/hand-over-returns.ts';
 import { type Starts, type StartTools, startDeliveries } from './start-deliveries.ts';
 
 /** What one hanging endpoint may hold. */

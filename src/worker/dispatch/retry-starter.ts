@@ -1,5 +1,5 @@
-import { returnRetryStarts, takeRetryStarts } from '../../database/retry-starts.ts';
-import type { RetryLimits } from '../../webhooks/judge-outcome.ts';
+import type { RetryLimits } from '../../deliveries/attempt/judge-outcome.ts';
+import { returnRetryStarts, takeRetryStarts } from '../../deliveries/queue/retry-starts.ts';
 import { type Loop, startLoop } from '../loop.ts';
 import { type StartTools, startDeliveries } from './start-deliveries.ts';
 

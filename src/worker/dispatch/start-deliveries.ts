@@ -1,8 +1,8 @@
 import type { Client } from '@temporalio/client';
 import type { Database } from '../../database/database.ts';
-import { recordWorkflow } from '../../database/deliveries.ts';
-import { type DeliveryLabel, type HandedOver, labelDeliveries } from '../../database/delivery-claims.ts';
-import { dropUnsendable } from '../../database/delivery-orphans.ts';
+import { recordWorkflow } from '../../deliveries/log/deliveries.ts';
+import { type DeliveryLabel, type HandedOver, labelDeliveries } from '../../deliveries/queue/hand-over.ts';
+import { dropUnsendable } from '../../deliveries/queue/orphans.ts';
 import { publicDeliveryId } from '../../domain/public-ids.ts';
 import type { Logger } from '../logger.ts';
 import { type StartAnswer, startOrReplace } from '../start-or-replace.ts';

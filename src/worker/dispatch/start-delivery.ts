@@ -1,5 +1,5 @@
 import type { WorkflowStartOptions } from '@temporalio/client';
-import type { DeliveryLabel } from '../../database/delivery-claims.ts';
+import type { DeliveryLabel } from '../../deliveries/queue/hand-over.ts';
 import { publicDeliveryId } from '../../domain/public-ids.ts';
 import { shownUrl } from '../../domain/shown-url.ts';
 import type { deliverEvent } from '../../workflows/deliver-event.ts';

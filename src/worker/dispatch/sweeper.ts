@@ -1,8 +1,8 @@
-import { takeOverdue } from '../../database/delivery-claims.ts';
 import { makeFullLooks } from '../../database/full-looks.ts';
-import { returnUnattempted } from '../../database/hand-over-returns.ts';
-import { releaseExpired } from '../../database/session-claims.ts';
-import { stepAside } from '../../database/step-aside.ts';
+import { releaseExpired } from '../../deliveries/queue/claim.ts';
+import { takeOverdue } from '../../deliveries/queue/hand-over.ts';
+import { returnUnattempted } from '../../deliveries/queue/hand-over-returns.ts';
+import { stepAside } from '../../deliveries/queue/step-aside.ts';
 import { type Loop, startLoop } from '../loop.ts';
 import { type StartTools, startDeliveries } from './start-deliveries.ts';
 

@@ -2,13 +2,6 @@ import { createHash } from 'node:crypto';
 import { touchConversations } from '../../database/customers.ts';
 import { LastStatements, type Transaction } from '../../database/database.ts';
 import { claimDedupKeys } from '../../database/dedup-keys.ts';
-import type { DirectClaimer } from '../../database/delivery-queue.ts';
-import {
-  findSubscribers,
-  type NewEvent,
-  type PublishedEvent,
-  publishTo,
-} from '../../database/event-publisher.ts';
 import { insertMedia } from '../../database/media.ts';
 import { lockMessageStates, recordStatuses } from '../../database/message-statuses.ts';
 import {
@@ -19,8 +12,10 @@ import {
 } from '../../database/messages.ts';
 import { insertOrders } from '../../database/orders.ts';
 import { insertPaymentReports, type NewPaymentReport } from '../../database/payments.ts';
-import type { ClaimedDelivery } from '../../database/session-claims.ts';
 import { insertWorkflowTasks } from '../../database/workflow-tasks.ts';
+import { findSubscribers, type NewEvent, type PublishedEvent, publishTo } from '../../deliveries/publish.ts';
+import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
+import type { DirectClaimer } from '../../deliveries/queue/enqueue.ts';
 import { mediaReadyEventId } from '../../domain/envelope.ts';
 import { markedMessageId } from '../../domain/send-marker.ts';
 import type { MessageItem } from '../../domain/upstream/message-item.ts';

@@ -12,11 +12,11 @@ import {
   takeNewBodiesByWaba,
 } from '../../database/inbox.ts';
 import { intakeEpoch, tryIntakeLock } from '../../database/locks.ts';
-import type { ClaimedDelivery } from '../../database/session-claims.ts';
 import { countEndpoints } from '../../database/subscribers.ts';
 import { AWAITS_NUMBER } from '../../database/waiting-bodies.ts';
+import type { DirectClaims } from '../../deliveries/loop/direct-claims.ts';
+import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
 import type { UpstreamItem } from '../../domain/upstream/upstream-items.ts';
-import type { DirectClaims } from '../../webhooks/session/direct-claims.ts';
 import type { Logger } from '../logger.ts';
 import { askUpstream } from './ask-upstream.ts';
 import { type BodyPortion, type ReadBody, readBody, sharePortions } from './body-portions.ts';

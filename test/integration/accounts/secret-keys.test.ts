@@ -14,14 +14,14 @@ import type { Database } from '../../../src/database/database.ts';
 import { loadEndpointSettings } from '../../../src/database/endpoint-settings.ts';
 import { findOperationsUrl } from '../../../src/database/operations-urls.ts';
 import { query } from '../../../src/database/sql.ts';
+import { openEndpoint } from '../../../src/deliveries/attempt/sendable-endpoint.ts';
+import { makeAddressGuard } from '../../../src/deliveries/sender/address-guard.ts';
 import { makeSecretBox, type SecretBox } from '../../../src/domain/secret-box.ts';
 import {
   accessTokenPlace,
   operationsSecretPlace,
   SEALED_COLUMNS,
 } from '../../../src/domain/secret-places.ts';
-import { makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
-import { openEndpoint } from '../../../src/webhooks/sendable-endpoint.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';

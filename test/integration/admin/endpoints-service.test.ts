@@ -7,8 +7,8 @@ import { addEndpoint, endpointStatus, updateEndpoint } from '../../../src/accoun
 import type { Database } from '../../../src/database/database.ts';
 import { execute, query } from '../../../src/database/sql.ts';
 import { endpointsOfWabas } from '../../../src/database/subscribers.ts';
+import { makeAddressGuard } from '../../../src/deliveries/sender/address-guard.ts';
 import { endpointHeadersPlace, endpointSecretPlace } from '../../../src/domain/secret-places.ts';
-import { makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
 import { newQueuedRow, queueRows } from '../../support/queued-rows.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';

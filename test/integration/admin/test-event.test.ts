@@ -1,8 +1,8 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { takeOverdue } from '../../../src/database/delivery-claims.ts';
-import { enqueueDeliveries } from '../../../src/database/delivery-queue.ts';
 import { query } from '../../../src/database/sql.ts';
+import { enqueueDeliveries } from '../../../src/deliveries/queue/enqueue.ts';
+import { takeOverdue } from '../../../src/deliveries/queue/hand-over.ts';
 import { uuidV7 } from '../../../src/domain/uuid-v7.ts';
 import { answer, startReceiver } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
-import { publishEvents } from '../../../src/database/event-publisher.ts';
 import { query } from '../../../src/database/sql.ts';
+import { publishEvents } from '../../../src/deliveries/publish.ts';
 import type { EventType } from '../../../src/domain/event-type.ts';
 import { NUMBER, type TestApi, WABA } from './api-harness.ts';
 import { externalClient } from './external-client.ts';

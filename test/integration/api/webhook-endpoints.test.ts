@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
 import { insertEndpointAlert } from '../../../src/database/endpoint-alerts.ts';
-import { publishEvents } from '../../../src/database/event-publisher.ts';
 import { query } from '../../../src/database/sql.ts';
+import { publishEvents } from '../../../src/deliveries/publish.ts';
 import { newWebhookSecret } from '../../../src/domain/webhook/webhook-signature.ts';
 import { comparable, NUMBER, OTHER_NUMBER, OTHER_WABA, startTestApi, WABA } from './api-harness.ts';
 import { externalClient } from './external-client.ts';

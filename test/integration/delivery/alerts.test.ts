@@ -10,9 +10,9 @@ import {
 } from '../../../src/accounts/operations-url.ts';
 import { alertWorkflowId, insertEndpointAlert } from '../../../src/database/endpoint-alerts.ts';
 import { execute, query } from '../../../src/database/sql.ts';
+import { makeAddressGuard } from '../../../src/deliveries/sender/address-guard.ts';
 import { operationsSecretPlace } from '../../../src/domain/secret-places.ts';
 import { newWebhookSecret } from '../../../src/domain/webhook/webhook-signature.ts';
-import { makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
 import { addEndpoint, testSecretBox } from '../../support/test-accounts.ts';
 import { answer, eventually, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { runAdmin } from '../admin/admin-cli.ts';

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
-import { type HandedOver, labelDeliveries } from '../../../src/database/delivery-claims.ts';
 import { query } from '../../../src/database/sql.ts';
-import { makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
-import { type AttemptTools, attemptDelivery } from '../../../src/webhooks/delivery-attempt.ts';
-import { makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
-import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
-import { type HttpSender, makeHttpSender } from '../../../src/webhooks/http-sender.ts';
+import { type AttemptTools, attemptDelivery } from '../../../src/deliveries/attempt/attempt-delivery.ts';
+import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
+import { type HandedOver, labelDeliveries } from '../../../src/deliveries/queue/hand-over.ts';
+import { makeAddressGuard } from '../../../src/deliveries/sender/address-guard.ts';
+import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { deliveryStart } from '../../../src/worker/dispatch/start-delivery.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';

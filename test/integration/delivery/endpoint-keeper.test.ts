@@ -8,8 +8,8 @@ import {
   tellFailures,
 } from '../../../src/database/endpoint-failures.ts';
 import { query } from '../../../src/database/sql.ts';
-import { makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
-import { makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
+import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
 import { startEndpointKeeper } from '../../../src/worker/endpoint-keeper.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { SYSTEM } from '../../../src/accounts/audit.ts';
 import { endpointAlertsOf, setOperationsUrl } from '../../../src/accounts/operations-url.ts';
 import { query } from '../../../src/database/sql.ts';
-import { makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
+import { makeAddressGuard } from '../../../src/deliveries/sender/address-guard.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';

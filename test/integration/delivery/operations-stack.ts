@@ -2,8 +2,8 @@ import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import { type Config, loadConfig } from '../../../src/config/config.ts';
 import type { Database } from '../../../src/database/database.ts';
-import { makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
-import { makeHttpSender } from '../../../src/webhooks/http-sender.ts';
+import { makeAddressGuard } from '../../../src/deliveries/sender/address-guard.ts';
+import { makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import type { Logger } from '../../../src/worker/logger.ts';
 import { openOperationsActivities } from '../../../src/worker/operations-activities.ts';
 import {

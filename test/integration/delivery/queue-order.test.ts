@@ -2,20 +2,20 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
-import { handOverDue, leaseDelivery } from '../../../src/database/delivery-claims.ts';
+import { query } from '../../../src/database/sql.ts';
+import { makeDueFinder } from '../../../src/deliveries/loop/due-finder.ts';
+import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
+import { claimDue, releaseExpired } from '../../../src/deliveries/queue/claim.ts';
 import {
   enqueueDeliveries,
   type QueuedDelivery,
   releaseEvent,
-} from '../../../src/database/delivery-queue.ts';
-import { keepDeliveries, lockClaims, removeHeads } from '../../../src/database/delivery-settlement.ts';
-import { returnUnattempted } from '../../../src/database/hand-over-returns.ts';
-import { claimDue, releaseExpired } from '../../../src/database/session-claims.ts';
-import { query } from '../../../src/database/sql.ts';
-import { stepAside } from '../../../src/database/step-aside.ts';
+} from '../../../src/deliveries/queue/enqueue.ts';
+import { handOverDue, leaseDelivery } from '../../../src/deliveries/queue/hand-over.ts';
+import { returnUnattempted } from '../../../src/deliveries/queue/hand-over-returns.ts';
+import { keepDeliveries, lockClaims, removeHeads } from '../../../src/deliveries/queue/settle.ts';
+import { stepAside } from '../../../src/deliveries/queue/step-aside.ts';
 import { dayOfUuidV7, uuidV7 } from '../../../src/domain/uuid-v7.ts';
-import { makeDueFinder } from '../../../src/webhooks/due-finder.ts';
-import { makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
 import { dueShares, handOverAll } from '../../support/due-shares.ts';
 import { seededDice } from '../../support/seeded-dice.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

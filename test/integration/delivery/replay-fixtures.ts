@@ -1,7 +1,7 @@
 import type { Database } from '../../../src/database/database.ts';
-import { removeHeads } from '../../../src/database/delivery-settlement.ts';
-import { publishEvents } from '../../../src/database/event-publisher.ts';
 import { execute, query } from '../../../src/database/sql.ts';
+import { publishEvents } from '../../../src/deliveries/publish.ts';
+import { removeHeads } from '../../../src/deliveries/queue/settle.ts';
 import type { EventType } from '../../../src/domain/event-type.ts';
 import { publicDeliveryId } from '../../../src/domain/public-ids.ts';
 

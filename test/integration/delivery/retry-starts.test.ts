@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
-import { returnRetryStarts, takeRetryStarts } from '../../../src/database/retry-starts.ts';
 import { query } from '../../../src/database/sql.ts';
+import { returnRetryStarts, takeRetryStarts } from '../../../src/deliveries/queue/retry-starts.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
-import { leaseDelivery } from '../../../src/database/delivery-claims.ts';
 import { query } from '../../../src/database/sql.ts';
-import { BREAKER, makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
-import { type MadeAttempt, settleAttempts } from '../../../src/webhooks/settle-attempts.ts';
+import { type MadeAttempt, settleAttempts } from '../../../src/deliveries/attempt/settle-attempts.ts';
+import { BREAKER, makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { leaseDelivery } from '../../../src/deliveries/queue/hand-over.ts';
 import { handOverAll } from '../../support/due-shares.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';

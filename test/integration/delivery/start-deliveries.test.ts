@@ -1,11 +1,11 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
-import { leaseDelivery } from '../../../src/database/delivery-claims.ts';
-import { returnUnattempted } from '../../../src/database/hand-over-returns.ts';
 import { query } from '../../../src/database/sql.ts';
-import { makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
-import type { DeliverySession } from '../../../src/webhooks/session/delivery-session.ts';
+import type { DeliverySession } from '../../../src/deliveries/loop/delivery-loop.ts';
+import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
+import { leaseDelivery } from '../../../src/deliveries/queue/hand-over.ts';
+import { returnUnattempted } from '../../../src/deliveries/queue/hand-over-returns.ts';
 import { startDispatcher } from '../../../src/worker/dispatch/dispatcher.ts';
 import { startRetryStarter } from '../../../src/worker/dispatch/retry-starter.ts';
 import { makeStartAllowance } from '../../../src/worker/dispatch/start-allowance.ts';

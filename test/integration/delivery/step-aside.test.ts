@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
-import { leaseDelivery } from '../../../src/database/delivery-claims.ts';
-import { removeHeads } from '../../../src/database/delivery-settlement.ts';
-import { dropWaiting } from '../../../src/database/endpoint-drop.ts';
-import { applyWantedScope } from '../../../src/database/order-scope.ts';
 import { query } from '../../../src/database/sql.ts';
-import { stepAside } from '../../../src/database/step-aside.ts';
+import { dropWaiting } from '../../../src/deliveries/queue/drop-waiting.ts';
+import { leaseDelivery } from '../../../src/deliveries/queue/hand-over.ts';
+import { applyWantedScope } from '../../../src/deliveries/queue/order-scope.ts';
+import { removeHeads } from '../../../src/deliveries/queue/settle.ts';
+import { stepAside } from '../../../src/deliveries/queue/step-aside.ts';
 import { bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { AccountError } from '../../../src/accounts/account-error.ts';
 import { checkEndpointOptions, type EndpointOptions } from '../../../src/accounts/endpoint-options.ts';
 import { shownCount } from '../../../src/accounts/shown-count.ts';
-import { makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
+import { makeAddressGuard } from '../../../src/deliveries/sender/address-guard.ts';
 
 const rules = {
   // Nothing here looks at phone numbers.

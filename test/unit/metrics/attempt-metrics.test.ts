@@ -1,10 +1,10 @@
 import { Registry } from '@prometheus-io/client';
 import { describe, expect, test } from 'vitest';
+import type { SettledOutcome } from '../../../src/deliveries/attempt/attempt-outcome.ts';
+import type { MadeAttempt } from '../../../src/deliveries/attempt/settle-attempts.ts';
+import type { SendResult } from '../../../src/deliveries/sender/send-result.ts';
 import { uuidV7 } from '../../../src/domain/uuid-v7.ts';
 import { makeAttemptMetrics } from '../../../src/metrics/attempt-metrics.ts';
-import type { SettledOutcome } from '../../../src/webhooks/attempt-outcome.ts';
-import type { SendResult } from '../../../src/webhooks/send-result.ts';
-import type { MadeAttempt } from '../../../src/webhooks/settle-attempts.ts';
 import { counted, samplesOf } from '../../support/metrics-text.ts';
 import { madeAttempt } from '../webhooks/made-attempts.ts';
 import { failure, response } from '../webhooks/send-results.ts';

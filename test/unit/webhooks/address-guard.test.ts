@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { InvalidCidrError, makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
+import { InvalidCidrError, makeAddressGuard } from '../../../src/deliveries/sender/address-guard.ts';
 
 const guard = makeAddressGuard({ allowCidrs: [] });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { makeAttemptSlots } from '../../../src/webhooks/session/attempt-slots.ts';
+import { makeAttemptSlots } from '../../../src/deliveries/loop/attempt-slots.ts';
 
 function slotsAt() {
   let nowMs = 0;

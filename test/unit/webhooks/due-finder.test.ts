@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
-import { makeDueFinder } from '../../../src/webhooks/due-finder.ts';
-import { makeEndpointLimiter } from '../../../src/webhooks/endpoint-limiter.ts';
+import { makeDueFinder } from '../../../src/deliveries/loop/due-finder.ts';
+import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
 
 const WALK_MS = 30;
 

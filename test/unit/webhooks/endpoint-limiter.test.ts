@@ -5,8 +5,8 @@ import {
   FIRST_LIMIT,
   makeEndpointLimiter,
   type UnderWay,
-} from '../../../src/webhooks/endpoint-limiter.ts';
-import type { SendResult } from '../../../src/webhooks/send-result.ts';
+} from '../../../src/deliveries/loop/endpoint-limiter.ts';
+import type { SendResult } from '../../../src/deliveries/sender/send-result.ts';
 import { failure, response } from './send-results.ts';
 
 const ID = '7';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { makeAddressGuard } from '../../../src/webhooks/address-guard.ts';
-import { checkEndpointUrl, judgeEndpointUrl } from '../../../src/webhooks/endpoint-url.ts';
+import { makeAddressGuard } from '../../../src/deliveries/sender/address-guard.ts';
+import { checkEndpointUrl, judgeEndpointUrl } from '../../../src/deliveries/sender/endpoint-url.ts';
 
 const guard = makeAddressGuard({ allowCidrs: [] });
 const rules = { allowHttp: false, guard };

@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type AttemptMade, judgeOutcome, probeDelayMs } from '../../../src/webhooks/judge-outcome.ts';
-import type { SendErrorClass } from '../../../src/webhooks/send-error.ts';
+import {
+  type AttemptMade,
+  judgeOutcome,
+  probeDelayMs,
+} from '../../../src/deliveries/attempt/judge-outcome.ts';
+import type { SendErrorClass } from '../../../src/deliveries/sender/send-error.ts';
 import { failure, response } from './send-results.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
-import { makeEndpointHealth } from '../../../src/webhooks/endpoint-health.ts';
-import { makeResultRecorder } from '../../../src/webhooks/session/result-recorder.ts';
+import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { makeResultRecorder } from '../../../src/deliveries/loop/result-recorder.ts';
 import { madeAttempt } from './made-attempts.ts';
 import { response } from './send-results.ts';
 

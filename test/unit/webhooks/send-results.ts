@@ -1,5 +1,5 @@
-import type { SendErrorClass } from '../../../src/webhooks/send-error.ts';
-import type { SendResult } from '../../../src/webhooks/send-result.ts';
+import type { SendErrorClass } from '../../../src/deliveries/sender/send-error.ts';
+import type { SendResult } from '../../../src/deliveries/sender/send-result.ts';
 
 const PHASES = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, reused: true };
 

@@ -1,5 +1,5 @@
-import type { EventAttempt, EventDelivery } from '../../../database/event-deliveries.ts';
-import type { ListedEvent } from '../../../database/event-list.ts';
+import type { EventAttempt, EventDelivery } from '../../../deliveries/log/event-deliveries.ts';
+import type { ListedEvent } from '../../../deliveries/log/event-list.ts';
 import { publicDeliveryId, publicEventId } from '../../../domain/public-ids.ts';
 
 /** An event as JSON text, in which the body stands exactly as it is sent; `members` come before it. */

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import type { Database } from '../../../database/database.ts';
-import { findEvent, readEventBodies } from '../../../database/event-bodies.ts';
-import { listDeliveryAttempts, listEventDeliveries } from '../../../database/event-deliveries.ts';
-import type { ListedEvent } from '../../../database/event-list.ts';
+import { findEvent, readEventBodies } from '../../../deliveries/event-bodies.ts';
+import { listDeliveryAttempts, listEventDeliveries } from '../../../deliveries/log/event-deliveries.ts';
+import type { ListedEvent } from '../../../deliveries/log/event-list.ts';
 import { eventUuidOf } from '../../../domain/public-ids.ts';
 import { notFound } from '../../errors/api-error.ts';
 import { accountOf } from '../../plugins/api-key-auth.ts';

@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
-import { readEventBodies } from '../../../database/event-bodies.ts';
-import { summarizeDeliveries } from '../../../database/event-deliveries.ts';
-import { type EventFilter, type EventPage, listEvents } from '../../../database/event-list.ts';
-import { publishingHorizonMs } from '../../../database/publishing-horizon.ts';
+import { readEventBodies } from '../../../deliveries/event-bodies.ts';
+import { summarizeDeliveries } from '../../../deliveries/log/event-deliveries.ts';
+import { type EventFilter, type EventPage, listEvents } from '../../../deliveries/log/event-list.ts';
+import { publishingHorizonMs } from '../../../deliveries/publishing-horizon.ts';
 import { EVENT_TYPES } from '../../../domain/event-type.ts';
 import { accountOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';

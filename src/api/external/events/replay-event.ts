@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { AccountError } from '../../../accounts/account-error.ts';
 import { startReplay } from '../../../accounts/replays.ts';
-import { newestDeliveries } from '../../../database/event-deliveries.ts';
+import { newestDeliveries } from '../../../deliveries/log/event-deliveries.ts';
 import { publicDeliveryId, publicEventId } from '../../../domain/public-ids.ts';
 import { ApiError } from '../../errors/api-error.ts';
 import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';

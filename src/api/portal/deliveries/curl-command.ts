@@ -1,4 +1,4 @@
-import type { LoggedAttempt } from '../../../database/delivery-detail.ts';
+import type { LoggedAttempt } from '../../../deliveries/log/delivery-detail.ts';
 
 /** Longer bodies are named as a file: the command is for people to read, too. */
 const MAX_INLINE_BYTES = 4_096;

@@ -1,4 +1,4 @@
-import type { DeliveryState } from '../../../database/delivery-filter.ts';
+import type { DeliveryState } from '../../../deliveries/log/delivery-filter.ts';
 import { badge } from '../components/badge.ts';
 import { html, type Markup } from '../markup.ts';
 

@@ -1,4 +1,4 @@
-import type { ListedDelivery } from '../../../database/delivery-rows.ts';
+import type { ListedDelivery } from '../../../deliveries/log/delivery-rows.ts';
 import { publicDeliveryId } from '../../../domain/public-ids.ts';
 import { shownUrl } from '../../../domain/shown-url.ts';
 import { cutId } from '../components/copyable.ts';

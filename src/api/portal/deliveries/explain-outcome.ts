@@ -1,4 +1,4 @@
-import type { LoggedAttempt } from '../../../database/delivery-detail.ts';
+import type { LoggedAttempt } from '../../../deliveries/log/delivery-detail.ts';
 
 const ERRORS: Readonly<Record<string, string>> = {
   dns: 'The name of the receiver could not be resolved. Check the host name in the URL and its DNS records.',

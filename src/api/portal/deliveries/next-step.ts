@@ -1,4 +1,4 @@
-import type { DeliveryDetail } from '../../../database/delivery-detail.ts';
+import type { DeliveryDetail } from '../../../deliveries/log/delivery-detail.ts';
 import { relativeText, utcText } from '../components/time.ts';
 
 const MODES = {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { listBusinessNumbers } from '../../../database/business-numbers.ts';
-import { findDeliveryOutlooks } from '../../../database/delivery-outlook.ts';
+import { findDeliveryOutlooks } from '../../../deliveries/log/delivery-outlook.ts';
 import { textOf } from '../../../domain/json-members.ts';
 import { deliveryUuidOf } from '../../../domain/public-ids.ts';
 import { PAGES } from '../access/page-access.ts';

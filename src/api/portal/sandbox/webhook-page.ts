@@ -1,5 +1,5 @@
 import type { Config } from '../../../config/config.ts';
-import type { DeliveryOutlook } from '../../../database/delivery-outlook.ts';
+import type { DeliveryOutlook } from '../../../deliveries/log/delivery-outlook.ts';
 import { workflowUrl } from '../../../domain/workflow-url.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';

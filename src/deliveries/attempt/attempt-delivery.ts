@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import type { Database } from '../../database/database.ts';
+import { takeProbe } from '../../database/endpoint-modes.ts';
+import { type EndpointSettings, loadEndpointSettings } from '../../database/endpoint-settings.ts';
+import { isTransientError } from '../../database/error-class.ts';
+import type { SecretBox } from '../../domain/secret-box.ts';
+import { findDeliveredEvent } from '../log/deliveries.ts';
+import type { EndpointLimiter } from '../loop/endpoint-limiter.ts';
+import { type LeasedDelivery, leaseDelivery } from '../queue/hand-over.ts';
+import { dropOrphans, keepDeliveries, lockClaims } from '../queue/settle.ts';
+import type { HttpSender } from '../sender/http-sender.ts';
+import type { AttemptOutcome, UnattemptedOutcome } from './attempt-outcome.ts';
+import { leaseClockMs } from './lease-clock.ts';
+import { sendDelivery } from './send-delivery.ts';
+import { type DeliveryDefaults, openEndpoint } from './sendable-endpoint.ts';
+import {
+  type MadeAttempt,
+  type Settlement,
+  type SettlementTools,
+  settleAttempts,
+  settleRefused,
+} from './settle-attempts.ts';
+
+export type AttemptTools = SettlementTools & {
+  sender: HttpSender;
+  limiter: EndpointLimiter;
+  secretBox: SecretBox;
+  defaults: DeliveryDefaults;
+};
+
+export type DeliveryRef = { deliveryId: string; deliveryDay: string; workflowId: string | null };
+
+/** Wait before a delivery is looked at again whose lease was given back or lost. */
+const LOOK_AGAIN_MS = 1_000;
+
+/** Wait while nothing can be recorded, and so nothing is sent. */
+const UNRECORDABLE_WAIT_MS = 5_000;
+
+/** How long a claim protects an attempt of up to `timeoutMs`: as much again, for recording it. */
+export function leaseMsFor(timeoutMs: number): number {
+  return timeoutMs * 2;
+}
+
+/** An attempt that has less than this share of its time left when it could send gives its lease back instead. */
+const LEAST_SHARE_TO_SEND = 0.25;
+
+/** Whether an attempt may still be sent: `deadlineMs` is on the clock of leases. */
+export function isInTime(deadlineMs: number, timeoutMs: number): boolean {
+  return deadlineMs - leaseClockMs() >= timeoutMs * LEAST_SHARE_TO_SEND;
+}
+
+type Claim = LeasedDelivery & { token: string };
+
+/**
+ * Attempts one delivery for the workflow that has it: takes its lease, signs and POSTs the stored bytes, then records
+ * what came of it. Rejects only when the database fails; the lease then ends by itself. The deadline counts from
+ * before the claim, so no POST outlives the lease.
+ */
+export async function attemptDelivery(tools: AttemptTools, ref: DeliveryRef): Promise<AttemptOutcome> {
+  const { database, defaults, gate } = tools;
+  if (!gate.isOpen()) {
+    const reason = 'attempts cannot be recorded at present';
+    return { state: 'waiting', reason, delayMs: UNRECORDABLE_WAIT_MS };
+  }
+  const startMs = leaseClockMs();
+  const token = randomUUID();
+  const answer = await leaseDelivery(database, { ...ref, token, leaseMs: leaseMsFor(defaults.timeoutMs) });
+  if (answer.kind === 'finished') return { state: 'finished' };
+  if (answer.kind === 'wait') {
+    return { state: 'waiting', reason: answer.lastError ?? 'not due yet', delayMs: answer.waitMs };
+  }
+  const claim = { ...answer.delivery, token };
+  const [[settings], event] = await Promise.all([
+    loadEndpointSettings(database, [claim.endpointId]),
+    findDeliveredEvent(database, claim),
+  ]);
+  if (event === null || settings === undefined || settings.wabaId !== event.wabaId) {
+    await dropOrphans(database, [claim]);
+    return { state: 'finished' };
+  }
+  const endpoint = openEndpoint(settings, tools);
+  const deadlineMs = startMs + endpoint.timeoutMs;
+  const leave = await mayAttempt(tools, settings, event.eventType, isInTime(deadlineMs, endpoint.timeoutMs));
+  if (leave.kind === 'no') {
+    await giveBack(database, claim);
+    return leave.outcome;
+  }
+  const delivery = { ...claim, ...event };
+  const sent = await sendDelivery(tools.sender, endpoint, delivery, deadlineMs - leaseClockMs());
+  tools.limiter.learn(endpoint.id, sent.result);
+  // First attempts were counted when they were handed over.
+  if (claim.attempts > 0) tools.limiter.spend(endpoint.id, 1);
+  const { eventType } = event;
+  const made = { ...claim, eventType, endpoint, isProbe: leave.isProbe, sent, workflowId: ref.workflowId };
+  const { outcomes } = await settleOne(tools, made);
+  const lost = {
+    state: 'waiting',
+    reason: 'the lease ended before the attempt did',
+    delayMs: LOOK_AGAIN_MS,
+  } as const;
+  return sayAside(outcomes[0] ?? lost, claim.steppedAsideAt);
+}
+
+/** Has the workflow of a delivery that stepped aside say so wherever it says why it waits. */
+function sayAside(outcome: AttemptOutcome, since: Date | null): AttemptOutcome {
+  if (since === null || outcome.state !== 'retrying') return outcome;
+  const reason = `${outcome.reason}; stepped aside at ${since.toISOString()}: later events of its key go on`;
+  return { ...outcome, reason };
+}
+
+/** An attempt that cannot be recorded now is made again once its lease has ended and something can be recorded. */
+async function settleOne(tools: AttemptTools, made: MadeAttempt): Promise<Settlement> {
+  try {
+    return await settleAttempts(tools, [made]);
+  } catch (error) {
+    if (!(await tools.gate.check()) || isTransientError(error)) throw error;
+    return await settleRefused(tools, made, error);
+  }
+}
+
+/** Puts a claim back where it waits until its endpoint takes deliveries (again). */
+async function giveBack(database: Database, claim: Claim): Promise<void> {
+  const { deliveryId, attempts, probes } = claim;
+  await database.transaction(async (trx) => {
+    const ours = await lockClaims(trx, [claim]);
+    const row = { deliveryId, state: 'due' as const, attempts, probes, delayMs: null, awaitsWorkflow: false };
+    if (ours.size > 0) await keepDeliveries(trx, [row]);
+  });
+}
+
+type Leave = { kind: 'yes'; isProbe: boolean } | { kind: 'no'; outcome: UnattemptedOutcome };
+
+/** Whether a claimed delivery may be sent now. The test event may always, so that a tenant can see what is wrong. */
+async function mayAttempt(
+  { database, defaults }: AttemptTools,
+  { id, mode }: EndpointSettings,
+  eventType: string,
+  inTime: boolean,
+): Promise<Leave> {
+  if (!inTime) {
+    const reason = 'the database was too slow to attempt in time';
+    return { kind: 'no', outcome: { state: 'waiting', reason, delayMs: LOOK_AGAIN_MS } };
+  }
+  if (mode === 'open' || eventType === 'test') return { kind: 'yes', isProbe: false };
+  if (mode === 'probing') {
+    const leaseMs = leaseMsFor(defaults.timeoutMs);
+    if (await database.transaction((trx) => takeProbe(trx, id, leaseMs)))
+      return { kind: 'yes', isProbe: true };
+  }
+  return { kind: 'no', outcome: { state: 'off', reason: `the endpoint is ${mode}` } };
+}

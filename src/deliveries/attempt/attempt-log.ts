@@ -1,0 +1,81 @@
+import { shownUrl } from '../../domain/shown-url.ts';
+import type { AttemptRecord } from '../log/attempt-record.ts';
+import type { SettledDelivery } from '../queue/settle.ts';
+import type { SendResult } from '../sender/send-result.ts';
+import type { SettledOutcome } from './attempt-outcome.ts';
+import type { MadeAttempt } from './settle-attempts.ts';
+
+/** One request as it was sent, and what came of it. */
+export type SentRequest = {
+  wabaId: string;
+  url: string;
+  startedAt: Date;
+  headers: Record<string, string>;
+  result: SendResult;
+};
+
+/** Signatures are left out: whoever reads the log must not be able to replay a request with them. */
+const UNLOGGED_HEADERS = new Set(['x-service-signature', 'webhook-signature']);
+
+/** What is written of an attempt and its delivery. */
+export function settledDelivery(attempt: MadeAttempt, outcome: SettledOutcome): SettledDelivery {
+  const { deliveryId, deliveryDay, token, workflowId, probes } = attempt;
+  const isFinal = outcome.state === 'delivered' || outcome.state === 'failed';
+  const isHeld = outcome.state === 'held';
+  const usedNoRetry = isHeld || (outcome.state === 'retrying' && outcome.isProbe);
+  return {
+    ...{ deliveryId, deliveryDay, token, workflowId },
+    nextState: isFinal ? null : isHeld ? 'due' : 'retrying',
+    attempt: outcome.attempt,
+    probes: usedNoRetry ? probes + 1 : probes,
+    delayMs: outcome.state === 'retrying' || outcome.state === 'parked' ? outcome.delayMs : null,
+    awaitsWorkflow: outcome.state === 'parked' || (outcome.state === 'retrying' && !isCarried(attempt)),
+    logState: isFinal ? outcome.state : 'pending',
+    error: outcome.state === 'delivered' ? null : outcome.reason,
+    record: attemptRecord(attempt),
+  };
+}
+
+/** Whether a workflow has this delivery already and will attempt it again itself. */
+export function isCarried({ workflowId }: Pick<MadeAttempt, 'workflowId'>): boolean {
+  return workflowId?.startsWith('delivery/') === true;
+}
+
+function attemptRecord({ endpoint, sent }: MadeAttempt): AttemptRecord {
+  const { wabaId, url, startedAt, headers, result } = sent;
+  const response = result.outcome === 'response' ? result : null;
+  const error = result.outcome === 'error' ? result : null;
+  return {
+    wabaId,
+    endpointId: endpoint.id,
+    startedAt,
+    durationMs: result.timings.totalMs,
+    timingsJson: JSON.stringify(result.timings),
+    statusCode: response?.statusCode ?? null,
+    errorClass: error?.errorClass ?? null,
+    errorMessage: error?.message ?? null,
+    url: shownUrl(url),
+    remoteAddress: result.remoteAddress,
+    requestHeadersJson: JSON.stringify(loggedHeaders(headers, endpoint.customHeaders)),
+    responseHeadersJson: response === null ? null : storableJson(response.headers),
+    responseBody: response?.body ?? null,
+  };
+}
+
+/** The tenant's own headers may hold credentials: their names are logged, their values are not. */
+function loggedHeaders(
+  headers: Record<string, string>,
+  customHeaders: Record<string, string>,
+): Record<string, string> {
+  const logged: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (UNLOGGED_HEADERS.has(name.toLowerCase())) continue;
+    logged[name] = name in customHeaders ? '(not shown)' : value;
+  }
+  return logged;
+}
+
+/** A receiver may send U+0000, which jsonb refuses; it must not be able to make its own attempt unrecordable. */
+function storableJson(value: Record<string, string>): string {
+  return JSON.stringify(value).replaceAll('\\u0000', '\\ufffd');
+}

@@ -1,0 +1,82 @@
+import { nextDelayMs } from '../../domain/webhook/retry-schedule.ts';
+import type { RetryRoom } from '../queue/settle.ts';
+import type { SendResult } from '../sender/send-result.ts';
+import type { SettledOutcome } from './attempt-outcome.ts';
+import { type AttemptVerdict, judgeAttempt } from './attempt-verdict.ts';
+
+/** Retry workflows that one endpoint and all together may have open; what is beyond waits in the database. */
+export type RetryLimits = { perEndpoint: number; overall: number };
+
+/** How soon a receiver that was down is noticed to be back, and how little it is bothered meanwhile. */
+const LONGEST_PROBE_WAIT_MS = 5 * 60_000;
+
+export type AttemptMade = {
+  eventType: string;
+  /** This one included. */
+  attempt: number;
+  /** Earlier attempts that used up no retry. */
+  probes: number;
+  isProbe: boolean;
+  retryScheduleMs: readonly number[];
+  result: SendResult;
+};
+
+/** The endpoint when the outcome is recorded; `room` shrinks as a group of outcomes uses it. */
+export type EndpointNow = { mode: string; room: RetryRoom };
+
+/** Ms until the next probe of an endpoint whose probes failed `failures` times in a row. */
+export function probeDelayMs(schedule: readonly number[], failures: number, random: () => number): number {
+  const last = Math.max(schedule.length, 1);
+  const step = nextDelayMs({
+    schedule,
+    attemptsMade: Math.min(failures + 1, last),
+    retryAfterMs: null,
+    random,
+  });
+  return Math.min(step ?? LONGEST_PROBE_WAIT_MS, LONGEST_PROBE_WAIT_MS);
+}
+
+/**
+ * What an attempt means for its delivery. A failure while the endpoint is probed, paused or disabled uses up no
+ * retry: it says something about the endpoint, not about the delivery.
+ */
+export function judgeOutcome(made: AttemptMade, now: EndpointNow, limits: RetryLimits): SettledOutcome {
+  const verdict = judgeAttempt(made.result);
+  const { attempt } = made;
+  if (verdict.kind === 'delivered') return { state: 'delivered', statusCode: verdict.statusCode, attempt };
+  const { reason } = verdict;
+  if (made.eventType === 'test') return { state: 'failed', reason, attempt };
+  if (verdict.kind === 'gone') return { state: 'held', reason, attempt };
+  if (made.isProbe && now.mode === 'probing') return failedProbe(made, verdict);
+  if (now.mode !== 'open') return { state: 'held', reason, attempt };
+  return failedAttempt(made, verdict, now.room, limits);
+}
+
+type Retry = Extract<AttemptVerdict, { kind: 'retry' }>;
+
+function failedProbe(made: AttemptMade, { reason, retryAfterMs }: Retry): SettledOutcome {
+  const waitMs = probeDelayMs(made.retryScheduleMs, made.probes, Math.random);
+  const delayMs = Math.max(waitMs, retryAfterMs ?? 0);
+  return { state: 'retrying', reason, attempt: made.attempt, delayMs, isProbe: true };
+}
+
+function failedAttempt(
+  { attempt, probes, retryScheduleMs: schedule }: AttemptMade,
+  { reason, retryAfterMs }: Retry,
+  room: RetryRoom,
+  limits: RetryLimits,
+): SettledOutcome {
+  const delayMs = nextDelayMs({
+    schedule,
+    attemptsMade: attempt - probes,
+    retryAfterMs,
+    random: Math.random,
+  });
+  if (delayMs === null) return { state: 'failed', reason, attempt };
+  if (room.openRetries >= limits.perEndpoint || room.openRetriesOverall >= limits.overall) {
+    return { state: 'parked', reason, attempt, delayMs };
+  }
+  room.openRetries += 1;
+  room.openRetriesOverall += 1;
+  return { state: 'retrying', reason, attempt, delayMs, isProbe: false };
+}

@@ -1,0 +1,268 @@
+import type { Database, Transaction } from '../../database/database.ts';
+import { countFailed } from '../../database/endpoint-failures.ts';
+import {
+  disableEndpoint,
+  endProbing,
+  recordFailedProbe,
+  startProbing,
+} from '../../database/endpoint-modes.ts';
+import { isTransientError } from '../../database/error-class.ts';
+import type { EndpointHealth } from '../breaker.ts';
+import type { ClaimedDelivery, Orphan } from '../queue/claim.ts';
+import {
+  type FollowerClaim,
+  findRetryRoom,
+  keepDeliveries,
+  lockClaims,
+  settleDeliveries,
+} from '../queue/settle.ts';
+import { isTimeout } from '../sender/send-result.ts';
+import { isCarried, type SentRequest, settledDelivery } from './attempt-log.ts';
+import type { SettledOutcome } from './attempt-outcome.ts';
+import { type EndpointNow, judgeOutcome, probeDelayMs, type RetryLimits } from './judge-outcome.ts';
+import type { RecordGate } from './record-gate.ts';
+import type { SendableEndpoint } from './sendable-endpoint.ts';
+
+export type SettlementTools = {
+  database: Database;
+  health: EndpointHealth;
+  retryLimits: RetryLimits;
+  gate: RecordGate;
+  /** Something that someone must know failed; it is tried again. */
+  onTrouble: (error: unknown) => void;
+  /** Host and process, for the attempt log. */
+  worker: string;
+  /** For metrics. */
+  onAttempt: AttemptObserver;
+};
+
+/** Told of every attempt once it is recorded. Null: its claim was no longer ours, and nothing was recorded. */
+export type AttemptObserver = (attempt: MadeAttempt, outcome: SettledOutcome | null) => void;
+
+/** One attempt that was made under a claim. */
+export type MadeAttempt = {
+  deliveryId: string;
+  deliveryDay: string;
+  token: string;
+  /** Attempts before this one; `probes` of them used up no retry. */
+  attempts: number;
+  probes: number;
+  eventUuid: string;
+  eventType: string;
+  replay: boolean;
+  endpoint: SendableEndpoint;
+  isProbe: boolean;
+  sent: SentRequest;
+  /** The workflow that carried it. */
+  workflowId: string | null;
+};
+
+export type Settlement = {
+  /** Per attempt, in order; null where the claim was no longer ours and nothing was recorded. */
+  outcomes: (SettledOutcome | null)[];
+  /** Deliveries that became claimable: behind these, or because their endpoint takes deliveries again. */
+  promoted: number;
+  /** Claimed for the caller, with what is needed to attempt them; the events of `orphans` no longer exist. */
+  followers: ClaimedDelivery[];
+  orphans: Orphan[];
+};
+
+/**
+ * Records attempts and moves their deliveries on, all or none: finished ones leave the queue and the next of their
+ * lanes is promoted, the others are put where they wait. Rejects when the database fails; nothing is recorded then.
+ * Where all succeeded, followers are claimed by `claim`.
+ */
+export async function settleAttempts(
+  tools: SettlementTools,
+  attempts: readonly MadeAttempt[],
+  claim: FollowerClaim | null = null,
+): Promise<Settlement> {
+  const simple = attempts.every((attempt) => !isFailure(attempt) && !attempt.isProbe);
+  const settlement = simple
+    ? await settleSuccesses(tools, attempts, claim)
+    : await settleMixed(tools, attempts);
+  for (const [index, attempt] of attempts.entries()) {
+    tools.onAttempt(attempt, settlement.outcomes[index] ?? null);
+  }
+  return settlement;
+}
+
+/** An attempt that the database refuses on its own is made again after this time. */
+const REFUSED_WAIT_MS = 10 * 60_000;
+
+/**
+ * Records one attempt that the database refuses though it can record others. What the receiver sent is the only part
+ * that comes from outside, so it is left out; if that is refused too, only the queue learns of the attempt.
+ */
+export async function settleRefused(
+  tools: SettlementTools,
+  attempt: MadeAttempt,
+  cause: unknown,
+): Promise<Settlement> {
+  tools.onTrouble(cause);
+  const { result } = attempt.sent;
+  if (result.outcome === 'response') {
+    const bare = { ...result, headers: {}, body: Buffer.from('(could not be stored)') };
+    try {
+      return await settleAttempts(tools, [{ ...attempt, sent: { ...attempt.sent, result: bare } }]);
+    } catch (error) {
+      if (isTransientError(error)) throw error;
+    }
+  }
+  return await putOff(tools, attempt);
+}
+
+async function putOff(tools: SettlementTools, attempt: MadeAttempt): Promise<Settlement> {
+  const { deliveryId, probes } = attempt;
+  const delayMs = REFUSED_WAIT_MS;
+  const attempts = attempt.attempts + 1;
+  const isOurs = await tools.database.transaction(async (trx) => {
+    const ours = await lockClaims(trx, [attempt]);
+    const row = { deliveryId, state: 'retrying' as const, attempts, probes, delayMs };
+    if (ours.size > 0) await keepDeliveries(trx, [{ ...row, awaitsWorkflow: !isCarried(attempt) }]);
+    return ours.size > 0;
+  });
+  const reason = 'its attempt could not be recorded';
+  const outcome = { state: 'retrying' as const, reason, attempt: attempts, delayMs, isProbe: false };
+  return { outcomes: [isOurs ? outcome : null], promoted: 0, followers: [], orphans: [] };
+}
+
+/** Nothing is to be decided, so it is one statement. */
+async function settleSuccesses(
+  tools: SettlementTools,
+  attempts: readonly MadeAttempt[],
+  claim: FollowerClaim | null,
+): Promise<Settlement> {
+  const none = new Map<string, EndpointNow>();
+  const judged = attempts.map((attempt) => ({ attempt, outcome: outcomeOf(tools, attempt, none) }));
+  const { ours, ...others } = await settleDeliveries(
+    tools.database,
+    judged.map(({ attempt, outcome }) => settledDelivery(attempt, outcome)),
+    { worker: tools.worker, claim },
+  );
+  for (const attempt of attempts) countAttempt(tools, attempt, true);
+  const outcomes = judged.map(({ attempt, outcome }) => (ours.has(attempt.deliveryId) ? outcome : null));
+  return { outcomes, ...others };
+}
+
+async function settleMixed(tools: SettlementTools, attempts: readonly MadeAttempt[]): Promise<Settlement> {
+  const failing = [...new Set(attempts.filter(isFailure).map((attempt) => attempt.endpoint.id))];
+  return await tools.database.transaction(async (trx) => {
+    const [ours, rooms] = await Promise.all([
+      lockClaims(trx, attempts),
+      findRetryRoom(trx, failing, tools.retryLimits),
+    ]);
+    const endpoints = new Map<string, EndpointNow>(
+      [...rooms].map(([id, room]) => [id, { mode: room.mode, room }]),
+    );
+    const outcomes = attempts.map((attempt) =>
+      ours.has(attempt.deliveryId) ? outcomeOf(tools, attempt, endpoints) : null,
+    );
+    const settled = attempts.flatMap((attempt, index) => {
+      const outcome = outcomes[index] ?? null;
+      return outcome === null ? [] : [{ attempt, outcome }];
+    });
+    for (const { attempt } of settled) if (!isFailure(attempt)) countAttempt(tools, attempt, true);
+    const rows = settled.map(({ attempt, outcome }) => settledDelivery(attempt, outcome));
+    const { promoted } = await settleDeliveries(trx, rows, { worker: tools.worker, claim: null });
+    const reopened = await changeModes(trx, settled, endpoints);
+    return { outcomes, promoted: promoted + reopened, followers: [], orphans: [] };
+  });
+}
+
+/** Whether an attempt did not deliver. */
+export function isFailure({ sent: { result } }: MadeAttempt): boolean {
+  return result.outcome === 'error' || result.statusCode < 200 || result.statusCode > 299;
+}
+
+const NO_ROOM = { mode: 'disabled', openRetries: 0, openRetriesOverall: 0 };
+
+/** Judges in order, so that the failure with which an endpoint is taken for down already uses up no retry. */
+function outcomeOf(
+  tools: SettlementTools,
+  attempt: MadeAttempt,
+  endpoints: Map<string, EndpointNow>,
+): SettledOutcome {
+  const { endpoint, sent } = attempt;
+  const now = endpoints.get(endpoint.id) ?? {
+    mode: 'open',
+    room: { endpointId: endpoint.id, ...NO_ROOM },
+  };
+  if (isFailure(attempt) && countAttempt(tools, attempt, false) && now.mode === 'open') now.mode = 'down';
+  const made = {
+    ...{ eventType: attempt.eventType, probes: attempt.probes, isProbe: attempt.isProbe },
+    attempt: attempt.attempts + 1,
+    retryScheduleMs: endpoint.retryScheduleMs,
+    result: sent.result,
+  };
+  return judgeOutcome(made, now, tools.retryLimits);
+}
+
+/** What was said of attempts whose recording may have to be tried again. */
+const verdicts = new WeakMap<MadeAttempt, boolean>();
+
+/**
+ * True when the endpoint has to be taken for down. An attempt counts once, however often its recording is tried: a
+ * database that stumbles must neither stop an endpoint nor lose the verdict. The test event says nothing about others.
+ */
+function countAttempt({ health }: SettlementTools, attempt: MadeAttempt, ok: boolean): boolean {
+  const { eventType, endpoint, sent } = attempt;
+  if (eventType === 'test') return false;
+  const known = verdicts.get(attempt);
+  if (known !== undefined) return known;
+  const isDown = health.record(endpoint.id, {
+    ...{ ok, timedOut: isTimeout(sent.result) },
+    durationMs: sent.result.timings.totalMs,
+  });
+  verdicts.set(attempt, isDown);
+  return isDown;
+}
+
+type Settled = { attempt: MadeAttempt; outcome: SettledOutcome };
+
+/** Counts what failed for good and changes modes; returns 1 per endpoint that takes deliveries again. */
+async function changeModes(
+  trx: Transaction,
+  settled: readonly Settled[],
+  endpoints: ReadonlyMap<string, EndpointNow>,
+): Promise<number> {
+  let reopened = 0;
+  const down = new Set([...endpoints].filter(([, now]) => now.mode === 'down').map(([id]) => id));
+  const failedOf = countForGood(settled);
+  // In one order over all processes, so that two of them cannot wait for each other's endpoints.
+  const inOrder = settled.toSorted((a, b) => Number(a.attempt.endpoint.id) - Number(b.attempt.endpoint.id));
+  for (const { attempt, outcome } of inOrder) {
+    const { endpoint } = attempt;
+    const failed = failedOf.get(endpoint.id);
+    if (failed !== undefined && failedOf.delete(endpoint.id)) await countFailed(trx, endpoint.id, failed);
+    if (outcome.state === 'held' && isGone(attempt)) {
+      const { version } = endpoint;
+      await disableEndpoint(trx, endpoint.id, { version, reason: outcome.reason });
+    } else if (outcome.state === 'held' && down.delete(endpoint.id)) {
+      const probeAfterMs = probeDelayMs(endpoint.retryScheduleMs, 0, Math.random);
+      await startProbing(trx, endpoint.id, {
+        probeAfterMs,
+        reason: `most attempts fail: ${outcome.reason}`,
+      });
+    } else if (outcome.state === 'retrying' && outcome.isProbe) {
+      await recordFailedProbe(trx, endpoint.id, outcome.delayMs);
+    } else if (outcome.state === 'delivered' && attempt.isProbe && (await endProbing(trx, endpoint.id))) {
+      reopened += 1;
+    }
+  }
+  return reopened;
+}
+
+/** By endpoint: how many were given up. The test event has no retries, so its failure says nothing. */
+function countForGood(settled: readonly Settled[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { attempt, outcome } of settled) {
+    if (outcome.state !== 'failed' || attempt.eventType === 'test') continue;
+    counts.set(attempt.endpoint.id, (counts.get(attempt.endpoint.id) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function isGone({ sent: { result } }: MadeAttempt): boolean {
+  return result.outcome === 'response' && result.statusCode === 410;
+}

@@ -1,0 +1,110 @@
+import type { Database, Transaction } from '../../database/database.ts';
+import { execute, query } from '../../database/sql.ts';
+
+export type NewDelivery = {
+  deliveryDay: string;
+  deliveryId: string;
+  wabaId: string;
+  endpointId: string;
+  eventDay: string;
+  eventUuid: string;
+};
+
+/** Adds deliveries to the log, all pending. */
+export async function insertDeliveries(trx: Transaction, deliveries: readonly NewDelivery[]): Promise<void> {
+  await execute(
+    trx,
+    `insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid)
+     select * from unnest(?::date[], ?::uuid[], ?::text[], ?::bigint[], ?::date[], ?::uuid[])`,
+    [
+      deliveries.map((d) => d.deliveryDay),
+      deliveries.map((d) => d.deliveryId),
+      deliveries.map((d) => d.wabaId),
+      deliveries.map((d) => d.endpointId),
+      deliveries.map((d) => d.eventDay),
+      deliveries.map((d) => d.eventUuid),
+    ],
+  );
+}
+
+/** The event of a delivery, as it is sent. */
+export type DeliveredEvent = {
+  wabaId: string;
+  eventType: string;
+  eventId: string;
+  sequence: string;
+  body: Buffer;
+};
+
+/** Reads one released event; null when it is gone. */
+export async function findDeliveredEvent(
+  database: Database,
+  event: { eventDay: string; eventUuid: string },
+): Promise<DeliveredEvent | null> {
+  const [row] = await query<DeliveredEvent>(
+    database,
+    `select waba_id as "wabaId", event_type as "eventType", event_id as "eventId", sequence, body
+       from events where day = :eventDay and id = :eventUuid and body is not null`,
+    event,
+  );
+  return row ?? null;
+}
+
+export type DeliveryProgress = {
+  deliveryDay: string;
+  deliveryId: string;
+  state: 'pending' | 'delivered' | 'failed' | 'dropped';
+  attempts: number;
+  statusCode: number | null;
+  error: string | null;
+  nextDelayMs: number | null;
+  /** Null: it stays as it is. */
+  workflowId: string | null;
+};
+
+/** Writes the outcome of attempts to the log. */
+export async function recordProgress(trx: Transaction, progress: readonly DeliveryProgress[]): Promise<void> {
+  // One day at a time: a constant day is one partition, where a joined one would open them all.
+  for (const day of new Set(progress.map((p) => p.deliveryDay))) {
+    const ofDay = progress.filter((p) => p.deliveryDay === day);
+    await execute(
+      trx,
+      `update deliveries d
+          set state = p.state, attempts = p.attempts, last_status_code = p.status_code, last_error = p.error,
+              next_attempt_at = clock_timestamp() + p.next_delay_ms * interval '1 millisecond',
+              finished_at = case when p.state = 'pending' then null else clock_timestamp() end,
+              workflow_id = coalesce(p.workflow_id, d.workflow_id)
+         from unnest(?::uuid[], ?::text[], ?::integer[], ?::integer[], ?::text[], ?::float8[], ?::text[])
+                as p (id, state, attempts, status_code, error, next_delay_ms, workflow_id)
+        where d.day = ?::date and d.id = p.id`,
+      [
+        ofDay.map((p) => p.deliveryId),
+        ofDay.map((p) => p.state),
+        ofDay.map((p) => p.attempts),
+        ofDay.map((p) => p.statusCode),
+        ofDay.map((p) => p.error),
+        ofDay.map((p) => p.nextDelayMs),
+        ofDay.map((p) => p.workflowId),
+        day,
+      ],
+    );
+  }
+}
+
+/** Notes which workflow carries a delivery, for the link to the Temporal UI. */
+export async function recordWorkflow(
+  database: Database,
+  deliveries: readonly { deliveryDay: string; deliveryId: string; workflowId: string }[],
+): Promise<void> {
+  await execute(
+    database,
+    `update deliveries d set workflow_id = w.workflow_id
+       from unnest(?::date[], ?::uuid[], ?::text[]) as w (day, id, workflow_id)
+      where d.day = w.day and d.id = w.id and d.workflow_id is distinct from w.workflow_id`,
+    [
+      deliveries.map((d) => d.deliveryDay),
+      deliveries.map((d) => d.deliveryId),
+      deliveries.map((d) => d.workflowId),
+    ],
+  );
+}

@@ -1,0 +1,171 @@
+import type { Database } from '../../database/database.ts';
+import { dayOfId, lowestUuidAt, msOfUuid } from '../../database/replay-selection.ts';
+import { query } from '../../database/sql.ts';
+import type { EventType } from '../../domain/event-type.ts';
+import { summarizeDeliveries } from './event-deliveries.ts';
+
+type DeliveryState = 'pending' | 'delivered' | 'failed' | 'dropped';
+
+/** Which events to list; null means no restriction. Times are Unix time in ms, `untilMs` is exclusive. */
+export type EventFilter = {
+  eventType: EventType | null;
+  eventId: string | null;
+  phoneNumberId: string | null;
+  /** Events that stand so at one endpoint at least. */
+  deliveryState: DeliveryState | null;
+  sinceMs: number | null;
+  untilMs: number | null;
+};
+
+export type ListedEvent = {
+  id: string;
+  day: string;
+  eventType: EventType;
+  eventId: string;
+  phoneNumberId: string;
+  sequence: string;
+  createdAt: Date;
+  /** Null while the event waits to be released (an order for its catalog). */
+  occurredAt: Date | null;
+  sizeBytes: number;
+};
+
+export type EventPage = {
+  events: ListedEvent[];
+  hasMore: boolean;
+  /** Where the next page begins: the last id that was looked at; null when there was none. */
+  position: string | null;
+};
+
+type Walk = { order: 'asc' | 'desc'; afterId: string | null; limit: number };
+
+/** What one request reads at most: rows that a filter passes over, and bytes of bodies. */
+const MAX_SCANNED = 10_000;
+const BATCH = 500;
+const MAX_PAGE_BYTES = 4 * 1024 * 1024;
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Up to `limit` events of a WABA in the order of their ids, which is that of time, from behind `afterId` on. Goes
+ * day by day, so that each statement looks into one partition. A page may hold fewer although there are more: when
+ * a filter passes over much, or bodies are large.
+ */
+export async function listEvents(
+  database: Database,
+  wabaId: string,
+  filter: EventFilter,
+  walk: Walk,
+): Promise<EventPage> {
+  const range = await rangeOf(database, wabaId, filter, walk);
+  const page = makePage(walk);
+  const isFiltered = filter.eventType ?? filter.phoneNumberId ?? filter.deliveryState;
+  const batch = isFiltered === null ? walk.limit + 1 : BATCH;
+  for (const day of daysOf(range, walk.order)) {
+    for (let rest = range; ; ) {
+      const rows = await readDay(database, wabaId, { day, ...rest, order: walk.order, limit: batch }, filter);
+      const wanted = new Set(await matching(database, wabaId, rows, filter));
+      for (const row of rows) if (page.isFull(row, wanted.has(row))) return page.cut();
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < batch) break;
+      rest = walk.order === 'asc' ? { ...rest, afterId: last.id } : { ...rest, beforeId: last.id };
+    }
+  }
+  return page.end();
+}
+
+/** Collects rows until a page is full; `position` trails the last row that was considered. */
+function makePage({ afterId, limit }: Walk) {
+  const events: ListedEvent[] = [];
+  let position = afterId;
+  let scanned = 0;
+  let bytes = 0;
+  return {
+    isFull(row: ListedEvent, isWanted: boolean): boolean {
+      const isTooLarge = events.length > 0 && bytes + row.sizeBytes > MAX_PAGE_BYTES;
+      if (scanned === MAX_SCANNED || (isWanted && (events.length === limit || isTooLarge))) return true;
+      scanned += 1;
+      position = row.id;
+      if (!isWanted) return false;
+      bytes += row.sizeBytes;
+      events.push(row);
+      return false;
+    },
+    cut: (): EventPage => ({ events, hasMore: true, position }),
+    end: (): EventPage => ({ events, hasMore: false, position }),
+  };
+}
+
+/** Ids between which the walk goes, both exclusive. */
+type Range = { afterId: string; beforeId: string };
+
+async function rangeOf(
+  database: Database,
+  wabaId: string,
+  { sinceMs, untilMs }: EventFilter,
+  { order, afterId }: Walk,
+): Promise<Range> {
+  const isFromStart = order === 'desc' || afterId === null;
+  const oldestMs = isFromStart ? await oldestEventMs(database, wabaId) : 0;
+  const latestMs = Date.now() + DAY_MS;
+  const low = lowestUuidAt(Math.max(sinceMs ?? 0, oldestMs));
+  const high = lowestUuidAt(Math.min(untilMs ?? latestMs, latestMs));
+  if (afterId === null) return { afterId: low, beforeId: high };
+  return order === 'asc'
+    ? { afterId: afterId > low ? afterId : low, beforeId: high }
+    : { afterId: low, beforeId: afterId < high ? afterId : high };
+}
+
+/** One probe of the index per day. */
+async function oldestEventMs(database: Database, wabaId: string): Promise<number> {
+  const [row] = await query<{ id: string }>(
+    database,
+    'select id from events where waba_id = ? order by id limit 1',
+    [wabaId],
+  );
+  return row === undefined ? Date.now() : msOfUuid(row.id);
+}
+
+function daysOf({ afterId, beforeId }: Range, order: 'asc' | 'desc'): string[] {
+  const days: string[] = [];
+  for (let atMs = Date.parse(dayOfId(afterId)); atMs < msOfUuid(beforeId); atMs += DAY_MS) {
+    days.push(new Date(atMs).toISOString().slice(0, 10));
+  }
+  return order === 'asc' ? days : days.reverse();
+}
+
+async function readDay(
+  database: Database,
+  wabaId: string,
+  page: Range & { day: string; order: 'asc' | 'desc'; limit: number },
+  { eventId }: EventFilter,
+): Promise<ListedEvent[]> {
+  const direction = page.order === 'asc' ? 'asc' : 'desc';
+  const { day, afterId, beforeId, limit } = page;
+  return await query<ListedEvent>(
+    database,
+    `select id, day, event_type as "eventType", event_id as "eventId", phone_number_id as "phoneNumberId", sequence,
+            created_at as "createdAt", occurred_at as "occurredAt", coalesce(octet_length(body), 0) as "sizeBytes"
+       from events
+      where day = :day and waba_id = :wabaId and id > :afterId and id < :beforeId
+            ${eventId === null ? '' : 'and event_id = :eventId'}
+      order by id ${direction} limit :limit`,
+    { wabaId, day, afterId, beforeId, limit, ...(eventId === null ? {} : { eventId }) },
+  );
+}
+
+async function matching(
+  database: Database,
+  wabaId: string,
+  rows: readonly ListedEvent[],
+  { eventType, phoneNumberId, deliveryState }: EventFilter,
+): Promise<readonly ListedEvent[]> {
+  const fitting = rows.filter(
+    (row) =>
+      (eventType === null || row.eventType === eventType) &&
+      (phoneNumberId === null || row.phoneNumberId === phoneNumberId),
+  );
+  if (deliveryState === null) return fitting;
+  const summaries = await summarizeDeliveries(database, wabaId, fitting);
+  return fitting.filter((row) => (summaries.get(row.id)?.[deliveryState] ?? 0) > 0);
+}

@@ -1,0 +1,171 @@
+import type { Database } from '../../database/database.ts';
+import { makeFullLooks } from '../../database/full-looks.ts';
+import type { TakenPlace } from '../queue/claim.ts';
+import {
+  type DueEndpoint,
+  type DueShare,
+  findDueEndpoints,
+  findLatelyDue,
+  lastPosition,
+} from '../queue/due-pick.ts';
+import type { EndpointLimiter } from './endpoint-limiter.ts';
+
+/** Endpoints per statement of a walk. */
+const PAGE = 512;
+
+/** How far behind the last position a look at the new end begins: transactions end in another order than they draw. */
+const SPARE_POSITIONS = 2_000;
+
+/** What a walk must have seen moves on no more often than this. */
+const NOTED_FOR_MS = 1_000;
+
+export type DueFinder = {
+  /** Endpoints with something due and a free slot, in turn, `most` of them at most, with what each may have. */
+  find(most: number): Promise<DueShare[]>;
+  /** What was taken of `shares`, of which at most `limit` was asked for. */
+  took(shares: readonly DueShare[], taken: readonly TakenPlace[], limit: number): void;
+  /** Whether more of an endpoint may be due than it could have. */
+  isWaiting(endpointId: string): boolean;
+  /** Whether there are endpoints that were not looked at yet. */
+  isWalking(): boolean;
+};
+
+/**
+ * Finds endpoints with something due by walking over them in the database, and keeps those that have more than they may
+ * get at once, in turn. So each claim names the endpoints that it takes from, and costs the same however many have
+ * limits or something due. What walks cost bounds how often they are made.
+ */
+export function makeDueFinder({
+  database,
+  limiter,
+}: {
+  database: Database;
+  limiter: EndpointLimiter;
+}): DueFinder {
+  // In the order of their turns: whoever gets something goes to the end.
+  const known = new Map<string, DueEndpoint>();
+  const walks = makeWalks(database);
+  const learn = (found: readonly DueEndpoint[], fromStart: boolean) => {
+    for (const endpoint of found) {
+      const { endpointId, maxInFlight, ratePerSecond } = endpoint;
+      limiter.allow(new Map([[endpointId, { maxInFlight, ratePerSecond }]]));
+      // What is new comes before the replays that were left over, not before other first attempts.
+      const isNext = fromStart || known.get(endpointId)?.replay !== false;
+      if (!endpoint.isOpen) known.delete(endpointId);
+      else if (isNext) known.set(endpointId, endpoint);
+    }
+  };
+  const shareOf = ({ endpointId }: DueEndpoint) => Math.min(limiter.free(endpointId), MOST_AT_ONCE);
+  const eligible = (most: number) => {
+    const shares: DueShare[] = [];
+    for (const endpoint of known.values()) {
+      if (shares.length >= most) break;
+      const { endpointId, replay, position } = endpoint;
+      const share = shareOf(endpoint);
+      if (share > 0) shares.push({ endpointId, replay, position, share });
+    }
+    return shares;
+  };
+  return {
+    async find(most) {
+      if (!walks.areDue()) {
+        learn(await walks.lately(), false);
+        return eligible(most);
+      }
+      let found = eligible(most).length;
+      do {
+        const page = await walks.next();
+        learn(page, true);
+        found += page.filter((endpoint) => endpoint.isOpen && shareOf(endpoint) > 0).length;
+      } while (walks.isWalking() && found < most);
+      return eligible(most);
+    },
+    took(shares, taken, limit) {
+      const counts = Map.groupBy(taken, ({ endpointId }) => endpointId);
+      for (const { endpointId, share } of shares) {
+        const places = counts.get(endpointId) ?? [];
+        const endpoint = known.get(endpointId);
+        const last = places.reduce(laterOf, places[0]);
+        if (endpoint === undefined || (last === undefined && taken.length >= limit)) continue;
+        known.delete(endpointId);
+        if (last === undefined || (places.length < share && taken.length < limit)) continue;
+        known.set(endpointId, { ...endpoint, ...behind(last) });
+      }
+    },
+    isWaiting: (endpointId) => known.has(endpointId),
+    isWalking: walks.isWalking,
+  };
+}
+
+/** More than any endpoint may have under way in one process. */
+const MOST_AT_ONCE = 10_000;
+
+/** Whether anything is due that may be sent; asked now and then, it remembers nothing of the answers. */
+export function makeDueWatch(tools: {
+  database: Database;
+  limiter: EndpointLimiter;
+}): () => Promise<boolean> {
+  const walks = makeWalks(tools.database);
+  const mayBeSent = ({ endpointId, isOpen, maxInFlight, ratePerSecond }: DueEndpoint) => {
+    tools.limiter.allow(new Map([[endpointId, { maxInFlight, ratePerSecond }]]));
+    return isOpen && tools.limiter.free(endpointId) > 0;
+  };
+  return async () => {
+    if (!walks.areDue()) return (await walks.lately()).some(mayBeSent);
+    do {
+      if (!(await walks.next()).some(mayBeSent)) continue;
+      walks.end();
+      return true;
+    } while (walks.isWalking());
+    return false;
+  };
+}
+
+/** Walks over all endpoints with something due, page by page, and looks at what became due lately in between. */
+function makeWalks(database: Database) {
+  const looks = makeFullLooks();
+  let afterEndpointId: string | null = null;
+  let latelyAfter = '0';
+  let notedMs = Number.NEGATIVE_INFINITY;
+  let walkedMs = 0;
+  const noteEnd = async () => {
+    if (performance.now() - notedMs < NOTED_FOR_MS) return;
+    notedMs = performance.now();
+    latelyAfter = String(Math.max(0, Number(await lastPosition(database)) - SPARE_POSITIONS));
+  };
+  const end = () => {
+    afterEndpointId = null;
+    looks.took(walkedMs);
+  };
+  return {
+    areDue: () => afterEndpointId !== null || looks.isDue(),
+    isWalking: () => afterEndpointId !== null,
+    end,
+    lately: () => findLatelyDue(database, latelyAfter),
+    /** The next page of a walk, or the first of a new one. */
+    async next(): Promise<DueEndpoint[]> {
+      if (afterEndpointId === null) {
+        await noteEnd();
+        walkedMs = 0;
+      }
+      const startMs = performance.now();
+      const page = { afterEndpointId: afterEndpointId ?? '0', limit: PAGE };
+      const found = await findDueEndpoints(database, page);
+      walkedMs += performance.now() - startMs;
+      afterEndpointId = found.at(-1)?.endpointId ?? null;
+      if (found.length < PAGE) end();
+      return found;
+    },
+  };
+}
+
+const laterOf = (a: TakenPlace | undefined, b: TakenPlace): TakenPlace =>
+  a !== undefined && compare(a, b) >= 0 ? a : b;
+
+function compare(a: TakenPlace, b: TakenPlace): number {
+  return Number(a.replay) - Number(b.replay) || Number(BigInt(a.position) - BigInt(b.position));
+}
+
+function behind({ replay, position }: TakenPlace) {
+  return { replay, position: String(BigInt(position) + 1n) };
+}

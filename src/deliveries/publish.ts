@@ -1,0 +1,261 @@
+import { byteaArray } from '../database/array-parameters.ts';
+import type { Transaction } from '../database/database.ts';
+import { lockPublishing } from '../database/locks.ts';
+import { execute, query } from '../database/sql.ts';
+import { endpointsOfWabas, type Subscriber } from '../database/subscribers.ts';
+import { serializeEvent } from '../domain/envelope.ts';
+import type { EventType } from '../domain/event-type.ts';
+import { laneOf } from '../domain/ordering-key.ts';
+import { dayOfUuidV7, uuidV7 } from '../domain/uuid-v7.ts';
+import type { ClaimedDelivery } from './queue/claim.ts';
+import {
+  claimedOf,
+  claimParameters,
+  type DirectClaimer,
+  releaseEvent,
+  wakeDispatcher,
+  wantedBy,
+} from './queue/enqueue.ts';
+
+export type NewEvent = {
+  wabaId: string;
+  tenantId: string;
+  phoneNumberId: string;
+  type: EventType;
+  eventId: string;
+  /** Events with one lane key reach each endpoint one after the other. */
+  laneKey: string;
+  conversationId: string | null;
+  messageId: string | null;
+  /** Of the message that the event is about, where `messageId` is not known yet. */
+  upstreamId?: string;
+  /** JSON text of `data`; null reserves the event's place until `releaseReservedEvent`. */
+  dataJson: string | null;
+};
+
+export type PublishedEvent = NewEvent & {
+  day: string;
+  uuid: string;
+  lane: string;
+  sequence: string;
+  /** Null while the event is reserved. */
+  body: Buffer | null;
+};
+
+export type Published = {
+  events: PublishedEvent[];
+  /** Deliveries that `claimer` claimed: to be attempted after the commit. */
+  claimed: ClaimedDelivery[];
+};
+
+/** Who receives events of these WABAs: it can be asked while the events are still being made. */
+export async function findSubscribers(trx: Transaction, wabaIds: readonly string[]): Promise<Subscriber[]> {
+  return wabaIds.length === 0 ? [] : await endpointsOfWabas(trx, [...new Set(wabaIds)]);
+}
+
+/**
+ * Stores events in the order given, each serialized once, and queues a delivery for every subscribed endpoint, in one
+ * statement that is sent at once. Wakes the dispatcher when the transaction commits, if there is anything left for it.
+ * The caller holds the publishing lock (locks.ts).
+ */
+export async function publishTo(
+  trx: Transaction,
+  subscribers: readonly Subscriber[],
+  events: readonly NewEvent[],
+  options: { occurredAt: Date; claimer: DirectClaimer | null },
+): Promise<Published> {
+  if (events.length === 0) return { events: [], claimed: [] };
+  const made = events.map((event) => makeEvent(event, options.occurredAt));
+  const deliveries = fanOut(made, subscribers);
+  const { published, claimed } = await store(trx, made, deliveries, options);
+  return { events: published, claimed: claimed.flatMap((delivery) => claimOf(delivery, published)) };
+}
+
+/** Publishes events in one go. */
+export async function publishEvents(
+  trx: Transaction,
+  events: readonly NewEvent[],
+  occurredAt: Date,
+): Promise<PublishedEvent[]> {
+  await lockPublishing(trx);
+  const subscribers = await findSubscribers(
+    trx,
+    events.map((event) => event.wabaId),
+  );
+  const published = await publishTo(trx, subscribers, events, { occurredAt, claimer: null });
+  return published.events;
+}
+
+/** Stores events without queueing deliveries: for the `test` event, which goes to one chosen endpoint. */
+export async function insertEvents(
+  trx: Transaction,
+  events: readonly NewEvent[],
+  occurredAt: Date,
+): Promise<PublishedEvent[]> {
+  const made = events.map((event) => makeEvent(event, occurredAt));
+  return (await store(trx, made, [], { occurredAt, claimer: null })).published;
+}
+
+type MadeEvent = Omit<PublishedEvent, 'sequence'>;
+
+function makeEvent(event: NewEvent, occurredAt: Date): MadeEvent {
+  const uuid = uuidV7(occurredAt.getTime());
+  const body = event.dataJson === null ? null : bodyOf(event, event.dataJson, occurredAt);
+  return { ...event, uuid, day: dayOfUuidV7(uuid), lane: laneOf(event.laneKey), body };
+}
+
+async function store(
+  trx: Transaction,
+  made: readonly MadeEvent[],
+  deliveries: readonly PlannedDelivery[],
+  { occurredAt, claimer }: { occurredAt: Date; claimer: DirectClaimer | null },
+): Promise<{ published: PublishedEvent[]; claimed: PlannedDelivery[] }> {
+  const wanted = wantedBy(claimer, deliveries);
+  const [row] = await query<{ heads: string[] | null; numbers: string[] }>(
+    trx,
+    `select heads, numbers from publish_events(
+       :days, :ids, :wabaIds, :tenantIds, :phoneNumberIds, :eventTypes, :eventIds, :eventLanes, :conversationIds,
+       :messageIds, :upstreamIds, :bodies, :occurredAt, :deliveryEvents, :endpointIds, :lanes, :deliveryDays,
+       :deliveryIds, :claimed, :token, :leaseMs)`,
+    {
+      ...eventColumns(made),
+      occurredAt,
+      deliveryEvents: deliveries.map((d) => d.eventNumber),
+      endpointIds: deliveries.map((d) => d.endpointId),
+      lanes: deliveries.map((d) => d.lane),
+      deliveryDays: deliveries.map((d) => d.deliveryDay),
+      deliveryIds: deliveries.map((d) => d.deliveryId),
+      ...claimParameters(deliveries, wanted, claimer),
+    },
+  );
+  const published = made.map((event, index) => ({ ...event, sequence: row?.numbers[index] ?? '1' }));
+  return { published, claimed: claimedOf(wanted, row?.heads ?? null) };
+}
+
+function eventColumns(made: readonly MadeEvent[]) {
+  return {
+    days: made.map((event) => event.day),
+    ids: made.map((event) => event.uuid),
+    wabaIds: made.map((event) => event.wabaId),
+    tenantIds: made.map((event) => event.tenantId),
+    phoneNumberIds: made.map((event) => event.phoneNumberId),
+    eventTypes: made.map((event) => event.type),
+    eventIds: made.map((event) => event.eventId),
+    eventLanes: made.map((event) => event.lane),
+    conversationIds: made.map((event) => event.conversationId),
+    messageIds: made.map((event) => event.messageId),
+    upstreamIds: made.map((event) => event.upstreamId ?? null),
+    bodies: byteaArray(made.map((event) => event.body)),
+  };
+}
+
+type EnvelopeParts = Pick<NewEvent, 'type' | 'tenantId' | 'wabaId' | 'phoneNumberId' | 'eventId'>;
+
+/** The bytes of one event: made once, then only stored and sent. */
+function bodyOf(event: EnvelopeParts, dataJson: string, occurredAt: Date): Buffer {
+  return Buffer.from(
+    serializeEvent({
+      eventType: event.type,
+      userId: event.tenantId,
+      wabaId: event.wabaId,
+      phoneNumberId: event.phoneNumberId,
+      eventId: event.eventId,
+      occurredAt,
+      dataJson,
+    }),
+  );
+}
+
+type PlannedDelivery = ReturnType<typeof newDelivery> & {
+  event: MadeEvent;
+  /** Its place among the events, from 1. */
+  eventNumber: number;
+  endpointVersion: number;
+};
+
+function fanOut(events: readonly MadeEvent[], subscribers: readonly Subscriber[]): PlannedDelivery[] {
+  return events.flatMap((event, index) =>
+    subscribers
+      .filter((endpoint) => wants(endpoint, event))
+      .map((endpoint) => {
+        const open = endpoint.mode === 'open';
+        const delivery = newDelivery(event, endpoint.id, laneAt(endpoint, event), open);
+        return { ...delivery, event, eventNumber: index + 1, endpointVersion: endpoint.version };
+      }),
+  );
+}
+
+function claimOf(delivery: PlannedDelivery, published: readonly PublishedEvent[]): ClaimedDelivery[] {
+  const { event, eventNumber, endpointVersion, deliveryId, deliveryDay, endpointId, eventDay, eventUuid } =
+    delivery;
+  const sequence = published[eventNumber - 1]?.sequence ?? '1';
+  if (event.body === null) return [];
+  return [
+    {
+      ...{ deliveryId, deliveryDay, endpointId, endpointVersion, eventDay, eventUuid },
+      ...{ attempts: 0, probes: 0, replay: false },
+      ...{ eventType: event.type, eventId: event.eventId, sequence, body: event.body },
+    },
+  ];
+}
+
+/** The lane that an event takes at an endpoint; a wider order scope puts more events into one. */
+function laneAt({ orderScope }: Subscriber, event: MadeEvent): string {
+  if (orderScope === 'endpoint') return 'endpoint';
+  if (orderScope === 'conversation' && event.conversationId !== null) {
+    return `conversation/${event.conversationId}`;
+  }
+  return event.lane;
+}
+
+/**
+ * Gives a reserved event its body and makes its deliveries claimable.
+ * Returns false when it was released before: its bytes stay as they are.
+ */
+export async function releaseReservedEvent(
+  trx: Transaction,
+  event: { wabaId: string; day: string; uuid: string; dataJson: string },
+  occurredAt: Date,
+): Promise<boolean> {
+  const [reserved] = await query<EnvelopeParts>(
+    trx,
+    `select event_type as type, tenant_id as "tenantId", waba_id as "wabaId", phone_number_id as "phoneNumberId",
+            event_id as "eventId"
+       from events where day = ? and id = ? and waba_id = ? and body is null for update`,
+    [event.day, event.uuid, event.wabaId],
+  );
+  if (reserved === undefined) return false;
+  await execute(trx, 'update events set body = ?, occurred_at = ? where day = ? and id = ?', [
+    bodyOf(reserved, event.dataJson, occurredAt),
+    occurredAt,
+    event.day,
+    event.uuid,
+  ]);
+  await releaseEvent(trx, event.uuid);
+  await wakeDispatcher(trx);
+  return true;
+}
+
+/** One delivery of an event, to be stored and queued. `open`: its endpoint takes deliveries at present. */
+export function newDelivery(event: MadeEvent, endpointId: string, lane: string, open: boolean) {
+  const deliveryId = uuidV7(Date.now());
+  return {
+    endpointId,
+    wabaId: event.wabaId,
+    lane,
+    released: event.body !== null,
+    open,
+    deliveryDay: dayOfUuidV7(deliveryId),
+    deliveryId,
+    eventDay: event.day,
+    eventUuid: event.uuid,
+  };
+}
+
+function wants({ wabaId, eventTypes, phoneNumberIds }: Subscriber, event: MadeEvent): boolean {
+  return (
+    wabaId === event.wabaId &&
+    (eventTypes === null || eventTypes.includes(event.type)) &&
+    (phoneNumberIds === null || phoneNumberIds.includes(event.phoneNumberId))
+  );
+}

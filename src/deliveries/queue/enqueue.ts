@@ -1,0 +1,132 @@
+import type { Database, Transaction } from '../../database/database.ts';
+import { execute, query } from '../../database/sql.ts';
+import { promoteNext } from './settle.ts';
+
+/** Claims heads for a session while they are inserted. */
+export type DirectClaimer = {
+  token: string;
+  leaseMs: number;
+  /** Whether the session takes one more delivery for this endpoint. */
+  take(endpointId: string): boolean;
+};
+
+/** One open delivery to be queued. `released` is false while the event's body is still being made. */
+export type QueuedDelivery = {
+  endpointId: string;
+  lane: string;
+  released: boolean;
+  /** Its endpoint takes deliveries at present: only then may a claimer take it. */
+  open?: boolean;
+  replay?: boolean;
+  deliveryDay: string;
+  deliveryId: string;
+  eventDay: string;
+  eventUuid: string;
+};
+
+/**
+ * Queues deliveries in the order given: the first of a lane becomes its head, the others wait behind it (see the
+ * function enqueue_deliveries for how order is kept). Returns those that were claimed by `claimer`: they are attempted
+ * once the transaction is committed.
+ */
+export async function enqueueDeliveries<Delivery extends QueuedDelivery>(
+  trx: Transaction,
+  deliveries: readonly Delivery[],
+  claimer: DirectClaimer | null = null,
+): Promise<Delivery[]> {
+  if (deliveries.length === 0) return [];
+  const wanted = wantedBy(claimer, deliveries);
+  const [row] = await query<{ heads: string[] | null }>(
+    trx,
+    `select enqueue_deliveries(:endpointIds, :lanes, :released, :replays, :deliveryDays, :deliveryIds, :eventDays,
+                               :eventUuids, :claimed, :token, :leaseMs) as heads`,
+    {
+      endpointIds: deliveries.map((d) => d.endpointId),
+      lanes: deliveries.map((d) => d.lane),
+      released: deliveries.map((d) => d.released),
+      replays: deliveries.map((d) => d.replay ?? false),
+      deliveryDays: deliveries.map((d) => d.deliveryDay),
+      deliveryIds: deliveries.map((d) => d.deliveryId),
+      eventDays: deliveries.map((d) => d.eventDay),
+      eventUuids: deliveries.map((d) => d.eventUuid),
+      ...claimParameters(deliveries, wanted, claimer),
+    },
+  );
+  return claimedOf(wanted, row?.heads ?? null);
+}
+
+/** The deliveries that the claimer takes if they become heads: of each lane only the first can. */
+export function wantedBy<Delivery extends QueuedDelivery>(
+  claimer: DirectClaimer | null,
+  deliveries: readonly Delivery[],
+): Set<Delivery> {
+  const lanes = new Set<string>();
+  const wanted = new Set<Delivery>();
+  if (claimer === null) return wanted;
+  for (const delivery of deliveries) {
+    const lane = `${delivery.endpointId} ${delivery.lane}`;
+    if (lanes.has(lane)) continue;
+    lanes.add(lane);
+    const mayTake = delivery.open === true && delivery.released;
+    if (mayTake && claimer.take(delivery.endpointId)) wanted.add(delivery);
+  }
+  return wanted;
+}
+
+/** The parameters by which enqueue_deliveries and publish_events claim. */
+export function claimParameters<Delivery extends QueuedDelivery>(
+  deliveries: readonly Delivery[],
+  wanted: ReadonlySet<Delivery>,
+  claimer: DirectClaimer | null,
+) {
+  return {
+    claimed: deliveries.map((d) => wanted.has(d)),
+    token: claimer?.token ?? null,
+    leaseMs: claimer?.leaseMs ?? 0,
+  };
+}
+
+/** Of the wanted deliveries, those that became heads. */
+export function claimedOf<Delivery extends QueuedDelivery>(
+  wanted: ReadonlySet<Delivery>,
+  heads: readonly string[] | null,
+): Delivery[] {
+  const isHead = new Set(heads ?? []);
+  return [...wanted].filter(({ deliveryId }) => isHead.has(deliveryId));
+}
+
+/** Makes a reserved event's deliveries claimable, where they are heads; those behind follow when promoted. */
+export async function releaseEvent(trx: Transaction, eventUuid: string): Promise<void> {
+  await execute(
+    trx,
+    `update delivery_queue set released = true, state = case when state = 'held' then 'due' else state end
+      where event_uuid = ? and not released`,
+    [eventUuid],
+  );
+}
+
+/**
+ * Takes a head out of the queue that nobody is attempting and promotes the next of its lane.
+ * `claimed`: an attempt holds it at present; `absent`: it is settled.
+ */
+export async function removeUnclaimed(
+  trx: Transaction,
+  deliveryId: string,
+): Promise<{ kind: 'removed'; attempts: number } | { kind: 'claimed' } | { kind: 'absent' }> {
+  const [row] = await query<{ endpoint_id: string; lane: string; attempts: number; claimed: boolean }>(
+    trx,
+    `select endpoint_id, lane, attempts, state = 'claimed' and lease_until > clock_timestamp() as claimed
+       from delivery_queue where delivery_id = ? for update`,
+    [deliveryId],
+  );
+  if (row === undefined) return { kind: 'absent' };
+  if (row.claimed) return { kind: 'claimed' };
+  await execute(trx, 'delete from delivery_queue where delivery_id = ?', [deliveryId]);
+  await promoteNext(trx, [row]);
+  return { kind: 'removed', attempts: row.attempts };
+}
+
+/** Has the dispatcher look for work at once; in a transaction, when it commits. */
+export async function wakeDispatcher(database: Database): Promise<void> {
+  await execute(database, `select pg_notify('heliograph_deliveries', '')`);
+}

@@ -1,0 +1,137 @@
+import type { Database, Transaction } from '../../database/database.ts';
+import type { Replay } from '../../database/replays.ts';
+import { execute, query } from '../../database/sql.ts';
+import { enqueueDeliveries, wakeDispatcher } from './enqueue.ts';
+
+/** One delivery of a replay, to be logged and queued. */
+export type ReplayDelivery = {
+  deliveryDay: string;
+  deliveryId: string;
+  lane: string;
+  eventDay: string;
+  eventUuid: string;
+  /** Null: the endpoint never had the event. */
+  replayOf: string | null;
+};
+
+/** Logs and queues the deliveries of a page, which are all for one endpoint, in the order given. */
+export async function queueReplayDeliveries(
+  trx: Transaction,
+  replay: Pick<Replay, 'id' | 'wabaId'>,
+  endpointId: string,
+  deliveries: readonly ReplayDelivery[],
+): Promise<void> {
+  if (deliveries.length === 0) return;
+  await execute(
+    trx,
+    `insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid, replay_id, replay_of)
+     select d.day, d.id, ?, ?::bigint, d.event_day, d.event_uuid, ?::bigint, d.replay_of
+       from unnest(?::date[], ?::uuid[], ?::date[], ?::uuid[], ?::uuid[])
+              as d (day, id, event_day, event_uuid, replay_of)`,
+    [
+      replay.wabaId,
+      endpointId,
+      replay.id,
+      deliveries.map((d) => d.deliveryDay),
+      deliveries.map((d) => d.deliveryId),
+      deliveries.map((d) => d.eventDay),
+      deliveries.map((d) => d.eventUuid),
+      deliveries.map((d) => d.replayOf),
+    ],
+  );
+  await enqueueDeliveries(
+    trx,
+    deliveries.map((delivery) => ({ ...delivery, endpointId, released: true, replay: true })),
+  );
+  await wakeDispatcher(trx);
+}
+
+/** A delivery of a replay that is still in the queue; `released` false: it is held by a pause. */
+export type OpenReplayDelivery = { endpointId: string; deliveryId: string; released: boolean };
+
+/** Deliveries of a replay that are still in the queue. */
+export async function openReplayDeliveries(
+  database: Database,
+  replay: Replay,
+): Promise<OpenReplayDelivery[]> {
+  const open: OpenReplayDelivery[] = [];
+  for (const ids of await pendingIds(database, replay)) {
+    const rows = await query<OpenReplayDelivery>(
+      database,
+      `select endpoint_id as "endpointId", delivery_id as "deliveryId", released from delivery_queue
+        where delivery_id = any (?::uuid[])`,
+      [ids],
+    );
+    open.push(...rows);
+  }
+  return open;
+}
+
+/** Which of these deliveries are still in the queue. */
+export async function stillQueued(database: Database, deliveryIds: readonly string[]): Promise<string[]> {
+  const rows = await query<{ delivery_id: string }>(
+    database,
+    'select delivery_id from delivery_queue where delivery_id = any (?::uuid[])',
+    [deliveryIds],
+  );
+  return rows.map((row) => row.delivery_id);
+}
+
+const IDS_AT_ONCE = 1_000;
+
+/**
+ * Unsettled deliveries of a replay, in portions. The queue is then looked into by id: a join would be planned as a
+ * look at the whole queue for each delivery while statistics are stale. Days of deliveries come from the clocks of
+ * processes, the time of the replay from the database's: hence a day to spare.
+ */
+async function pendingIds(database: Database, replay: Replay): Promise<string[][]> {
+  const rows = await query<{ id: string }>(
+    database,
+    `select id from deliveries
+      where replay_id = ? and state = 'pending' and day >= (cast(? as timestamptz) at time zone 'utc')::date - 1`,
+    [replay.id, replay.createdAt],
+  );
+  const ids = rows.map((row) => row.id);
+  return Array.from({ length: Math.ceil(ids.length / IDS_AT_ONCE) }, (_, portion) =>
+    ids.slice(portion * IDS_AT_ONCE, (portion + 1) * IDS_AT_ONCE),
+  );
+}
+
+/**
+ * Brings what a locked replay has in the queue into line with its state: while it is paused nothing of it can be
+ * claimed, and once it is cancelled nothing waits for another attempt. What is being attempted is left alone, as
+ * are rows that somebody else has locked (waiting for them could deadlock), so it is to be repeated.
+ */
+export async function applyReplayState(trx: Transaction, replay: Replay): Promise<void> {
+  let changed = 0;
+  for (const ids of await pendingIds(trx, replay)) {
+    changed += await execute(trx, SWEEPS[replay.state], [ids]);
+  }
+  if (changed > 0) await wakeDispatcher(trx);
+}
+
+/** Rows to change, locked without waiting. */
+function lockOpen(condition: string): string {
+  return `select position from delivery_queue
+    where replay and delivery_id = any (?::uuid[]) and ${condition} for update skip locked`;
+}
+
+const RELEASE = `update delivery_queue
+    set released = true, state = case when state = 'held' then 'due' else state end
+  where position = any (array(${lockOpen('not released')}))`;
+
+const SWEEPS: Record<Replay['state'], string> = {
+  running: RELEASE,
+  done: RELEASE,
+  paused: `update delivery_queue
+      set released = false, state = case when state = 'due' then 'held' else state end
+    where position = any (array(${lockOpen(`released and state in ('queued', 'due')`)}))`,
+  cancelled: `with removed as (
+      delete from delivery_queue where position = any (array(${lockOpen(`state <> 'claimed'`)}))
+      returning delivery_day, delivery_id, attempts
+    )
+    update deliveries d
+       set state = 'dropped', attempts = removed.attempts, last_error = 'given up: the replay was cancelled',
+           next_attempt_at = null, finished_at = clock_timestamp()
+      from removed where d.day = removed.delivery_day and d.id = removed.delivery_id`,
+};

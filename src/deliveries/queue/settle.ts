@@ -1,0 +1,254 @@
+import { byteaArray, textArray } from '../../database/array-parameters.ts';
+import type { Database, Transaction } from '../../database/database.ts';
+import { execute, query } from '../../database/sql.ts';
+import type { AttemptRecord } from '../log/attempt-record.ts';
+import type { ClaimedDelivery, Orphan } from './claim.ts';
+
+export type Claim = { deliveryId: string; token: string };
+
+/**
+ * Locks the rows of these claims and returns the ids of those that are still ours: the lease of the others ended and
+ * somebody else took over, so nothing about them may be recorded. Rows are locked in the order in which publishers
+ * lock heads, so the two cannot deadlock.
+ */
+export async function lockClaims(trx: Transaction, claims: readonly Claim[]): Promise<Set<string>> {
+  const rows = await query<{ delivery_id: string }>(
+    trx,
+    `select q.delivery_id from delivery_queue q
+       join unnest(?::uuid[], ?::uuid[]) as c (delivery_id, token) using (delivery_id, token)
+      where q.state = 'claimed' order by q.endpoint_id, q.lane for update of q`,
+    [claims.map((claim) => claim.deliveryId), claims.map((claim) => claim.token)],
+  );
+  return new Set(rows.map((row) => row.delivery_id));
+}
+
+/**
+ * Takes locked heads out of the queue and promotes the next of each lane; returns how many were promoted.
+ *
+ * Two statements on purpose: the promotion needs a snapshot taken after the heads are locked, otherwise it misses
+ * rows that were queued behind a head meanwhile.
+ */
+export async function removeHeads(trx: Transaction, deliveryIds: readonly string[]): Promise<number> {
+  if (deliveryIds.length === 0) return 0;
+  const lanes = await query<{ endpoint_id: string; lane: string }>(
+    trx,
+    'delete from delivery_queue where delivery_id = any (?::uuid[]) returning endpoint_id, lane',
+    [deliveryIds],
+  );
+  return await promoteNext(trx, lanes);
+}
+
+/** Takes claimed deliveries out of the queue whose event or endpoint no longer exists: nothing could ever be sent. */
+export async function dropOrphans(database: Database, claims: readonly Claim[]): Promise<void> {
+  await database.transaction(async (trx) => {
+    await dropHeads(trx, [...(await lockClaims(trx, claims))]);
+  });
+}
+
+/** Takes locked heads out of the queue whose event or endpoint no longer exists, and says so in the log of deliveries. */
+export async function dropHeads(trx: Transaction, deliveryIds: readonly string[]): Promise<void> {
+  await execute(
+    trx,
+    `update deliveries d set state = 'dropped', finished_at = clock_timestamp(), next_attempt_at = null,
+                             last_error = 'its event or its endpoint no longer exists'
+       from delivery_queue q
+      where q.delivery_id = any (?::uuid[]) and d.day = q.delivery_day and d.id = q.delivery_id`,
+    [deliveryIds],
+  );
+  await removeHeads(trx, deliveryIds);
+}
+
+/**
+ * Makes the oldest waiting delivery of each lane its head; the lanes' heads must have been removed just before. The range
+ * and the order are those of the index: with `lane =` the planner may walk all that waits by position.
+ */
+export async function promoteNext(
+  trx: Transaction,
+  lanes: readonly { endpoint_id: string; lane: string }[],
+): Promise<number> {
+  return await execute(
+    trx,
+    `update delivery_queue set state = case when released then 'due' else 'held' end
+      where state = 'queued' and position = any (array(
+        select (select n.position from delivery_queue n
+                 where (n.endpoint_id, n.lane) >= (l.endpoint_id, l.lane)
+                   and (n.endpoint_id, n.lane) <= (l.endpoint_id, l.lane) and n.state = 'queued'
+                 order by n.endpoint_id, n.lane, n.position limit 1)
+          from unnest(?::bigint[], ?::text[]) as l (endpoint_id, lane)))`,
+    [lanes.map((lane) => lane.endpoint_id), lanes.map((lane) => lane.lane)],
+  );
+}
+
+/** A delivery that stays in the queue after an attempt. */
+export type KeptDelivery = {
+  deliveryId: string;
+  state: 'retrying' | 'due';
+  attempts: number;
+  probes: number;
+  /** Until the next attempt; null for `due`. */
+  delayMs: number | null;
+  /** Its workflow is still to be started. */
+  awaitsWorkflow: boolean;
+};
+
+/** Moves locked claims on to what waits for them. One that was not attempted has not failed. */
+export async function keepDeliveries(trx: Transaction, kept: readonly KeptDelivery[]): Promise<void> {
+  if (kept.length === 0) return;
+  await execute(
+    trx,
+    `update delivery_queue q
+        set state = k.state, token = null, lease_until = null, by_session = false, attempts = k.attempts,
+            probes = k.probes, awaits_workflow = k.awaits_workflow,
+            next_attempt_at = clock_timestamp() + k.delay_ms * interval '1 millisecond',
+            first_failed_at = case when k.attempts > q.attempts
+                                   then coalesce(q.first_failed_at, clock_timestamp()) else q.first_failed_at end
+       from unnest(?::uuid[], ?::text[], ?::integer[], ?::integer[], ?::float8[], ?::boolean[])
+              as k (delivery_id, state, attempts, probes, delay_ms, awaits_workflow)
+      where q.delivery_id = k.delivery_id`,
+    [
+      kept.map((k) => k.deliveryId),
+      kept.map((k) => k.state),
+      kept.map((k) => k.attempts),
+      kept.map((k) => k.probes),
+      kept.map((k) => k.delayMs),
+      kept.map((k) => k.awaitsWorkflow),
+    ],
+  );
+}
+
+/** What decides how a failed attempt goes on. */
+export type RetryRoom = {
+  endpointId: string;
+  mode: string;
+  /** Retry workflows of this endpoint, and of all, counted up to one more than the limits. */
+  openRetries: number;
+  openRetriesOverall: number;
+};
+
+/** The present mode of endpoints and how many retry workflows they have open. */
+export async function findRetryRoom(
+  trx: Transaction,
+  endpointIds: readonly string[],
+  limits: { perEndpoint: number; overall: number },
+): Promise<Map<string, RetryRoom>> {
+  const rows = await query<RetryRoom>(
+    trx,
+    `select w.id as "endpointId", w.mode, own.n as "openRetries", overall.n as "openRetriesOverall"
+       from webhook_endpoints w
+      cross join lateral (select count(*)::integer as n from (
+        select 1 from delivery_queue where endpoint_id = w.id and state = 'retrying' and not awaits_workflow
+         limit cast(:perEndpoint as integer) + 1) as r) as own
+      cross join (select count(*)::integer as n from (
+        select 1 from delivery_queue where state = 'retrying' and not awaits_workflow
+         limit cast(:overall as integer) + 1) as r) as overall
+      where w.id = any (cast(:endpointIds as bigint[]))`,
+    { ...limits, endpointIds },
+  );
+  return new Map(rows.map((row) => [row.endpointId, row]));
+}
+
+/** What is written of one attempt: the queue row, the attempt itself, and the delivery in the log. */
+export type SettledDelivery = {
+  deliveryId: string;
+  deliveryDay: string;
+  token: string;
+  /** Null takes it out of the queue and promotes the next of its lane. */
+  nextState: KeptDelivery['state'] | null;
+  attempt: number;
+  probes: number;
+  delayMs: number | null;
+  awaitsWorkflow: boolean;
+  logState: 'pending' | 'delivered' | 'failed';
+  error: string | null;
+  workflowId: string | null;
+  record: AttemptRecord;
+};
+
+/** Claims the next of a lane while the one before it is settled. */
+export type FollowerClaim = {
+  token: string;
+  leaseMs: number;
+  /** The deliveries whose followers are wanted. */
+  behind: ReadonlySet<string>;
+};
+
+/** What came of settling: whose claims were in force, how many others became due, which were claimed. */
+export type Settled = {
+  ours: Set<string>;
+  promoted: number;
+  followers: ClaimedDelivery[];
+  orphans: Orphan[];
+};
+
+/**
+ * Writes what came of attempts whose claims are still in force, in one statement (see the function
+ * settle_and_follow). Only a caller that commits at once may claim followers.
+ */
+export async function settleDeliveries(
+  database: Database,
+  settled: readonly SettledDelivery[],
+  { worker, claim }: { worker: string; claim: FollowerClaim | null },
+): Promise<Settled> {
+  const rows = await query<SettledRow | ClaimedDelivery | Orphan>(
+    database,
+    `select settled, promoted, ${CLAIM_COLUMNS} from settle_and_follow(
+       :ids, :tokens, :nextStates, :attempts, :probes, :delaysMs, :awaits, :days, :logStates, :errors, :workflowIds,
+       :wabaIds, :endpointIds, :started, :durationsMs, :timings, :statusCodes, :errorClasses, :errorMessages, :urls,
+       :addresses, :requestHeaders, :responseHeaders, :responseBodies, :worker, :follows, :followToken, :leaseMs)`,
+    {
+      ids: settled.map((s) => s.deliveryId),
+      tokens: settled.map((s) => s.token),
+      nextStates: settled.map((s) => s.nextState),
+      attempts: settled.map((s) => s.attempt),
+      probes: settled.map((s) => s.probes),
+      delaysMs: settled.map((s) => s.delayMs),
+      awaits: settled.map((s) => s.awaitsWorkflow),
+      days: settled.map((s) => s.deliveryDay),
+      logStates: settled.map((s) => s.logState),
+      errors: settled.map((s) => s.error),
+      workflowIds: settled.map((s) => s.workflowId),
+      ...recordColumns(settled.map((s) => s.record)),
+      worker,
+      follows: settled.map((s) => claim?.behind.has(s.deliveryId) ?? false),
+      followToken: claim?.token ?? null,
+      leaseMs: claim?.leaseMs ?? 0,
+    },
+  );
+  return sortRows(rows);
+}
+
+type SettledRow = { settled: string; promoted: number };
+
+const CLAIM_COLUMNS = `delivery_id as "deliveryId", delivery_day as "deliveryDay", endpoint_id as "endpointId",
+     endpoint_version as "endpointVersion", event_day as "eventDay", event_uuid as "eventUuid", attempts, probes, replay,
+     event_type as "eventType", event_id as "eventId", sequence, body`;
+
+function sortRows(rows: readonly (SettledRow | ClaimedDelivery | Orphan)[]): Settled {
+  const sorted: Settled = { ours: new Set(), promoted: 0, followers: [], orphans: [] };
+  for (const row of rows) {
+    if ('settled' in row && row.settled !== null) {
+      sorted.ours.add(row.settled);
+      sorted.promoted = row.promoted;
+    } else if ('deliveryId' in row && row.body === null) sorted.orphans.push(row);
+    else if ('deliveryId' in row) sorted.followers.push(row);
+  }
+  return sorted;
+}
+
+function recordColumns(records: readonly AttemptRecord[]) {
+  return {
+    wabaIds: records.map((r) => r.wabaId),
+    endpointIds: records.map((r) => r.endpointId),
+    started: records.map((r) => r.startedAt),
+    durationsMs: records.map((r) => r.durationMs),
+    timings: textArray(records.map((r) => r.timingsJson)),
+    statusCodes: records.map((r) => r.statusCode),
+    errorClasses: records.map((r) => r.errorClass),
+    errorMessages: records.map((r) => r.errorMessage),
+    urls: records.map((r) => r.url),
+    addresses: records.map((r) => r.remoteAddress),
+    requestHeaders: textArray(records.map((r) => r.requestHeadersJson)),
+    responseHeaders: textArray(records.map((r) => r.responseHeadersJson)),
+    responseBodies: byteaArray(records.map((r) => r.responseBody)),
+  };
+}

@@ -1,0 +1,71 @@
+import type { Database } from '../../database/database.ts';
+import { execute, query } from '../../database/sql.ts';
+import { promoteNext } from './settle.ts';
+
+/** For `order` events and at endpoints with a wide order scope, where nothing else is chosen. Others have no limit. */
+const BLOCK_LIMIT_SECONDS = 900;
+
+type Blocking = { deliveryId: string; deliveryDay: string };
+
+/**
+ * Lets deliveries step aside that have been failing for longer than one may block others of its key: each goes on in a
+ * lane of its own with its retries and its workflow, and the next of its former lane becomes the head. The limit is the
+ * endpoint's (0: none), else `defaultSeconds` where that is not 0, else the one above. Time before the endpoint was
+ * (again) taking deliveries does not count, and an attempt that has just become due is made first. Returns how many,
+ * at most `limit`.
+ */
+export async function stepAside(
+  database: Database,
+  options: { defaultSeconds: number; limit: number },
+): Promise<number> {
+  const blocking = await query<Blocking>(
+    database,
+    `select q.delivery_id as "deliveryId", q.delivery_day as "deliveryDay"
+       from delivery_queue q
+       join webhook_endpoints w on w.id = q.endpoint_id and w.mode = 'open'
+      where q.state = 'retrying' and q.stepped_aside_at is null and q.attempts > 0
+        and q.first_failed_at < now() - interval '1 minute'
+        and (q.awaits_workflow or q.next_attempt_at > clock_timestamp()
+             or q.next_attempt_at < clock_timestamp() - interval '1 minute')
+        and exists (select 1 from delivery_queue b
+                     where b.endpoint_id = q.endpoint_id and b.lane = q.lane and b.state = 'queued')
+        and greatest(q.first_failed_at, w.mode_changed_at) < clock_timestamp() - interval '1 second' * nullif(
+              coalesce(w.block_limit_seconds, nullif(cast(:defaultSeconds as integer), 0), case
+                when w.order_scope <> 'event' or (select ev.event_type from events ev
+                       where ev.day = q.event_day and ev.id = q.event_uuid) = 'order'
+                then cast(:fallback as integer) end), 0)
+      order by q.first_failed_at limit cast(:limit as integer)`,
+    { ...options, fallback: BLOCK_LIMIT_SECONDS },
+  );
+  const stepped = await Promise.all(blocking.map((delivery) => stepOneAside(database, delivery)));
+  return stepped.filter(Boolean).length;
+}
+
+/**
+ * Once the head is locked, nobody claims or settles it and nobody queues behind it. The next is promoted in a statement
+ * of its own, whose snapshot has all that was queued before. False: an attempt was faster.
+ */
+async function stepOneAside(database: Database, { deliveryId, deliveryDay }: Blocking): Promise<boolean> {
+  return await database.transaction(async (trx) => {
+    const lanes = await query<{ endpoint_id: string; lane: string }>(
+      trx,
+      `select endpoint_id, lane from delivery_queue
+        where delivery_id = ? and state = 'retrying' and stepped_aside_at is null for update`,
+      [deliveryId],
+    );
+    if (lanes.length === 0) return false;
+    await execute(
+      trx,
+      `update delivery_queue set lane = 'aside/' || delivery_id, stepped_aside_at = clock_timestamp()
+        where delivery_id = ?`,
+      [deliveryId],
+    );
+    await promoteNext(trx, lanes);
+    await execute(
+      trx,
+      'update deliveries set stepped_aside_at = clock_timestamp() where day = ? and id = cast(? as uuid)',
+      [deliveryDay, deliveryId],
+    );
+    return true;
+  });
+}
