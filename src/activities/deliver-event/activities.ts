@@ -102,7 +102,7 @@ function summaryOf(outcome: AttemptOutcome): string {
       return `Attempt ${outcome.attempt}: ${outcome.reason}. Next at ${timeAfter(outcome.delayMs)}.`;
     case 'parked':
       return `Attempt ${outcome.attempt}: ${outcome.reason}. Next at ${timeAfter(outcome.delayMs)}, in another run: enough retries are open.`;
-    case 'held':
+    case 'deferred':
       return `Attempt ${outcome.attempt}: ${outcome.reason}. It waits in the queue until the endpoint takes deliveries again.`;
     case 'waiting':
       return `Waiting until ${timeAfter(outcome.delayMs)}: ${outcome.reason}.`;

@@ -21,11 +21,11 @@ const UNLOGGED_HEADERS = new Set(['x-service-signature', 'webhook-signature']);
 export function settledDelivery(attempt: MadeAttempt, outcome: SettledOutcome): SettledDelivery {
   const { deliveryId, deliveryDay, token, workflowId, probes } = attempt;
   const isFinal = outcome.state === 'delivered' || outcome.state === 'failed';
-  const isHeld = outcome.state === 'held';
-  const usedNoRetry = isHeld || (outcome.state === 'retrying' && outcome.isProbe);
+  const isDeferred = outcome.state === 'deferred';
+  const usedNoRetry = isDeferred || (outcome.state === 'retrying' && outcome.isProbe);
   return {
     ...{ deliveryId, deliveryDay, token, workflowId },
-    nextState: isFinal ? null : isHeld ? 'due' : 'retrying',
+    nextState: isFinal ? null : isDeferred ? 'due' : 'retrying',
     attempt: outcome.attempt,
     probes: usedNoRetry ? probes + 1 : probes,
     delayMs: outcome.state === 'retrying' || outcome.state === 'parked' ? outcome.delayMs : null,

@@ -10,7 +10,7 @@ export type SettledOutcome =
   /** The same, but by a workflow that is started only then: enough others are open. */
   | { state: 'parked'; reason: string; attempt: number; delayMs: number }
   /** Kept in the queue, without having used up a retry, until its endpoint takes deliveries again. */
-  | { state: 'held'; reason: string; attempt: number };
+  | { state: 'deferred'; reason: string; attempt: number };
 
 export type UnattemptedOutcome =
   /** Somebody else holds it, or it is not due before `delayMs`. */

@@ -46,9 +46,9 @@ export function judgeOutcome(made: AttemptMade, now: EndpointNow, limits: RetryL
   if (verdict.kind === 'delivered') return { state: 'delivered', statusCode: verdict.statusCode, attempt };
   const { reason } = verdict;
   if (made.eventType === 'test') return { state: 'failed', reason, attempt };
-  if (verdict.kind === 'gone') return { state: 'held', reason, attempt };
+  if (verdict.kind === 'gone') return { state: 'deferred', reason, attempt };
   if (made.isProbe && now.mode === 'probing') return failedProbe(made, verdict);
-  if (now.mode !== 'open') return { state: 'held', reason, attempt };
+  if (now.mode !== 'open') return { state: 'deferred', reason, attempt };
   return failedAttempt(made, verdict, now.room, limits);
 }
 

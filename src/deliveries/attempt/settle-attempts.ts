@@ -235,10 +235,10 @@ async function changeModes(
     const { endpoint } = attempt;
     const failed = failedOf.get(endpoint.id);
     if (failed !== undefined && failedOf.delete(endpoint.id)) await countFailed(trx, endpoint.id, failed);
-    if (outcome.state === 'held' && isGone(attempt)) {
+    if (outcome.state === 'deferred' && isGone(attempt)) {
       const { version } = endpoint;
       await disableEndpoint(trx, endpoint.id, { version, reason: outcome.reason });
-    } else if (outcome.state === 'held' && down.delete(endpoint.id)) {
+    } else if (outcome.state === 'deferred' && down.delete(endpoint.id)) {
       const probeAfterMs = probeDelayMs(endpoint.retryScheduleMs, 0, Math.random);
       await startProbing(trx, endpoint.id, {
         probeAfterMs,

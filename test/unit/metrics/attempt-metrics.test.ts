@@ -26,7 +26,11 @@ describe('attempts', () => {
   test.each([
     [response(204), DELIVERED, '{outcome="delivered",answer="2xx"}'],
     [response(302), RETRYING, '{outcome="retrying",answer="3xx"}'],
-    [response(410), { state: 'held', reason: 'x', attempt: 1 } as const, '{outcome="held",answer="4xx"}'],
+    [
+      response(410),
+      { state: 'deferred', reason: 'x', attempt: 1 } as const,
+      '{outcome="deferred",answer="4xx"}',
+    ],
     [response(503), { state: 'failed', reason: 'x', attempt: 1 } as const, '{outcome="failed",answer="5xx"}'],
     [failure('timeout'), RETRYING, '{outcome="retrying",answer="timeout"}'],
     [response(200), null, '{outcome="lost",answer="2xx"}'],

@@ -47,7 +47,7 @@ describe('a response', () => {
 
   test('410 keeps the delivery: it is the endpoint that ends', () => {
     const outcome = judgeOutcome(made({ attempt: 4, result: response(410) }), endpoint(), LIMITS);
-    expect(outcome).toMatchObject({ state: 'held', attempt: 4 });
+    expect(outcome).toMatchObject({ state: 'deferred', attempt: 4 });
   });
 
   test('that is no success ends the test event at once: nobody waits for its retry', () => {
@@ -114,7 +114,7 @@ describe('properties', () => {
             LIMITS,
           );
           const expected =
-            isProbe && mode === 'probing' ? { state: 'retrying', isProbe: true } : { state: 'held' };
+            isProbe && mode === 'probing' ? { state: 'retrying', isProbe: true } : { state: 'deferred' };
           expect(outcome).toMatchObject({ ...expected, attempt: counts.attempt });
           expect(now.room.openRetries).toBe(0);
         },
