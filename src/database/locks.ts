@@ -13,6 +13,9 @@ const CUSTOMERS_LOCK = 7_340_003;
 /** Held while an endpoint's order scope changes, so that two processes do not stop publishing one after the other. */
 const ORDER_SCOPE_LOCK = 7_340_004;
 
+/** Held by whoever migrates, as long as its connection lives. */
+export const MIGRATION_LOCK = 7_340_005;
+
 /**
  * Takes the intake lock for the rest of the transaction; false when another process has it.
  * It ends with the transaction, also when its process dies or freezes (the server ends idle transactions).

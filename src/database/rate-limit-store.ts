@@ -18,7 +18,7 @@ export function openRateLimitStore(
     storeClient: { query: (statement: LibraryStatement) => run(database, statement) },
     storeType: 'client',
     tableName: 'rate_limits',
-    // By a migration: processes need no right to create tables.
+    // By the schema: processes need no right to create tables.
     tableCreated: true,
     clearExpiredByTimeout: false,
     keyPrefix: kind,

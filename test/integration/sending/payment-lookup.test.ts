@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { down, up } from '../../../src/database/migrations/0022-payment-reports-and-placeholders.ts';
 import { ensurePartitions } from '../../../src/database/partitions.ts';
 import { listPaymentReports } from '../../../src/database/payments.ts';
 import { dropDay } from '../../../src/database/retention.ts';
@@ -227,16 +226,6 @@ describe('a payment', () => {
     expect(await dropDay(database, 'events', row?.day ?? '')).toBe('dropped');
     expect(await ensurePartitions(database)).toEqual([]);
     expect((await show('kept')).body).toEqual(before.body);
-  });
-
-  test('of before the table of reports is taken over from the events', async () => {
-    const { database } = stack;
-    await report({ reference: 'earlier', status: 'captured', seconds: 1_790_000_000 });
-    const before = await show('earlier');
-    const knex = { raw: async (text: string) => await database.raw(text) } as never;
-    await down(knex);
-    await up(knex);
-    expect((await show('earlier')).body).toEqual(before.body);
   });
 
   test('is found by an index, however many events there are', async () => {

@@ -1,0 +1,35 @@
+import type { Knex } from 'knex';
+import { FUNCTIONS, SCHEMA, type SqlFile } from './sql-files.ts';
+
+/** All tables and functions. The schema names functions; their bodies name tables only when they run. */
+export async function up(knex: Knex): Promise<void> {
+  await applyFile(knex, FUNCTIONS);
+  await applyFile(knex, SCHEMA);
+  for (const file of [SCHEMA, FUNCTIONS]) await noteFile(knex, file);
+}
+
+/** What the two files make, and nothing else that may be in the database. */
+export async function down(knex: Knex): Promise<void> {
+  const tables = namesIn(SCHEMA, /^create (?:unlogged )?table (\w+)/gm);
+  const sequences = namesIn(SCHEMA, /^create sequence (\w+)/gm);
+  const functions = namesIn(FUNCTIONS, /^create or replace function (\w+)/gm);
+  await knex.raw(`drop table ${tables}; drop sequence ${sequences}; drop function ${functions};`);
+}
+
+/** Runs a file. knex takes a bare question mark for a binding. */
+export async function applyFile(knex: Knex, { text }: SqlFile): Promise<void> {
+  await knex.raw(text.replaceAll('?', '\\?'));
+}
+
+/** Notes which text of a file the database has. */
+export async function noteFile(knex: Knex, { name, sha256 }: SqlFile): Promise<void> {
+  await knex.raw(
+    `insert into schema_files (name, sha256) values (?, ?)
+     on conflict (name) do update set sha256 = excluded.sha256, applied_at = now()`,
+    [name, sha256],
+  );
+}
+
+function namesIn({ text }: SqlFile, pattern: RegExp): string {
+  return [...text.matchAll(pattern)].map(([, name]) => name).join(', ');
+}
