@@ -1,7 +1,7 @@
 -- The tables of Heliograph, as they are. The functions are in functions.sql, which is applied before this file.
 -- How both may change: CONTRIBUTING.md, docs/decisions/0046. What the tables are for: docs/architecture.md.
 --
--- Everything belongs to an owner (a tenant, a WABA or an endpoint), which is the first column of what finds it.
+-- What is a tenant's is asked for by its owner (tenant, WABA, number or endpoint), with which its indexes begin.
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Accounts: tenants, their WABAs and numbers, API keys, webhook endpoints

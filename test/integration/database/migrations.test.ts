@@ -74,6 +74,19 @@ describe('migrations', () => {
     expect(await migrate(database)).toEqual(['functions.sql']);
   });
 
+  test('give up soon when a table is in use, and are done when it is free', async () => {
+    const { database } = await testDatabase();
+    await rollbackAll(database);
+    await database.transaction(async (trx) => {
+      await trx.raw('lock table schema_migrations in share mode');
+      // Sooner than any of the pool's time-outs.
+      const startMs = performance.now();
+      await expect(migrate(database)).rejects.toMatchObject({ code: '55P03' });
+      expect(performance.now() - startMs).toBeLessThan(9_000);
+    });
+    expect(await migrate(database)).toEqual(['0001-baseline']);
+  });
+
   test('go on after one was killed in the middle', async () => {
     const { database } = await testDatabase();
     await rollbackAll(database);
