@@ -2,7 +2,8 @@ import type { BadEndpointsProtocol } from './bad-endpoints-process.ts';
 import { type Child, type Protocol, startChild } from './child-process.ts';
 import type { DriverProtocol } from './driver-process.ts';
 import type { FloorProtocol } from './floor-process.ts';
-import type { ReceiverProtocol } from './receiver-process.ts';
+import type { Manner, ReceiverProtocol } from './receiver-process.ts';
+import type { Destination } from './scenarios.ts';
 import { type SeededTarget, seedTargets } from './stack/seed.ts';
 import type { Stack } from './stack/stack.ts';
 
@@ -11,15 +12,23 @@ export type BenchProcesses = {
   receiver: Child<ReceiverProtocol>;
   receiverUrl: string;
   driver: Child<DriverProtocol>;
+  /** Sends what else comes in while a scenario is measured. */
+  noiseDriver: Child<DriverProtocol>;
   floor: Child<FloorProtocol>;
-  targets: Record<1 | 100, SeededTarget[]>;
-  badTargets: SeededTarget[];
+  targets: Record<Destination, SeededTarget[]>;
   stop(): Promise<void>;
 };
 
-const MANY = 100;
+const MANNERS: [Exclude<Destination, 'bad'>, Manner, number][] = [
+  ['one', 'takes', 1],
+  ['another', 'takes', 1],
+  ['hundred', 'takes', 100],
+  ['slow', 'takes a second', 1],
+  ['fails-first', 'refuses the first', 1],
+  ['fails-often', 'refuses 60 %', 1],
+];
 
-/** Starts receiver, driver, floor and bad endpoints, each as a process, and gives each endpoint a WABA. */
+/** Starts receiver, drivers, floor and bad endpoints, each as a process, and gives each endpoint a WABA. */
 export async function startBenchProcesses(
   stack: Stack,
   onCrash: (error: Error) => void,
@@ -36,16 +45,31 @@ export async function startBenchProcesses(
   try {
     const receiver = start<ReceiverProtocol>('./receiver-process.ts');
     const bad = start<BadEndpointsProtocol>('./bad-endpoints-process.ts');
-    const driver = start<DriverProtocol>('./driver-process.ts');
+    const drivers = [
+      start<DriverProtocol>('./driver-process.ts'),
+      start<DriverProtocol>('./driver-process.ts'),
+    ] as const;
     const floor = start<FloorProtocol>('./floor-process.ts');
-    const ports = await receiver.ask('listen', 1 + MANY);
-    const urls = ports.map((port) => `http://127.0.0.1:${port}`);
-    const good = await seedTargets(stack, 1, urls);
-    const badTargets = await seedTargets(stack, 1 + urls.length, await bad.ask('listen', null));
-    const targets = { 1: good.slice(0, 1), 100: good.slice(1) };
-    return { receiver, receiverUrl: urls[0] ?? '', driver, floor, targets, badTargets, stop };
+    const { urls, targets } = await seedReceiver(stack, receiver);
+    targets.bad = await seedTargets(stack, 1 + urls.length, await bad.ask('listen', null));
+    const [driver, noiseDriver] = drivers;
+    return { receiver, receiverUrl: urls[0] ?? '', driver, noiseDriver, floor, targets, stop };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+async function seedReceiver(stack: Stack, receiver: Child<ReceiverProtocol>) {
+  const manners = MANNERS.flatMap(([, manner, count]) => Array<Manner>(count).fill(manner));
+  const ports = await receiver.ask('listen', manners);
+  const urls = ports.map((port) => `http://127.0.0.1:${port}`);
+  const seeded = await seedTargets(stack, 1, urls);
+  const none: SeededTarget[] = [];
+  const targets: Record<Destination, SeededTarget[]> = {
+    ...{ one: none, another: none, hundred: none, slow: none, bad: none },
+    ...{ 'fails-first': none, 'fails-often': none },
+  };
+  for (const [to, , count] of MANNERS) targets[to] = seeded.splice(0, count);
+  return { urls, targets };
 }

@@ -7,6 +7,7 @@ import { startBenchProcesses } from './bench-processes.ts';
 import { type BenchOptions, readOptions, UsageError, usage } from './options.ts';
 import type { Figures } from './report/figures.ts';
 import { figuresText, summaryLine } from './report/table.ts';
+import { judgeTargets } from './report/targets.ts';
 import { runScenarios, type SkippedScenario } from './run-scenarios.ts';
 import { startStack } from './stack/stack.ts';
 
@@ -58,14 +59,14 @@ class StoppedError extends Error {
 }
 
 async function measureAll(
-  { scenarios, quick, profileDir }: BenchOptions,
+  { scenarios, quick, processes: processCount, profileDir }: BenchOptions,
   stopping: AbortController,
   all: Figures[],
   cleanups: (() => Promise<void>)[],
 ): Promise<SkippedScenario[]> {
   const { signal } = stopping;
   const onCrash = (error: Error) => stopping.abort(error);
-  const starting = startStack({ log, profileDir, onCrash });
+  const starting = startStack({ log, processes: processCount, profileDir, onCrash });
   // Also when it is told to stop while it starts.
   cleanups.push(async () => (await starting.catch(() => null))?.stop());
   const stack = await starting;
@@ -103,7 +104,11 @@ async function report(options: BenchOptions, all: Figures[], skipped: SkippedSce
   for (const { scenario, reason } of skipped) process.stdout.write(`${scenario} was skipped: ${reason}\n`);
   if (options.jsonFile === null) return;
   const machine = { cpus: availableParallelism(), model: cpus()[0]?.model ?? '', node: process.version };
-  const json = { finishedAt: new Date().toISOString(), quick: options.quick, machine, figures: all, skipped };
+  const { quick, processes } = options;
+  const json = {
+    ...{ finishedAt: new Date().toISOString(), quick, processes, machine },
+    ...{ figures: all, targets: judgeTargets(all), skipped },
+  };
   await writeFile(options.jsonFile, `${JSON.stringify(json, null, 2)}\n`);
 }
 

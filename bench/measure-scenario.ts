@@ -1,23 +1,22 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BenchProcesses } from './bench-processes.ts';
+import type { Child } from './child-process.ts';
 import { nowMs } from './clock.ts';
+import type { DriverProtocol } from './driver-process.ts';
 import { expectedEvents } from './report/delivery-check.ts';
 import { type Figures, figuresOf } from './report/figures.ts';
 import type { RunPlan, RunTimes } from './run-plan.ts';
-import type { Scenario } from './scenarios.ts';
+import type { Noise, Scenario } from './scenarios.ts';
 import { drainOpenWork } from './stack/backlog.ts';
 import { APP_SECRET } from './stack/settings.ts';
 import type { Stack } from './stack/stack.ts';
-import { openUsageWindow } from './usage-window.ts';
+import { openUsageWindow, readProductMib } from './usage-window.ts';
 
 export type Bench = { stack: Stack; processes: BenchProcesses; signal: AbortSignal };
 
 const FLOOD_CONNECTIONS = 64;
 const OPEN_LOOP_CONNECTIONS = 512;
-
-/** With bad endpoints every sixth body goes to one of them. */
-const BAD_EVERY = 6;
 
 /** Nothing new for so long: what is missing does not come. */
 const STALL_MS = 20_000;
@@ -25,69 +24,90 @@ const ARRIVAL_TIMEOUT_MS = 180_000;
 const DRAIN_TIMEOUT_MS = 60_000;
 const PROGRESS_INTERVAL_MS = 50;
 
-/** Runs one scenario from the first body until nothing is open any more. */
+/** Bodies of one run as they were sent. */
+type Sent = { plan: RunPlan; times: RunTimes };
+
+/** Runs one scenario from the first body until nothing is open any more. `run` and the next number are its own. */
 export async function measureScenario(bench: Bench, scenario: Scenario, run: number): Promise<Figures> {
-  const { stack, processes, signal } = bench;
-  const plan = planOf(processes, scenario, run);
-  const floor = scenario.driver === 'floor';
-  const drive = floor ? await prepareFloor(bench, plan) : await prepareDriver(bench, plan);
+  const { stack, processes } = bench;
+  const isFloor = scenario.driver === 'floor';
+  const plan = planOf(processes, scenario, run, isFloor);
+  const drive = isFloor ? await prepareFloor(bench, plan) : await prepare(bench, processes.driver, plan);
+  const noisePlan = scenario.noise === null ? null : planOf(processes, noiseBody(scenario.noise), run + 1);
+  const driveNoise = noisePlan === null ? null : await prepare(bench, processes.noiseDriver, noisePlan);
   await processes.receiver.ask('reset', null);
   const pids = {
     ...stack.pids(),
-    receiver: processes.receiver.pid,
-    driver: floor ? processes.floor.pid : processes.driver.pid,
+    receiver: [processes.receiver.pid],
+    driver: isFloor ? [processes.floor.pid] : [processes.driver.pid, processes.noiseDriver.pid],
   };
+  const productAtRestMib = readProductMib(pids).all;
   const startedMs = nowMs();
   const window = openUsageWindow(pids);
-  const notes: string[] = [];
-  const times = await drive();
-  const { distinct: cameBySendEnd } = await processes.receiver.ask('progress', null);
-  await untilArrived(bench, plan, times);
-  const except = processes.badTargets.map(({ endpointId }) => endpointId);
-  const left = floor ? 0 : await drainOpenWork(stack.database, except, DRAIN_TIMEOUT_MS, signal);
-  if (left > 0) notes.push(`${left} bodies or deliveries were still open at the end`);
+  const [sent, noise] = await Promise.all([drive(), driveNoise?.() ?? null]);
+  const cameBySendEnd = await countTaken(bench, scenario);
+  const awaited = noise !== null && scenario.noise?.hasToArrive === true ? [sent, noise] : [sent];
+  await untilArrived(bench, scenario, awaited);
+  const left = isFloor ? 0 : await drain(bench);
   const usage = window.close();
   const windowMs = nowMs() - startedMs;
   const arrivals = await processes.receiver.ask('arrivals', null);
-  const cpuCount = availableParallelism();
   return figuresOf({
-    ...{ scenario, plan, times, arrivals, cameBySendEnd, usage, windowMs, cpuCount, notes },
+    ...{ scenario, arrivals, cameBySendEnd, usage, productAtRestMib, windowMs, sent, awaited },
+    cpuCount: availableParallelism(),
+    notes: left > 0 ? [`${left} bodies or deliveries were still open at the end`] : [],
   });
 }
 
-function planOf({ targets, badTargets }: BenchProcesses, scenario: Scenario, run: number): RunPlan {
-  const { body, leadIn, count, ratePerSecond, endpoints, driver, withBadEndpoints } = scenario;
-  const closedLoop = ratePerSecond === null || driver === 'floor';
-  return {
-    ...{ run, body, count: leadIn + count, leadIn, ratePerSecond },
-    concurrency: closedLoop ? FLOOD_CONNECTIONS : OPEN_LOOP_CONNECTIONS,
-    targets: targets[endpoints],
-    bad: withBadEndpoints ? { targets: badTargets, every: BAD_EVERY } : null,
-  };
+type Sending = Pick<Scenario, 'body' | 'count' | 'ratePerSecond' | 'to'>;
+
+function noiseBody({ to, ratePerSecond, count }: Noise): Sending {
+  return { body: 'message', to, ratePerSecond, count };
 }
 
-type Drive = () => Promise<RunTimes>;
+function planOf({ targets }: BenchProcesses, sending: Sending, run: number, isFloor = false): RunPlan {
+  const { body, count, ratePerSecond, to } = sending;
+  const isClosedLoop = ratePerSecond === null || isFloor;
+  const concurrency = isClosedLoop ? FLOOD_CONNECTIONS : OPEN_LOOP_CONNECTIONS;
+  return { run, body, count, ratePerSecond, concurrency, targets: targets[to] };
+}
 
-async function prepareDriver({ stack, processes: { driver } }: Bench, plan: RunPlan): Promise<Drive> {
+type Drive = () => Promise<Sent>;
+
+async function prepare({ stack }: Bench, driver: Child<DriverProtocol>, plan: RunPlan): Promise<Drive> {
   await driver.ask('prepare', { plan, ingress: { port: stack.apiPort, appSecret: APP_SECRET } });
-  return () => driver.ask('run', null);
+  return async () => ({ plan, times: await driver.ask('run', null) });
 }
 
 async function prepareFloor({ stack, processes }: Bench, plan: RunPlan): Promise<Drive> {
   const { floor, receiverUrl } = processes;
   await floor.ask('prepare', { plan, databaseUrl: stack.databaseUrl, receiverUrl });
-  return () => floor.ask('run', null);
+  return async () => ({ plan, times: await floor.ask('run', null) });
+}
+
+/** How many webhooks the endpoints have taken that the scenario waits for. */
+async function countTaken({ processes }: Bench, { to, noise }: Scenario): Promise<number> {
+  const taken = await processes.receiver.ask('progress', null);
+  const awaited = noise?.hasToArrive === true ? [to, noise.to] : [to];
+  const endpoints = awaited.flatMap((name) => processes.targets[name].map(({ endpoint }) => endpoint));
+  return endpoints.reduce((sum, endpoint) => sum + (taken[endpoint] ?? 0), 0);
 }
 
 /** Waits until as many webhooks came as were acknowledged, or nothing new comes. */
-async function untilArrived({ processes, signal }: Bench, plan: RunPlan, times: RunTimes): Promise<void> {
-  const expected = expectedEvents(plan, (n) => times.status[n] === 200);
+async function untilArrived(bench: Bench, scenario: Scenario, awaited: readonly Sent[]): Promise<void> {
+  const expected = awaited.reduce((sum, { plan, times }) => sum + expectedEvents(plan, times), 0);
   const deadline = nowMs() + ARRIVAL_TIMEOUT_MS;
-  let last = { distinct: -1, atMs: nowMs() };
+  let last = { taken: -1, atMs: nowMs() };
   for (;;) {
-    const { distinct } = await processes.receiver.ask('progress', null);
-    if (distinct > last.distinct) last = { distinct, atMs: nowMs() };
-    if (distinct >= expected || nowMs() > deadline || nowMs() - last.atMs > STALL_MS) return;
-    await sleep(PROGRESS_INTERVAL_MS, undefined, { signal });
+    const taken = await countTaken(bench, scenario);
+    if (taken > last.taken) last = { taken, atMs: nowMs() };
+    if (taken >= expected || nowMs() > deadline || nowMs() - last.atMs > STALL_MS) return;
+    await sleep(PROGRESS_INTERVAL_MS, undefined, { signal: bench.signal });
   }
+}
+
+/** Waits until nothing is open but at endpoints that refuse for long; returns what still is after a time. */
+async function drain({ stack, processes: { targets }, signal }: Bench): Promise<number> {
+  const except = [...targets.bad, ...targets['fails-often']].map(({ endpointId }) => endpointId);
+  return await drainOpenWork(stack.database, except, DRAIN_TIMEOUT_MS, signal);
 }

@@ -1,9 +1,11 @@
 import { parseArgs } from 'node:util';
 import { listScenarios, type Scenario } from './scenarios.ts';
+import type { Processes } from './stack/product.ts';
 
 export type BenchOptions = {
   scenarios: Scenario[];
   quick: boolean;
+  processes: Processes;
   jsonFile: string | null;
   profileDir: string | null;
 };
@@ -24,6 +26,7 @@ export function readOptions(args: readonly string[]): BenchOptions | null {
   return {
     scenarios: scenarios.map((scenario) => (count === null ? scenario : { ...scenario, count })),
     quick,
+    processes: processesOf(values.processes),
     jsonFile: values.json ?? null,
     profileDir: values.profile ?? null,
   };
@@ -38,6 +41,7 @@ function parse(args: readonly string[]) {
         quick: { type: 'boolean' },
         scenario: { type: 'string', multiple: true },
         events: { type: 'string' },
+        processes: { type: 'string' },
         json: { type: 'string' },
         profile: { type: 'string' },
       },
@@ -57,6 +61,11 @@ function chosen(all: readonly Scenario[], wanted: readonly string[]): Scenario[]
   return all.filter(({ name }) => wanted.includes(name));
 }
 
+function processesOf(text = 'two'): Processes {
+  if (text !== 'one' && text !== 'two') throw new UsageError('--processes must be one or two.');
+  return text;
+}
+
 function wholeNumber(name: string, text: string): number {
   if (!/^[1-9]\d{0,6}$/.test(text)) throw new UsageError(`${name} must be a whole number from 1 to 9999999.`);
   return Number(text);
@@ -64,15 +73,16 @@ function wholeNumber(name: string, text: string): number {
 
 /** What --help prints. */
 export function usage(): string {
-  const scenarios = listScenarios(false).map(({ name, about, endpoints }) => {
-    const where = endpoints === 1 ? '1 endpoint' : `${endpoints} endpoints`;
-    return `  ${name.padEnd(18)} ${about} (${where})`;
+  const scenarios = listScenarios(false).map(({ name, about, to }) => {
+    const where = to === 'hundred' ? ' (100 endpoints)' : '';
+    return `  ${name.padEnd(18)} ${about}${where}`;
   });
   return [
     'npm run bench -- [options]',
     '',
     '  --scenario NAME   only this one; several times or separated by commas',
-    '  --quick           shorter runs: everything in less than two minutes',
+    '  --quick           shorter runs: everything in less than four minutes',
+    '  --processes HOW   two: API and worker apart; one: together, as `heliograph all` (two)',
     '  --events N        bodies per scenario, instead of its own number',
     '  --json FILE       also write the figures to a file',
     '  --profile DIR     API and worker write a CPU profile there when they end',

@@ -14,12 +14,15 @@ export function parseProcessStat(line: string): ProcessStat {
   return { pid: Number.parseInt(line, 10), parentPid: Number(fields[1]), cpuMs: ticks * MS_PER_TICK };
 }
 
-/** CPU time in ms so far of each process with all its descendants; empty where there is no /proc. */
-export function readCpuMs(pids: Readonly<Record<string, number>>): Record<string, number> {
+/** The processes of each name. */
+export type NamedPids = Readonly<Record<string, readonly number[]>>;
+
+/** CPU time in ms so far of the processes of each name with all their descendants; empty where there is no /proc. */
+export function readCpuMs(pids: NamedPids): Record<string, number> {
   const children = childrenByParent();
-  const named = Object.entries(pids).map(([name, pid]): [string, number] => [
+  const named = Object.entries(pids).map(([name, all]): [string, number] => [
     name,
-    descendantsOf(pid, children).reduce((sum, { cpuMs }) => sum + cpuMs, 0),
+    all.flatMap((pid) => descendantsOf(pid, children)).reduce((sum, { cpuMs }) => sum + cpuMs, 0),
   ]);
   return Object.fromEntries(named);
 }

@@ -54,7 +54,8 @@ const fail = (error: Error) => {
 // One key makes all requests here. The limiter counts them, but lets them through.
 process.env.HELIOGRAPH_RATE_LIMIT_READS_PER_SECOND ??= '100000';
 
-const stack = await startStack({ log, profileDir: values.profile ?? null, onCrash: fail });
+const stack = await startStack({ log, processes: 'two', profileDir: values.profile ?? null, onCrash: fail });
+await stack.useProduct({ deliveryWorkflows: 'auto', workers: 1, coresPerWorker: null }, { fresh: true });
 const driver = startChild<ReadsDriverProtocol>(new URL('./reads-driver-process.ts', import.meta.url), fail);
 const release = onStopSignals({
   onFirst: () => void stack.stop().finally(() => process.exit(130)),
@@ -81,7 +82,10 @@ try {
   }
   if (wanted.includes('walk')) {
     log('walk: every message');
-    walk = await walkEverything({ port: stack.apiPort, pid: stack.pids().api ?? 0, authorization }, messages);
+    walk = await walkEverything(
+      { port: stack.apiPort, pid: stack.pids().api?.[0] ?? 0, authorization },
+      messages,
+    );
     if (walk.messages !== messages) throw new Error(`the walk met ${walk.messages} of ${messages} messages`);
   }
 } finally {

@@ -1,4 +1,4 @@
-/** The tenants' servers: take every webhook, answer 200 and note what came. A process of its own, driven by bench/main.ts. */
+/** The tenants' servers: note every webhook that comes and answer it. A process of its own, driven by bench/main.ts. */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,52 +6,72 @@ import { answerParent } from './child-process.ts';
 import { nowMs } from './clock.ts';
 import type { Arrival } from './run-plan.ts';
 
+/** Whether a webhook is taken, and after how long the answer comes. */
+export type Manner = 'takes' | 'takes a second' | 'refuses the first' | 'refuses 60 %';
+
 export type ReceiverProtocol = {
-  /** Opens so many servers; gives their ports. */
-  listen: { argument: number; result: number[] };
+  /** Opens a server of each manner; gives their ports. */
+  listen: { argument: Manner[]; result: number[] };
   reset: { argument: null; result: null };
-  /** How many different webhooks came since the reset, and how many in all. */
-  progress: { argument: null; result: { distinct: number; all: number } };
+  /** How many different webhooks each server took since the reset. */
+  progress: { argument: null; result: number[] };
   arrivals: { argument: null; result: Arrival[] };
 };
 
 /** What is noted while it counts; headers and body are looked at afterwards. */
-type Noted = { endpoint: number; headers: string[]; body: Buffer | null; arrivedMs: number };
+type Noted = { endpoint: number; headers: string[]; body: Buffer | null } & Pick<
+  Arrival,
+  'arrivedMs' | 'accepted'
+>;
 
 let noted: Noted[] = [];
-let distinct = new Set<string>();
+/** The ids of what each server took. */
+let taken: Set<string>[] = [];
 
 answerParent<ReceiverProtocol>({
-  listen: (count) => Promise.all(Array.from({ length: count }, (_, endpoint) => listen(endpoint))),
+  listen: (manners) => {
+    taken = manners.map(() => new Set());
+    return Promise.all(manners.map((manner, endpoint) => listen(endpoint, manner)));
+  },
   reset: () => {
     noted = [];
-    distinct = new Set();
+    for (const ids of taken) ids.clear();
     return null;
   },
-  progress: () => ({ distinct: distinct.size, all: noted.length }),
+  progress: () => taken.map((ids) => ids.size),
   arrivals: () => noted.map(arrivalOf),
 });
 
-async function listen(endpoint: number): Promise<number> {
-  const server = createServer((request, response) => take(endpoint, request, response));
+async function listen(endpoint: number, manner: Manner): Promise<number> {
+  const server = createServer((request, response) => take({ endpoint, manner }, request, response));
   server.keepAliveTimeout = 60_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', 1_024, resolve));
   return (server.address() as AddressInfo).port;
 }
 
-function take(endpoint: number, request: IncomingMessage, response: ServerResponse): void {
+type Server = { endpoint: number; manner: Manner };
+
+function take({ endpoint, manner }: Server, request: IncomingMessage, response: ServerResponse): void {
   let body: Buffer | null = null;
   request.on('data', (chunk: Buffer) => {
     body = body === null ? chunk : Buffer.concat([body, chunk]);
   });
   request.on('end', () => {
-    noted.push({ endpoint, headers: request.rawHeaders, body, arrivedMs: nowMs() });
-    distinct.add(`${endpoint} ${request.headers['webhook-id']}`);
-    response.writeHead(200, { 'content-length': '0' }).end();
+    const accepted = accepts(manner, request.headers['x-service-attempt']);
+    noted.push({ endpoint, headers: request.rawHeaders, body, arrivedMs: nowMs(), accepted });
+    if (accepted) taken[endpoint]?.add(String(request.headers['webhook-id']));
+    const answer = () => response.writeHead(accepted ? 200 : 500, { 'content-length': '0' }).end();
+    if (manner === 'takes a second') setTimeout(answer, 1_000);
+    else answer();
   });
 }
 
-function arrivalOf({ endpoint, headers, body, arrivedMs }: Noted): Arrival {
+function accepts(manner: Manner, attempt: unknown): boolean {
+  if (manner === 'refuses the first') return attempt !== '1';
+  return manner !== 'refuses 60 %' || Math.random() >= 0.6;
+}
+
+function arrivalOf({ endpoint, headers, body, arrivedMs, accepted }: Noted): Arrival {
   const header = (name: string) => {
     const at = headers.findIndex((text, index) => index % 2 === 0 && text.toLowerCase() === name);
     return at < 0 ? '' : (headers[at + 1] ?? '');
@@ -65,6 +85,7 @@ function arrivalOf({ endpoint, headers, body, arrivedMs }: Noted): Arrival {
     sequence: Number(header('x-service-sequence')),
     attempt: Number(header('x-service-attempt')),
     arrivedMs,
+    accepted,
   };
 }
 

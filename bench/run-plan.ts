@@ -8,15 +8,11 @@ export type RunPlan = {
   /** `statuses`: one body holds sent, delivered and read of one message. */
   body: 'message' | 'statuses';
   count: number;
-  /** So many of them come first and are checked, but left out of the latencies. */
-  leadIn: number;
   /** Null: closed loop, each connection sends as soon as it has its answer. */
   ratePerSecond: number | null;
   /** Connections (closed loop), or the most of them (open loop). */
   concurrency: number;
   targets: Target[];
-  /** Every n-th body goes to one of these, whose deliveries nobody waits for. */
-  bad: { targets: Target[]; every: number } | null;
 };
 
 /** Monotonic times of one run by number of the body; `answeredMs` and `status` are 0 where no answer came. */
@@ -37,6 +33,8 @@ export type Arrival = {
   sequence: number;
   attempt: number;
   arrivedMs: number;
+  /** Answered 200; else the receiver refused it on purpose. */
+  accepted: boolean;
 };
 
 export const STATUSES = ['sent', 'delivered', 'read'] as const;
@@ -45,11 +43,9 @@ export const STATUSES = ['sent', 'delivered', 'read'] as const;
 const CUSTOMERS = 500;
 
 /** Who writes body `n` of a run, and to which target: the same customer always writes to the same. */
-export function addressOf(plan: RunPlan, n: number): { customer: number; target: number; isBad: boolean } {
+export function addressOf(plan: RunPlan, n: number): { customer: number; target: number } {
   const customer = mixed(plan.run * 0x9e3779b1 + n) % CUSTOMERS;
-  const isBad = plan.bad !== null && n % plan.bad.every === 0;
-  const targets = isBad && plan.bad !== null ? plan.bad.targets : plan.targets;
-  return { customer, target: customer % targets.length, isBad };
+  return { customer, target: customer % plan.targets.length };
 }
 
 /** The eventId of body `n`. */

@@ -1,4 +1,17 @@
-import type { DeliveryWorkflows } from './stack/stack.ts';
+import type { ProductLayout } from './stack/product.ts';
+
+/** Which of the receivers' endpoints bodies go to. */
+export type Destination = 'one' | 'another' | 'hundred' | 'slow' | 'fails-first' | 'fails-often' | 'bad';
+
+/** What else comes in meanwhile; its latencies do not count. */
+export type Noise = {
+  to: Destination;
+  /** Bodies per second; null: as fast as they are taken. */
+  ratePerSecond: number | null;
+  count: number;
+  /** Whether its events have to arrive too before the scenario is over. */
+  hasToArrive: boolean;
+};
 
 export type Scenario = {
   name: string;
@@ -6,93 +19,116 @@ export type Scenario = {
   /** `floor`: the bare loop instead of the product. */
   driver: 'upstream' | 'floor';
   body: 'message' | 'statuses';
-  /** Endpoints the bodies are spread over. */
-  endpoints: 1 | 100;
+  to: Destination;
   /** Bodies per second; null: as fast as they are taken. */
   ratePerSecond: number | null;
-  /**
-   * Bodies that are sent first and left out of the latencies: the product goes over from single workflows to a session
-   * when a rate begins, and how fast it is then is a figure of its own.
-   */
-  leadIn: number;
-  /** Bodies after those. */
   count: number;
-  deliveryWorkflows: DeliveryWorkflows;
-  withBadEndpoints: boolean;
+  noise: Noise | null;
+  layout: ProductLayout;
+  /** API and worker are started anew for it; otherwise they have been idle for some seconds. */
+  fresh: boolean;
 };
 
-const RATES = [
-  { ratePerSecond: 10, seconds: 30, quickSeconds: 2 },
-  { ratePerSecond: 50, seconds: 20, quickSeconds: 2 },
-  { ratePerSecond: 200, seconds: 20, quickSeconds: 3 },
-  { ratePerSecond: 800, seconds: 15, quickSeconds: 3 },
-] as const;
+const LAYOUT: ProductLayout = { deliveryWorkflows: 'auto', workers: 1, coresPerWorker: null };
 
 const PLAIN = {
   driver: 'upstream',
   body: 'message',
-  endpoints: 1,
-  deliveryWorkflows: 'auto',
-  withBadEndpoints: false,
+  to: 'one',
+  noise: null,
+  layout: LAYOUT,
+  fresh: false,
 } as const;
+
+type Pick = (full: number, short: number) => number;
 
 /** All scenarios in the order in which they run: those that leave something behind come last. */
 export function listScenarios(quick: boolean): Scenario[] {
-  const leadInSeconds = quick ? 1 : 2;
-  return plainScenarios(quick).map((scenario) => ({
-    ...scenario,
-    leadIn: (scenario.ratePerSecond ?? 0) * leadInSeconds,
-  }));
-}
-
-type PlainScenario = Omit<Scenario, 'leadIn'>;
-
-function plainScenarios(quick: boolean): PlainScenario[] {
   const pick = (full: number, short: number) => (quick ? short : full);
-  const both = [1, 100] as const;
-  const suffix = (endpoints: number) => (endpoints === 1 ? '' : `-x${endpoints}`);
   return [
-    ...RATES.flatMap(({ ratePerSecond, seconds, quickSeconds }) =>
-      both.map((endpoints) => ({
-        ...{ ...PLAIN, endpoints, ratePerSecond, name: `message-${ratePerSecond}${suffix(endpoints)}` },
-        about: `${ratePerSecond} messages per second`,
-        count: ratePerSecond * pick(seconds, quickSeconds),
-      })),
-    ),
-    ...both.map((endpoints) => ({
-      ...{ ...PLAIN, endpoints, ratePerSecond: 1200, name: `sustained${suffix(endpoints)}` },
-      about: '1200 messages per second: held when backlog stays near 0',
-      count: 1200 * pick(20, 3),
-    })),
-    ...both.map((endpoints) => ({
-      ...{ ...PLAIN, endpoints, ratePerSecond: null, name: `flood${suffix(endpoints)}` },
-      about: 'messages as fast as the ingress takes them',
-      count: pick(20_000, 4_000),
-    })),
+    ...freshScenarios(pick),
+    ...rateScenarios(pick),
+    ...floodScenarios(pick),
     {
-      ...{ ...PLAIN, body: 'statuses', endpoints: 100, ratePerSecond: 100, name: 'statuses' },
+      ...{ ...PLAIN, body: 'statuses', to: 'hundred', ratePerSecond: 100, name: 'statuses' },
       about: 'sent, delivered and read of one message in one body, 100 bodies per second',
       count: 100 * pick(20, 3),
     },
     ...floorScenarios(pick),
+    ...workerScenarios(pick),
     ...alwaysScenarios(pick),
+    ...neighbourScenarios(pick),
+  ];
+}
+
+/** A process that was just started has its code compiled by V8 while the events come. */
+function freshScenarios(pick: Pick): Scenario[] {
+  const fresh = { ...PLAIN, fresh: true } as const;
+  const rates = [
+    { ratePerSecond: 50, seconds: 20, quickSeconds: 4 },
+    { ratePerSecond: 200, seconds: 20, quickSeconds: 4 },
+    { ratePerSecond: 800, seconds: 15, quickSeconds: 3 },
+  ];
+  return [
+    ...rates.map(({ ratePerSecond, seconds, quickSeconds }) => ({
+      ...{ ...fresh, ratePerSecond, name: `fresh-${ratePerSecond}` },
+      about: `${ratePerSecond} messages per second, the first the product has ever seen`,
+      count: ratePerSecond * pick(seconds, quickSeconds),
+    })),
     {
-      ...{ ...PLAIN, endpoints: 100, ratePerSecond: 240, withBadEndpoints: true, name: 'bad-endpoints' },
-      about: '200 messages per second, and 40 more to endpoints that misbehave',
-      count: 240 * pick(20, 3),
+      ...{ ...fresh, ratePerSecond: 3_000, name: 'fresh-burst' },
+      about: '300 messages within 100 ms, the first the product has ever seen',
+      count: 300,
     },
   ];
 }
 
-type Pick = (full: number, short: number) => number;
+const ONE_OR_MANY = ['one', 'hundred'] as const;
+const suffix = (to: Destination) => (to === 'hundred' ? '-x100' : '');
 
-function floorScenarios(pick: Pick): PlainScenario[] {
+function rateScenarios(pick: Pick): Scenario[] {
+  const rates = [
+    { ratePerSecond: 10, seconds: 30, quickSeconds: 2 },
+    { ratePerSecond: 50, seconds: 20, quickSeconds: 2 },
+    { ratePerSecond: 200, seconds: 20, quickSeconds: 4 },
+    { ratePerSecond: 800, seconds: 15, quickSeconds: 3 },
+  ];
+  return [
+    {
+      ...{ ...PLAIN, ratePerSecond: 3_000, name: 'burst' },
+      about: '300 messages within 100 ms after silence',
+      count: 300,
+    },
+    ...rates.flatMap(({ ratePerSecond, seconds, quickSeconds }) =>
+      ONE_OR_MANY.map((to) => ({
+        ...{ ...PLAIN, to, ratePerSecond, name: `message-${ratePerSecond}${suffix(to)}` },
+        about: `${ratePerSecond} messages per second`,
+        count: ratePerSecond * pick(seconds, quickSeconds),
+      })),
+    ),
+    ...ONE_OR_MANY.map((to) => ({
+      ...{ ...PLAIN, to, ratePerSecond: 1_200, name: `sustained${suffix(to)}` },
+      about: '1200 messages per second: held when backlog stays near 0',
+      count: 1_200 * pick(20, 3),
+    })),
+  ];
+}
+
+function floodScenarios(pick: Pick): Scenario[] {
+  return ONE_OR_MANY.map((to) => ({
+    ...{ ...PLAIN, to, ratePerSecond: null, name: `flood${suffix(to)}` },
+    about: 'messages as fast as the ingress takes them',
+    count: pick(20_000, 4_000),
+  }));
+}
+
+function floorScenarios(pick: Pick): Scenario[] {
   const floor = { ...PLAIN, driver: 'floor' } as const;
   return [
     {
       ...{ ...floor, ratePerSecond: 200, name: 'floor-200' },
       about: 'insert a row, POST, update the row: 200 per second',
-      count: 200 * pick(15, 3),
+      count: 200 * pick(15, 2),
     },
     {
       ...{ ...floor, ratePerSecond: null, name: 'floor' },
@@ -102,8 +138,31 @@ function floorScenarios(pick: Pick): PlainScenario[] {
   ];
 }
 
-function alwaysScenarios(pick: Pick): PlainScenario[] {
-  const always = { ...PLAIN, deliveryWorkflows: 'always' } as const;
+/** What more worker processes give, and what they cost. All are freshly started, so that they differ in nothing else. */
+function workerScenarios(pick: Pick): Scenario[] {
+  const flood = { ...PLAIN, ratePerSecond: null, fresh: true } as const;
+  const numbered = (workers: number) => (workers === 1 ? '1 worker process' : `${workers} worker processes`);
+  return [
+    ...([1, 4] as const).map((workers) => ({
+      ...{ ...flood, layout: { ...LAYOUT, workers }, name: `workers-${workers}` },
+      about: `a flood with ${numbered(workers)}`,
+      count: pick(5_000, 3_000),
+    })),
+    ...([1, 2] as const).map((workers) => ({
+      ...{ ...flood, to: 'slow' as const, layout: { ...LAYOUT, workers }, name: `workers-${workers}-slow` },
+      about: `a receiver that takes a second for each webhook, ${numbered(workers)}`,
+      count: pick(1_500, 600),
+    })),
+    ...([1, 2] as const).map((workers) => ({
+      ...{ ...flood, layout: { ...LAYOUT, workers, coresPerWorker: 0.5 }, name: `workers-${workers}-capped` },
+      about: `a flood with ${numbered(workers)}, each with half a core at most`,
+      count: pick(5_000, 1_500),
+    })),
+  ];
+}
+
+function alwaysScenarios(pick: Pick): Scenario[] {
+  const always = { ...PLAIN, layout: { ...LAYOUT, deliveryWorkflows: 'always' } } as const;
   return [
     {
       ...{ ...always, ratePerSecond: 10, name: 'always-10' },
@@ -114,6 +173,32 @@ function alwaysScenarios(pick: Pick): PlainScenario[] {
       ...{ ...always, ratePerSecond: null, name: 'always-flood' },
       about: 'one workflow per delivery: its ceiling',
       count: pick(600, 100),
+    },
+  ];
+}
+
+/** What others' trouble does to a tenant. */
+function neighbourScenarios(pick: Pick): Scenario[] {
+  const badSeconds = pick(20, 3);
+  const stormSeconds = pick(45, 12);
+  return [
+    {
+      ...{ ...PLAIN, ratePerSecond: 20, name: 'noisy-waba' },
+      about: '20 messages per second while another WABA sends 30,000 as fast as they are taken',
+      count: 20 * pick(15, 6),
+      noise: { to: 'another', ratePerSecond: null, count: pick(30_000, 6_000), hasToArrive: true },
+    },
+    {
+      ...{ ...PLAIN, to: 'hundred', ratePerSecond: 200, name: 'bad-endpoints' },
+      about: '200 messages per second, and 40 more to endpoints that misbehave',
+      count: 200 * badSeconds,
+      noise: { to: 'bad', ratePerSecond: 40, count: 40 * badSeconds, hasToArrive: false },
+    },
+    {
+      ...{ ...PLAIN, to: 'fails-first', ratePerSecond: 1, name: 'retry-storm' },
+      about: 'each first attempt is refused, 1 message per second; another tenant refuses 60 % of 100',
+      count: stormSeconds,
+      noise: { to: 'fails-often', ratePerSecond: 100, count: 100 * stormSeconds, hasToArrive: false },
     },
   ];
 }

@@ -5,8 +5,8 @@ import { addressOf, eventIdOf, type RunPlan, STATUSES, type Target } from '../ru
 export function buildUpstreamRequests(plan: RunPlan, ingress: { port: number; appSecret: string }): Buffer[] {
   const timestamp = String(Math.floor(Date.now() / 1000));
   return Array.from({ length: plan.count }, (_, n) => {
-    const { customer, target, isBad } = addressOf(plan, n);
-    const to = (isBad ? plan.bad?.targets : plan.targets)?.[target];
+    const { customer, target } = addressOf(plan, n);
+    const to = plan.targets[target];
     if (to === undefined) throw new Error('a run without targets');
     const id = eventIdOf(plan.run, n);
     const content =

@@ -1,11 +1,13 @@
-import { type Arrival, addressOf, bodyNumberOf, type RunPlan, type RunTimes, STATUSES } from '../run-plan.ts';
+import { type Arrival, bodyNumberOf, type RunPlan, type RunTimes, STATUSES } from '../run-plan.ts';
 
 export type DeliveryCheck = {
-  /** Number of the body and first arrival of each event. */
+  /** Number of the body and first arrival that the receiver accepted of each event. */
   first: { n: number; arrivedMs: number }[];
+  /** How long after a refused attempt each accepted one came. */
+  retriedAfterMs: number[];
   /** Acknowledged events that did not come. */
   missing: number;
-  /** Webhooks that came again at the same endpoint. */
+  /** Webhooks that came again at the same endpoint though it had accepted them. */
   duplicates: number;
   /** Duplicates whose attempt number was above 1: retries of what had arrived. */
   retriedDuplicates: number;
@@ -13,15 +15,10 @@ export type DeliveryCheck = {
   orderViolations: number;
 };
 
-/** How many events of a run have to arrive at an endpoint that is waited for, of the bodies that `counts`. */
-export function expectedEvents(plan: RunPlan, counts: (n: number) => boolean): number {
-  let bodies = 0;
-  for (let n = 0; n < plan.count; n += 1) if (counts(n) && !addressOf(plan, n).isBad) bodies += 1;
-  return bodies * eventsPerBody(plan);
-}
-
-function eventsPerBody(plan: RunPlan): number {
-  return plan.body === 'statuses' ? STATUSES.length : 1;
+/** How many events have to arrive of the bodies that were acknowledged. */
+export function expectedEvents(plan: RunPlan, { status }: Pick<RunTimes, 'status'>): number {
+  const bodies = status.reduce((sum, one) => sum + (one === 200 ? 1 : 0), 0);
+  return bodies * (plan.body === 'statuses' ? STATUSES.length : 1);
 }
 
 /** Compares what came with what was acknowledged. `arrivals` are in order of arrival; other runs' are left out. */
@@ -31,23 +28,29 @@ export function checkDeliveries(
   arrivals: readonly Arrival[],
 ): DeliveryCheck {
   const seen = new Set<string>();
+  const refusedMs = new Map<string, number>();
   const cameOf = new Map<number, Set<string>>();
   const lastOfKey = new Map<string, Position>();
   const check = {
-    first: [] as DeliveryCheck['first'],
-    duplicates: 0,
-    retriedDuplicates: 0,
-    orderViolations: 0,
+    ...{ first: [] as DeliveryCheck['first'], retriedAfterMs: [] as number[] },
+    ...{ duplicates: 0, retriedDuplicates: 0, orderViolations: 0 },
   };
   for (const arrival of arrivals) {
     const n = bodyNumberOf(plan.run, arrival.eventId);
     if (n === null) continue;
-    if (seen.has(`${arrival.endpoint} ${arrival.webhookId}`)) {
+    const webhook = `${arrival.endpoint} ${arrival.webhookId}`;
+    if (seen.has(webhook)) {
       check.duplicates += 1;
       if (arrival.attempt > 1) check.retriedDuplicates += 1;
       continue;
     }
-    seen.add(`${arrival.endpoint} ${arrival.webhookId}`);
+    const refused = refusedMs.get(webhook);
+    if (!arrival.accepted) {
+      refusedMs.set(webhook, arrival.arrivedMs);
+      continue;
+    }
+    if (refused !== undefined) check.retriedAfterMs.push(arrival.arrivedMs - refused);
+    seen.add(webhook);
     check.first.push({ n, arrivedMs: arrival.arrivedMs });
     cameOf.set(n, (cameOf.get(n) ?? new Set()).add(arrival.status));
     const key = `${arrival.endpoint} ${arrival.eventId}`;
@@ -76,10 +79,10 @@ function later(a: Position, b: Position): Position {
 
 function countMissing(
   plan: RunPlan,
-  { status }: Pick<RunTimes, 'status'>,
+  times: Pick<RunTimes, 'status'>,
   cameOf: ReadonlyMap<number, ReadonlySet<string>>,
 ): number {
   let came = 0;
-  for (const [n, statuses] of cameOf) if (status[n] === 200) came += statuses.size;
-  return Math.max(0, expectedEvents(plan, (n) => status[n] === 200) - came);
+  for (const [n, statuses] of cameOf) if (times.status[n] === 200) came += statuses.size;
+  return Math.max(0, expectedEvents(plan, times) - came);
 }

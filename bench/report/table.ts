@@ -1,6 +1,7 @@
 import type { Figures } from './figures.ts';
+import { type JudgedTarget, judgeTargets } from './targets.ts';
 
-type Column = { title: string; of: (figures: Figures) => string };
+type Column<Row = Figures> = { title: string; of: (row: Row) => string };
 
 const ms = (value: number) => (Number.isFinite(value) ? value.toFixed(value < 100 ? 1 : 0) : '-');
 const whole = (value: number) => (Number.isFinite(value) ? value.toFixed(0) : '-');
@@ -15,7 +16,7 @@ const LATENCY: readonly Column[] = [
   { title: 'p50', of: ({ latencyMs }) => ms(latencyMs.p50) },
   { title: 'p95', of: ({ latencyMs }) => ms(latencyMs.p95) },
   { title: 'p99', of: ({ latencyMs }) => ms(latencyMs.p99) },
-  { title: 'start95', of: ({ leadInLatencyMs }) => ms(leadInLatencyMs.p95) },
+  { title: 'sec95', of: ({ worstSecondP95Ms }) => ms(worstSecondP95Ms) },
   { title: 'ack50', of: ({ acknowledgementMs }) => ms(acknowledgementMs.p50) },
   { title: 'ack95', of: ({ acknowledgementMs }) => ms(acknowledgementMs.p95) },
   { title: 'lag95', of: ({ sendLagMs }) => ms(sendLagMs.p95) },
@@ -30,40 +31,45 @@ const LATENCY: readonly Column[] = [
 
 const COST: readonly Column[] = [
   NAME,
-  ...['api', 'worker', 'postgres', 'temporal', 'minio', 'receiver', 'driver'].map((name) => ({
+  ...['api', 'worker', 'all', 'postgres', 'temporal', 'minio', 'receiver', 'driver'].map((name) => ({
     title: name,
     of: ({ cpuMsPerEvent }: Figures) => cpu(cpuMsPerEvent[name]),
   })),
   { title: 'others', of: ({ othersCpuShare }) => `${(othersCpuShare * 100).toFixed(0)} %` },
-  { title: 'api MiB', of: ({ rssPeakMib }) => whole(rssPeakMib.api ?? Number.NaN) },
-  { title: 'worker MiB', of: ({ rssPeakMib }) => whole(rssPeakMib.worker ?? Number.NaN) },
+  { title: 'rest MiB', of: ({ productAtRestMib }) => whole(productAtRestMib) },
+  { title: 'peak MiB', of: ({ productPeakMib }) => whole(productPeakMib) },
   { title: 'pg MiB', of: ({ postgresPssMib }) => whole(postgresPssMib) },
 ];
 
-/** Two tables of at most 110 columns, and the notes. */
+/** Tables of at most 110 columns, and the notes. */
 export function figuresText(all: readonly Figures[]): string {
   const notes = all.flatMap(({ scenario, notes }) => notes.map((note) => `${scenario}: ${note}`));
   return [
     'Latency in ms from the planned sending of the upstream body: p50 p95 p99 until the receiver has the event,',
-    'start95 for the beginning of the rate, which the others leave out; ack until the ingress answered 200;',
-    "lag the driver's own lateness, which is part of both.",
+    'sec95 the p95 of its worst second; ack until the ingress answered 200;',
+    "lag the driver's own lateness, which is part of all.",
     ...alignedTable(LATENCY, all),
     '',
-    'CPU in ms per event by process; others: share of the machine that other programs took; memory at its peak.',
+    'CPU in ms per event by process; others: share of the machine that other programs took; memory of API and',
+    'workers together before the first body and at its peak, and of PostgreSQL.',
     ...alignedTable(COST, all),
     ...(notes.length === 0 ? [] : ['', ...notes]),
-    ...floorLines(all),
+    ...targetLines(all),
     ...othersLines(all),
     '',
   ].join('\n');
 }
 
-function floorLines(all: readonly Figures[]): string[] {
-  const rateOf = (name: string) => all.find(({ scenario }) => scenario === name)?.eventsPerSecond;
-  const floor = rateOf('floor');
-  const flood = rateOf('flood');
-  if (floor === undefined || flood === undefined) return [];
-  return ['', `The flood reaches ${((100 * flood) / floor).toFixed(0)} % of the floor.`];
+const TARGET: readonly Column<JudgedTarget>[] = [
+  { title: 'target', of: ({ about }) => about },
+  { title: 'wanted', of: ({ wanted }) => wanted },
+  { title: 'measured', of: ({ measured }) => measured },
+  { title: '', of: ({ isMet }) => (isMet ? 'met' : 'missed') },
+];
+
+function targetLines(all: readonly Figures[]): string[] {
+  const targets = judgeTargets(all);
+  return targets.length === 0 ? [] : ['', ...alignedTable(TARGET, targets)];
 }
 
 const OTHERS_LIMIT = 0.1;
@@ -82,7 +88,7 @@ export function summaryLine({ latencyMs, eventsPerSecond }: Figures): string {
 const MIN_WIDTH = 5;
 
 /** Names to the left, figures to the right. */
-function alignedTable(columns: readonly Column[], all: readonly Figures[]): string[] {
+function alignedTable<Row>(columns: readonly Column<Row>[], all: readonly Row[]): string[] {
   const rows = [columns.map(({ title }) => title), ...all.map((one) => columns.map(({ of }) => of(one)))];
   const widths = columns.map((_, index) =>
     Math.max(MIN_WIDTH, ...rows.map((row) => row[index]?.length ?? 0)),

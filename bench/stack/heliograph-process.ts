@@ -7,20 +7,23 @@ const READY_TIMEOUT_MS = 60_000;
 
 export type HeliographProcess = { pid: number; stop(): Promise<void> };
 
+/** Commands of `heliograph`. */
+export type ProcessName = 'api' | 'worker' | 'all';
+
 type Options = {
-  name: 'api' | 'worker';
+  name: ProcessName;
   settings: Readonly<Record<string, string>>;
   /** Where /readyz answers. */
-  port: number;
+  ports: readonly number[];
   logFile: string;
   /** Put before the script, for instance to profile it. */
   nodeArguments: readonly string[];
   onCrash: (error: Error) => void;
 };
 
-/** Runs `heliograph api` or `heliograph worker` as in production and waits until it is ready. */
+/** Runs one command of `heliograph` as in production and waits until it is ready. */
 export async function startHeliographProcess(options: Options): Promise<HeliographProcess> {
-  const { name, settings, port, logFile, nodeArguments, onCrash } = options;
+  const { name, settings, ports, logFile, nodeArguments, onCrash } = options;
   let stopping = false;
   const part = startPartProcess({
     name,
@@ -31,14 +34,14 @@ export async function startHeliographProcess(options: Options): Promise<Heliogra
     stopSignal: 'SIGTERM',
     stopGraceMs: 40_000,
     readyTimeoutMs: READY_TIMEOUT_MS,
-    isReady: () => answersReady(port),
+    isReady: () => allReady(ports),
   });
   const stop = async () => {
     stopping = true;
     await part.stop();
   };
   try {
-    await untilReady(name, part, port);
+    await untilReady(name, part, ports);
   } catch (error) {
     await stop();
     throw error;
@@ -49,9 +52,9 @@ export async function startHeliographProcess(options: Options): Promise<Heliogra
   return { pid: part.pid ?? 0, stop };
 }
 
-async function untilReady(name: string, part: PartProcess, port: number): Promise<void> {
+async function untilReady(name: string, part: PartProcess, ports: readonly number[]): Promise<void> {
   const deadline = performance.now() + READY_TIMEOUT_MS;
-  while (!(await answersReady(port))) {
+  while (!(await allReady(ports))) {
     if (part.hasExited()) throw new Error(`${name} did not start:\n${lastLines(part)}`);
     if (performance.now() > deadline) throw new Error(`${name} is not ready in time:\n${lastLines(part)}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -60,6 +63,10 @@ async function untilReady(name: string, part: PartProcess, port: number): Promis
 
 function lastLines(part: PartProcess): string {
   return part.lastLines().slice(-8).join('\n');
+}
+
+async function allReady(ports: readonly number[]): Promise<boolean> {
+  return (await Promise.all(ports.map(answersReady))).every((isReady) => isReady);
 }
 
 async function answersReady(port: number): Promise<boolean> {

@@ -5,7 +5,8 @@ import { createTenant } from '../../src/accounts/tenants.ts';
 import { addWaba } from '../../src/accounts/wabas.ts';
 import type { Target } from '../run-plan.ts';
 
-export type SeededTarget = Target & { endpointId: string };
+/** `endpoint` is the position of its URL. */
+export type SeededTarget = Target & { endpointId: string; endpoint: number };
 
 /** One tenant, WABA, number and endpoint per URL, so that a body for a number reaches exactly one endpoint. */
 export async function seedTargets(
@@ -22,8 +23,12 @@ export async function seedTargets(
     const { userId } = await createTenant(tools, `Bench ${suffix}`);
     const number = { phoneNumberId, displayPhoneNumber: '12025550100', verifiedName: `Bench ${suffix}` };
     await addWaba(tools, userId, { wabaId, phoneNumbers: [number], accessToken: null });
-    const endpoint = await storeEndpoint(tools, wabaId, { url, description: 'bench', eventTypes: null });
-    targets.push({ wabaId, phoneNumberId, endpointId: endpoint.id });
+    const { id: endpointId } = await storeEndpoint(tools, wabaId, {
+      url,
+      description: 'bench',
+      eventTypes: null,
+    });
+    targets.push({ wabaId, phoneNumberId, endpointId, endpoint: index });
   }
   return targets;
 }

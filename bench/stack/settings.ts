@@ -3,11 +3,13 @@ import type { Infrastructure } from '../../src/embedded/infrastructure.ts';
 
 export const APP_SECRET = 'bench-app-secret';
 
+const FIRST_RETRY_SECONDS = 5;
+
+/** The schedule varies each wait by a fifth. */
+export const FIRST_RETRY_AT_MOST_MS = FIRST_RETRY_SECONDS * 1_200;
+
 /** The settings of API and worker: those of production, but webhooks go to this machine over http. */
-export function benchSettings(
-  infrastructure: Infrastructure,
-  ports: { api: number; workerHealth: number },
-): Record<string, string> {
+export function benchSettings(infrastructure: Infrastructure, apiPort: number): Record<string, string> {
   return {
     ...ownSettings(),
     HELIOGRAPH_MODE: 'development',
@@ -18,14 +20,14 @@ export function benchSettings(
     HELIOGRAPH_OBJECT_STORE_ACCESS_KEY: infrastructure.minioCredentials.accessKey,
     HELIOGRAPH_OBJECT_STORE_SECRET_KEY: infrastructure.minioCredentials.secretKey,
     HELIOGRAPH_API_HOST: '127.0.0.1',
-    HELIOGRAPH_API_PORT: String(ports.api),
-    HELIOGRAPH_WORKER_HEALTH_PORT: String(ports.workerHealth),
+    HELIOGRAPH_API_PORT: String(apiPort),
     HELIOGRAPH_PUBLIC_URL: 'https://gateway.example',
     // Nobody listens there: no scenario needs the Graph API.
     HELIOGRAPH_UPSTREAM_GRAPH_URL: 'http://127.0.0.1:9',
     HELIOGRAPH_UPSTREAM_APP_SECRETS: APP_SECRET,
     HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: 'bench-verify-token',
     HELIOGRAPH_ENCRYPTION_KEYS: `bench:${randomBytes(32).toString('base64')}`,
+    HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS: `${FIRST_RETRY_SECONDS},30,120,600,1800,7200,21600,43200,86400`,
     HELIOGRAPH_WEBHOOK_ALLOW_HTTP: 'true',
     HELIOGRAPH_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
   };

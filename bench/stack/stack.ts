@@ -7,10 +7,14 @@ import { makeSecretBox, parseEncryptionKeys, type SecretBox } from '../../src/do
 import { type Infrastructure, startInfrastructure } from '../../src/embedded/infrastructure.ts';
 import { findFreePorts } from '../../src/embedded/ports.ts';
 import { findInfrastructurePorts } from '../../src/embedded/test-infrastructure.ts';
-import { type HeliographProcess, startHeliographProcess } from './heliograph-process.ts';
+import {
+  type Processes,
+  type Product,
+  type ProductLayout,
+  type ProductOptions,
+  startProduct,
+} from './product.ts';
 import { benchSettings } from './settings.ts';
-
-export type DeliveryWorkflows = 'auto' | 'always';
 
 /** The whole product on this machine, as processes of its own, in a directory that `stop` removes. */
 export type Stack = {
@@ -19,20 +23,21 @@ export type Stack = {
   databaseUrl: string;
   secretBox: SecretBox;
   /** The process numbers now. */
-  pids(): Record<string, number>;
-  /** Restarts the worker when it runs with another setting of HELIOGRAPH_DELIVERY_WORKFLOWS. */
-  useDeliveryWorkflows(mode: DeliveryWorkflows): Promise<void>;
+  pids(): Record<string, number[]>;
+  /** Starts API and workers as `layout` says, unless they run so already and need not be fresh; true: it did. */
+  useProduct(layout: ProductLayout, start: { fresh: boolean }): Promise<boolean>;
   stop(): Promise<void>;
 };
 
 type StackOptions = {
   log: (line: string) => void;
+  processes: Processes;
   /** API and worker write a CPU profile here when they end; null: none. */
   profileDir: string | null;
   onCrash: (error: Error) => void;
 };
 
-/** Starts PostgreSQL (with fsync, as in production), Temporal and MinIO, then API and worker. */
+/** Starts PostgreSQL (with fsync, as in production), Temporal and MinIO; API and worker when they are asked for. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const dataDir = await mkdtemp(join(tmpdir(), 'heliograph-bench-'));
   const cleanups: (() => Promise<unknown>)[] = [() => removeDirectory(dataDir)];
@@ -48,73 +53,69 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 }
 
 async function assemble(
-  { log, profileDir, onCrash }: StackOptions,
+  { log, processes, profileDir, onCrash }: StackOptions,
   dataDir: string,
   cleanups: (() => Promise<unknown>)[],
   stop: () => Promise<void>,
 ): Promise<Stack> {
   const infrastructure = await startServers(dataDir, log);
   cleanups.push(infrastructure.stop);
-  const [api = 0, workerHealth = 0] = await findFreePorts(2);
-  const settings = benchSettings(infrastructure, { api, workerHealth });
+  const [apiPort = 0] = await findFreePorts(1);
+  const settings = benchSettings(infrastructure, apiPort);
   const databaseUrl = infrastructure.postgresUrl;
   const database = openDatabase({ url: databaseUrl, poolMax: 2, applicationName: 'heliograph-bench' });
   cleanups.push(database.destroy);
   await migrate(database);
-
   const nodeArguments = profileDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
-  const common = { nodeArguments, onCrash };
-  const logFile = (name: string) => join(dataDir, 'logs', `${name}.log`);
-  const startWorker = (own: Record<string, string>) =>
-    startHeliographProcess({
-      ...common,
-      ...{
-        name: 'worker',
-        settings: { ...settings, ...own },
-        port: workerHealth,
-        logFile: logFile('worker'),
-      },
-    });
-  let mode: DeliveryWorkflows = 'auto';
-  let worker = startWorker({});
-  let workerPid = (await worker).pid;
-  let stopped = false;
-  cleanups.push(async () => {
-    stopped = true;
-    await stopStarted(worker);
-  });
-  const apiProcess = await startHeliographProcess({
-    ...common,
-    ...{ name: 'api', settings, port: api, logFile: logFile('api') },
-  });
-  cleanups.push(apiProcess.stop);
+  const logDir = join(dataDir, 'logs');
+  const product = keepProduct({ processes, settings, apiPort, logDir, nodeArguments, onCrash });
+  cleanups.push(product.stop);
   return {
-    apiPort: api,
-    database,
-    databaseUrl,
+    ...{ apiPort, database, databaseUrl, stop },
     secretBox: makeSecretBox(parseEncryptionKeys(settings.HELIOGRAPH_ENCRYPTION_KEYS ?? '')),
-    pids: () => ({
-      ...infrastructure.pids(),
-      api: apiProcess.pid,
-      worker: workerPid,
-    }),
-    useDeliveryWorkflows: async (wanted) => {
-      if (wanted !== mode) {
-        mode = wanted;
-        await stopStarted(worker);
-        if (stopped) return;
-        worker = startWorker(wanted === 'auto' ? {} : { HELIOGRAPH_DELIVERY_WORKFLOWS: wanted });
-      }
-      workerPid = (await worker).pid;
-    },
-    stop,
+    pids: () => ({ ...inLists(infrastructure.pids()), ...product.pids() }),
+    useProduct: product.use,
   };
 }
 
-/** Also one that is still starting; one that failed to start has stopped itself. */
-async function stopStarted(starting: Promise<HeliographProcess>): Promise<void> {
-  const started = await starting.catch(() => null);
-  await started?.stop();
+/** One product at a time, exchanged for another when it has to be. */
+function keepProduct(options: ProductOptions) {
+  let current: { layout: ProductLayout; starting: Promise<Product> } | null = null;
+  let pids: Record<string, number[]> = {};
+  let stopped = false;
+  // Also one that is still starting; one that failed to start has stopped itself.
+  const stopCurrent = async () => {
+    const started = await current?.starting.catch(() => null);
+    current = null;
+    await started?.stop();
+  };
+  return {
+    pids: () => pids,
+    use: async (layout: ProductLayout, { fresh }: { fresh: boolean }) => {
+      if (!fresh && current !== null && isSame(current.layout, layout)) return false;
+      await stopCurrent();
+      if (stopped) throw new Error('the benchmark ends');
+      const starting = startProduct(options, layout);
+      current = { layout, starting };
+      starting.catch(() => {
+        current = null;
+      });
+      pids = (await starting).pids;
+      return true;
+    },
+    stop: async () => {
+      stopped = true;
+      await stopCurrent();
+    },
+  };
+}
+
+function isSame(one: ProductLayout, other: ProductLayout): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+function inLists(pids: Readonly<Record<string, number>>): Record<string, number[]> {
+  return Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, [pid]]));
 }
 
 /** Tried again once, for another program may take a port between the choice and the start. */

@@ -11,11 +11,9 @@ function plan(over: Partial<RunPlan> = {}): RunPlan {
       run: RUN,
       body: 'message',
       count: 3,
-      leadIn: 0,
       ratePerSecond: 10,
       concurrency: 1,
       targets: [TARGET],
-      bad: null,
     },
     ...over,
   };
@@ -28,7 +26,8 @@ function arrival(n: number, over: Partial<Arrival> = {}): Arrival {
   webhooks += 1;
   const eventId = eventIdOf(RUN, n);
   return {
-    ...{ endpoint: 0, webhookId: `w${webhooks}`, eventId, status: '', sequence: 1, attempt: 1, arrivedMs: n },
+    ...{ endpoint: 0, webhookId: `w${webhooks}`, eventId, status: '', sequence: 1, attempt: 1 },
+    ...{ arrivedMs: n, accepted: true },
     ...over,
   };
 }
@@ -102,10 +101,14 @@ describe('the check of what arrived', () => {
     expect(check.first).toEqual([]);
   });
 
-  test('waits for no body that went to a bad endpoint', () => {
-    const bad = { targets: [TARGET], every: 3 };
-    const check = checkDeliveries(plan({ bad }), allAcknowledged(3), [arrival(1), arrival(2)]);
-    expect(check.missing).toBe(0);
+  test('what the receiver refused has not come; how long after that it came is noted', () => {
+    const refused = arrival(0, { accepted: false, arrivedMs: 10 });
+    const retried = { ...refused, accepted: true, attempt: 2, arrivedMs: 5_010 };
+    const one = plan({ count: 1 });
+    expect(checkDeliveries(one, allAcknowledged(1), [refused]).missing).toBe(1);
+    expect(checkDeliveries(one, allAcknowledged(1), [refused, retried])).toMatchObject({
+      ...{ missing: 0, duplicates: 0, retriedAfterMs: [5_000], first: [{ n: 0, arrivedMs: 5_010 }] },
+    });
   });
 });
 

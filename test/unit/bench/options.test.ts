@@ -23,7 +23,7 @@ describe('the options of the benchmark', () => {
 
   test('what makes no sense is named', () => {
     expect(() => readOptions(['--scenario', 'fast'])).toThrow(UsageError);
-    expect(() => readOptions(['--scenario', 'fast'])).toThrow(/fast; known are message-10,/);
+    expect(() => readOptions(['--scenario', 'fast'])).toThrow(/fast; known are fresh-50,/);
     expect(() => readOptions(['--events', '-3'])).toThrow(UsageError);
     expect(() => readOptions(['--events', 'many'])).toThrow(/--events/);
     expect(() => readOptions(['--unknown'])).toThrow(UsageError);

@@ -1,0 +1,99 @@
+import { join } from 'node:path';
+import { findFreePorts } from '../../src/embedded/ports.ts';
+import { type CpuCap, makeCpuCap } from './cpu-cap.ts';
+import { type HeliographProcess, type ProcessName, startHeliographProcess } from './heliograph-process.ts';
+
+/** How the product is run. */
+export type ProductLayout = {
+  deliveryWorkflows: 'auto' | 'always';
+  /** Worker processes. */
+  workers: number;
+  /** Most CPU of each worker, in cores; null: what there is. */
+  coresPerWorker: number | null;
+};
+
+/** API and worker as processes of their own, or the first worker in the process of the API (`heliograph all`). */
+export type Processes = 'one' | 'two';
+
+export type ProductOptions = {
+  processes: Processes;
+  settings: Readonly<Record<string, string>>;
+  apiPort: number;
+  logDir: string;
+  nodeArguments: readonly string[];
+  onCrash: (error: Error) => void;
+};
+
+/** The processes of the product that run now, in the order of their start. */
+export type Product = { pids: Record<string, number[]>; stop(): Promise<void> };
+
+type Part = { group: string; process: HeliographProcess; cap: CpuCap | null };
+
+/** Starts API and workers and waits until they are ready. */
+export async function startProduct(options: ProductOptions, layout: ProductLayout): Promise<Product> {
+  const parts: Part[] = [];
+  const stop = async () => {
+    for (const { process, cap } of parts.splice(0).reverse()) {
+      await process.stop();
+      await cap?.remove();
+    }
+  };
+  try {
+    const healthPorts = await findFreePorts(layout.workers);
+    for (const [index, healthPort] of healthPorts.entries()) {
+      const isFirst = index === 0;
+      const name = isFirst && options.processes === 'one' ? 'all' : 'worker';
+      parts.push(await startWorker(options, layout, { name, index, healthPort }));
+    }
+    if (options.processes === 'two') parts.push(await startApi(options));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const pids: Record<string, number[]> = {};
+  for (const { group, process } of parts) pids[group] = [...(pids[group] ?? []), process.pid];
+  return { pids, stop };
+}
+
+async function startApi(options: ProductOptions): Promise<Part> {
+  const process = await start(options, { name: 'api', index: 0, settings: {}, ports: [options.apiPort] });
+  return { group: 'api', process, cap: null };
+}
+
+async function startWorker(
+  options: ProductOptions,
+  { deliveryWorkflows, coresPerWorker }: ProductLayout,
+  { name, index, healthPort }: { name: ProcessName; index: number; healthPort: number },
+): Promise<Part> {
+  const cap =
+    coresPerWorker === null ? null : await makeCpuCap(`heliograph-bench-${healthPort}`, coresPerWorker);
+  const settings = {
+    HELIOGRAPH_WORKER_HEALTH_PORT: String(healthPort),
+    HELIOGRAPH_DELIVERY_WORKFLOWS: deliveryWorkflows,
+  };
+  try {
+    const ports = name === 'all' ? [healthPort, options.apiPort] : [healthPort];
+    const process = await start(options, { name, index, settings, ports });
+    await cap?.add(process.pid);
+    return { group: name, process, cap };
+  } catch (error) {
+    await cap?.remove();
+    throw error;
+  }
+}
+
+function start(
+  { settings, logDir, nodeArguments, onCrash }: ProductOptions,
+  own: { name: ProcessName; index: number; settings: Record<string, string>; ports: number[] },
+): Promise<HeliographProcess> {
+  return startHeliographProcess({
+    ...{
+      name: own.name,
+      settings: { ...settings, ...own.settings },
+      ports: own.ports,
+      nodeArguments,
+      onCrash,
+    },
+    logFile: join(logDir, `${own.name}-${own.index}.log`),
+  });
+}
