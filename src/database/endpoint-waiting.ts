@@ -14,8 +14,12 @@ export type WaitingDeliveries = {
   due: number;
   /** Behind another of their lane. */
   queued: number;
-  /** Their event is not released yet. */
+  /** May not be sent yet, for one of the two reasons below. */
   held: number;
+  /** Their event has no body yet. */
+  unreleased: number;
+  /** Their replay is paused. */
+  suspended: number;
   /** Belong to a workflow, most of them between two attempts. */
   retrying: number;
   /** An attempt is under way. */
@@ -56,17 +60,19 @@ export const firstDue = (replay: boolean) => `select created_at as oldest from d
   order by endpoint_id, replay, position limit 1`;
 
 const COUNT = `
-  select e.id, due.n::int as due, behind.n::int as queued, held.n::int as held,
+  select e.id, due.n::int as due, behind.n::int as queued, (kept.unreleased + kept.suspended)::int as held, kept.unreleased::int as unreleased, kept.suspended::int as suspended,
          in_flight.retrying::int as retrying, in_flight.claimed::int as claimed,
-         (extract(epoch from clock_timestamp() - least(first_due.oldest, first_replay.oldest, held.oldest,
+         (extract(epoch from clock_timestamp() - least(first_due.oldest, first_replay.oldest, kept.oldest,
                                                      in_flight.oldest)) * 1000)::float8 as "oldestMs"
     from unnest(?::bigint[]) as e (id)
    cross join lateral (select count(*) as n from (
      select 1 from delivery_queue where endpoint_id = e.id and state = 'due' limit ?) as counted) as due
    cross join lateral (select count(*) as n from (
      select 1 from delivery_queue where endpoint_id = e.id and state = 'queued' limit ?) as counted) as behind
-   cross join lateral (select count(*) as n, min(created_at) as oldest from delivery_queue
-     where not released and state = 'held' and endpoint_id = e.id) as held
+   cross join lateral (
+     select count(*) filter (where state = 'unreleased') as unreleased,
+            count(*) filter (where state = 'suspended') as suspended, min(created_at) as oldest from delivery_queue
+      where not released and state in ('unreleased', 'suspended') and endpoint_id = e.id) as kept
    cross join lateral (
      select count(*) filter (where state = 'retrying') as retrying,
             count(*) filter (where state = 'claimed') as claimed, min(created_at) as oldest

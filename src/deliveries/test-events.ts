@@ -1,8 +1,9 @@
 import type { Database, Transaction } from '../database/database.ts';
-import { execute, query } from '../database/sql.ts';
+import { query } from '../database/sql.ts';
 import { TEST_PHONE_NUMBER_ID, testEventData } from '../domain/envelope.ts';
 import { insertDeliveries } from './log/deliveries.ts';
 import { insertEvents, newDelivery } from './publish.ts';
+import { enqueueForWorkflow } from './queue/enqueue.ts';
 import type { DeliveryLabel } from './queue/hand-over.ts';
 
 type TestEventTarget = {
@@ -65,16 +66,7 @@ async function storeInLane(
   if (published === undefined) throw new Error('the test event was not stored');
   const delivery = newDelivery(published, endpoint.id, published.lane, true);
   await insertDeliveries(trx, [delivery]);
-  const queued = await execute(
-    trx,
-    `insert into delivery_queue (endpoint_id, lane, state, released, delivery_day, delivery_id, event_day,
-                                 event_uuid, next_attempt_at)
-     values (:endpointId, :lane, 'retrying', :released, :deliveryDay, :deliveryId, :eventDay, :eventUuid,
-             clock_timestamp())
-     on conflict (endpoint_id, lane) where state <> 'queued' do nothing`,
-    delivery,
-  );
-  if (queued === 0) throw new LaneTakenError();
+  if (!(await enqueueForWorkflow(trx, delivery))) throw new LaneTakenError();
   const { deliveryId, deliveryDay, eventUuid } = delivery;
   const label = { endpointId: endpoint.id, endpointUrl: endpoint.url, tenantId: tenant.id };
   return { deliveryId, deliveryDay, eventUuid, eventId, eventType: 'test', wabaId, ...label };

@@ -1,7 +1,15 @@
 import { Gauge, type Registry } from '@prometheus-io/client';
 import type { SystemFigures } from '../database/system-figures.ts';
+import type { QueueState } from '../deliveries/queue/states.ts';
 
-const DELIVERY_STATES = ['queued', 'held', 'due', 'claimed', 'retrying'];
+const DELIVERY_STATES: readonly QueueState[] = [
+  'queued',
+  'unreleased',
+  'suspended',
+  'due',
+  'claimed',
+  'retrying',
+];
 const ENDPOINT_MODES = ['open', 'probing', 'paused', 'disabled'];
 
 /** Shows figures from now on; with null the gauges have no value, because the last one would pass for a fresh one. */

@@ -49,8 +49,8 @@ function troubleOf({ failingSince, nextProbeAt, probeFailures }: EndpointStatus)
 
 function waitingText(waiting: EndpointStatus['waiting']): string {
   if (waiting.count === 0) return 'nothing';
-  const states = (['due', 'queued', 'held', 'retrying', 'claimed'] as const).flatMap((state) =>
-    waiting[state] === 0 ? [] : [`${waiting[state].toLocaleString('en-US')} ${state}`],
+  const states = (['due', 'queued', 'unreleased', 'suspended', 'retrying', 'claimed'] as const).flatMap(
+    (state) => (waiting[state] === 0 ? [] : [`${waiting[state].toLocaleString('en-US')} ${state}`]),
   );
   const age = waiting.oldestMs === null ? '' : `; the oldest for ${durationText(waiting.oldestMs)}`;
   return `${shownCount(waiting)} (${waiting.more ? 'at least ' : ''}${states.join(', ')})${age}`;

@@ -59,7 +59,7 @@ begin
   ), inserted as (
     insert into delivery_queue (endpoint_id, lane, state, released, replay, delivery_day, delivery_id, event_day,
                                 event_uuid, by_session, token, lease_until)
-    select endpoint_id, lane, case when claimed then 'claimed' when f.released then 'due' else 'held' end,
+    select endpoint_id, lane, case when claimed then 'claimed' when f.released then 'due' else 'unreleased' end,
            f.released, replay, delivery_day, delivery_id, event_day, event_uuid, claimed,
            case when claimed then claim_token end,
            case when claimed then clock_timestamp() + lease_ms * interval '1 millisecond' end
@@ -148,15 +148,43 @@ begin
   end if;
 end $$;
 
+-- Makes the oldest waiting delivery of each of these lanes its head, and returns the new heads. The one way up for a
+-- waiting delivery. With a token what may be sent is claimed at once.
+--
+-- The former heads have been locked, and taken out of their lanes, by an earlier statement of the same transaction. This
+-- statement's snapshot is younger than those locks, so it sees everything that was queued behind the heads until then; and
+-- while they are locked, nobody queues behind them.
+--
+-- The first of a lane is asked for by the range and the order of its index: with `lane =` the planner may walk all that
+-- waits by position, once it knows how much that is.
+create or replace function promote_next(
+  endpoint_ids bigint[], lanes text[], claim_token uuid, lease_ms double precision
+) returns table (delivery_id uuid, state text) language plpgsql as $$
+#variable_conflict use_column
+begin
+  return query
+    update delivery_queue q
+       set state = case when not q.released then case when q.replay then 'suspended' else 'unreleased' end
+                        when claim_token is null then 'due' else 'claimed' end,
+           by_session = q.released and claim_token is not null,
+           token = case when q.released then claim_token end,
+           lease_until = case when q.released and claim_token is not null
+                              then clock_timestamp() + lease_ms * interval '1 millisecond' end
+     where q.state = 'queued' and q.position = any (array(
+       select (select n.position from delivery_queue n
+                where (n.endpoint_id, n.lane) >= (l.endpoint_id, l.lane)
+                  and (n.endpoint_id, n.lane) <= (l.endpoint_id, l.lane) and n.state = 'queued'
+                order by n.endpoint_id, n.lane, n.position limit 1)
+         from unnest(endpoint_ids, lanes) as l (endpoint_id, lane)))
+    returning q.delivery_id, q.state;
+end $$;
+
 -- Records attempts and moves their deliveries on, as far as the claim (id, token) is still in force: the lease of the
 -- others ended and somebody else took over. next_state null takes a delivery out of the queue and promotes the next of
 -- its lane, in a statement of its own: its snapshot must be taken after the head is locked, otherwise it misses rows that
 -- were queued behind the head meanwhile. Where `follows` says so, the next one is claimed at once, unless its endpoint
 -- takes nothing at present (docs/decisions/0031). Returns a row per delivery that was ours, with how many others became
 -- due, and a row per follower, with what is needed to attempt it.
---
--- The first of a lane is asked for by the range and the order of its index: with `lane =` the planner may walk all that
--- waits by position, once it knows how much that is.
 create or replace function settle_and_follow(
   ids uuid[], tokens uuid[], next_states text[], attempt_numbers integer[], probe_counts integer[],
   delays_ms double precision[], awaits boolean[],
@@ -176,7 +204,8 @@ declare
   ours uuid[];
   lane_endpoints bigint[];
   lane_names text[];
-  lane_follows boolean[];
+  followed_endpoints bigint[];
+  followed_lanes text[];
   due_lanes integer := 0;
   followers uuid[];
   log_day date;
@@ -193,42 +222,22 @@ begin
      using unnest(ids, next_states, follows) as r (id, next_state, follow)
      where q.delivery_id = r.id and r.next_state is null and r.id = any (ours)
     returning q.endpoint_id, q.lane, r.follow
+  ), lanes as (
+    select g.endpoint_id, g.lane,
+           g.follow and exists (select from webhook_endpoints w where w.id = g.endpoint_id and w.mode = 'open') as follows
+      from gone g
   )
-  select array_agg(g.endpoint_id), array_agg(g.lane),
-         array_agg(g.follow and exists (select from webhook_endpoints w where w.id = g.endpoint_id and w.mode = 'open'))
-    into lane_endpoints, lane_names, lane_follows from gone g;
+  select array_agg(l.endpoint_id) filter (where not l.follows), array_agg(l.lane) filter (where not l.follows),
+         array_agg(l.endpoint_id) filter (where l.follows), array_agg(l.lane) filter (where l.follows)
+    into lane_endpoints, lane_names, followed_endpoints, followed_lanes from lanes l;
   if lane_endpoints is not null then
-    if true = any (lane_follows) then
-      with moved as (
-        update delivery_queue q
-           set state = case when q.released then 'claimed' else 'held' end, by_session = q.released,
-               token = case when q.released then follow_token end,
-               lease_until = case when q.released
-                                  then clock_timestamp() + lease_ms * interval '1 millisecond' end
-         where q.state = 'queued' and q.position = any (array(
-           select (select n.position from delivery_queue n
-                    where (n.endpoint_id, n.lane) >= (l.endpoint_id, l.lane)
-                      and (n.endpoint_id, n.lane) <= (l.endpoint_id, l.lane) and n.state = 'queued'
-                    order by n.endpoint_id, n.lane, n.position limit 1)
-             from unnest(lane_endpoints, lane_names, lane_follows) as l (endpoint_id, lane, follow)
-            where l.follow))
-        returning q.delivery_id, q.state
-      )
-      select array_agg(m.delivery_id) into followers from moved m where m.state = 'claimed';
-    end if;
-    if false = any (lane_follows) then
-      update delivery_queue q set state = case when q.released then 'due' else 'held' end
-       where q.state = 'queued' and q.position = any (array(
-         select (select n.position from delivery_queue n
-                  where (n.endpoint_id, n.lane) >= (l.endpoint_id, l.lane)
-                    and (n.endpoint_id, n.lane) <= (l.endpoint_id, l.lane) and n.state = 'queued'
-                  order by n.endpoint_id, n.lane, n.position limit 1)
-           from unnest(lane_endpoints, lane_names, lane_follows) as l (endpoint_id, lane, follow)
-          where not l.follow));
-      get diagnostics due_lanes = row_count;
-    end if;
+    select count(*) into due_lanes from promote_next(lane_endpoints, lane_names, null, null) p where p.state = 'due';
   end if;
-  if coalesce(cardinality(lane_endpoints), 0) < cardinality(ours) then
+  if followed_endpoints is not null then
+    select array_agg(p.delivery_id) into followers
+      from promote_next(followed_endpoints, followed_lanes, follow_token, lease_ms) p where p.state = 'claimed';
+  end if;
+  if coalesce(cardinality(lane_endpoints), 0) + coalesce(cardinality(followed_endpoints), 0) < cardinality(ours) then
     update delivery_queue q
        set state = r.next_state, token = null, lease_until = null, by_session = false, attempts = r.attempts,
            probes = r.probes, awaits_workflow = r.awaits,

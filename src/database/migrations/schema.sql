@@ -512,13 +512,15 @@ create index replays_waba on replays (waba_id, id);
 -- ---------------------------------------------------------------------------------------------------------------------
 
 -- A lane's head is its one row whose state is not 'queued':
--- queued = behind another; held = head, but its event is not released yet; due = may be claimed;
+-- queued = behind another; unreleased = its event has no body yet; suspended = its replay is paused; due = may be claimed;
 -- claimed = leased by an attempt under way; retrying = a deliverEvent workflow is responsible.
+-- All moves between them are in src/deliveries/queue (states.ts) and in the functions that it calls.
 create table delivery_queue (
   position bigint generated always as identity primary key,
   endpoint_id bigint not null,
   lane text not null,
-  state text not null check (state in ('queued', 'held', 'due', 'claimed', 'retrying')),
+  state text not null check (state in ('queued', 'unreleased', 'suspended', 'due', 'claimed', 'retrying')),
+  -- Whether it may be sent once it is a head: its event has its body, and its replay is not paused.
   released boolean not null,
   delivery_day date not null,
   delivery_id uuid not null unique,

@@ -2,6 +2,7 @@ import type { Database } from '../../database/database.ts';
 import { dayOfId } from '../../database/replay-selection.ts';
 import { query } from '../../database/sql.ts';
 import type { EventType } from '../../domain/event-type.ts';
+import type { QueueState } from '../queue/states.ts';
 import type { DeliveryState } from './delivery-filter.ts';
 import type { EventAttempt } from './event-deliveries.ts';
 
@@ -33,7 +34,7 @@ export type DeliveryDetail = {
   replayId: string | null;
   replayOf: string | null;
   /** Where it stands in the queue; null once it is settled. */
-  queueState: 'queued' | 'held' | 'due' | 'claimed' | 'retrying' | null;
+  queueState: QueueState | null;
   nextAttemptAt: Date | null;
   /** When later events of its key began to go out without it, because it failed for too long; null: they did not. */
   steppedAsideAt: Date | null;

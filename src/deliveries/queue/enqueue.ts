@@ -55,6 +55,20 @@ export async function enqueueDeliveries<Delivery extends QueuedDelivery>(
   return claimedOf(wanted, row?.heads ?? null);
 }
 
+/** Queues a delivery as its workflow's own from the start, due now. False: its lane has a head already. */
+export async function enqueueForWorkflow(trx: Transaction, delivery: QueuedDelivery): Promise<boolean> {
+  const queued = await execute(
+    trx,
+    `insert into delivery_queue (endpoint_id, lane, state, released, delivery_day, delivery_id, event_day,
+                                 event_uuid, next_attempt_at)
+     values (:endpointId, :lane, 'retrying', :released, :deliveryDay, :deliveryId, :eventDay, :eventUuid,
+             clock_timestamp())
+     on conflict (endpoint_id, lane) where state <> 'queued' do nothing`,
+    delivery,
+  );
+  return queued === 1;
+}
+
 /** The deliveries that the claimer takes if they become heads: of each lane only the first can. */
 export function wantedBy<Delivery extends QueuedDelivery>(
   claimer: DirectClaimer | null,
@@ -99,8 +113,9 @@ export function claimedOf<Delivery extends QueuedDelivery>(
 export async function releaseEvent(trx: Transaction, eventUuid: string): Promise<void> {
   await execute(
     trx,
-    `update delivery_queue set released = true, state = case when state = 'held' then 'due' else state end
-      where event_uuid = ? and not released`,
+    `update delivery_queue set released = true, state = case when state = 'unreleased' then 'due' else state end
+      where position = any (array(select position from delivery_queue where event_uuid = ? and not released and not replay
+                                   order by position for update))`,
     [eventUuid],
   );
 }

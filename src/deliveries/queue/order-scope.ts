@@ -58,7 +58,7 @@ async function lookAtQueue(database: Database, endpointId: string): Promise<Open
             coalesce(bool_or(o.stuck), false) as "isStuck"
        from webhook_endpoints w
        left join lateral (
-         (select position, state = 'held' or (state = 'retrying' and attempts > 0) as stuck from delivery_queue
+         (select position, state = 'unreleased' or (state = 'retrying' and attempts > 0) as stuck from delivery_queue
            where endpoint_id = w.id and state <> 'queued' and not replay and stepped_aside_at is null limit :most)
          union all
          (select position, false from delivery_queue

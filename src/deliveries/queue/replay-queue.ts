@@ -46,7 +46,7 @@ export async function queueReplayDeliveries(
   await wakeDispatcher(trx);
 }
 
-/** A delivery of a replay that is still in the queue; `released` false: it is held by a pause. */
+/** A delivery of a replay that is still in the queue; `released` false: its replay is paused. */
 export type OpenReplayDelivery = { endpointId: string; deliveryId: string; released: boolean };
 
 /** Deliveries of a replay that are still in the queue. */
@@ -117,14 +117,14 @@ function lockOpen(condition: string): string {
 }
 
 const RELEASE = `update delivery_queue
-    set released = true, state = case when state = 'held' then 'due' else state end
+    set released = true, state = case when state = 'suspended' then 'due' else state end
   where position = any (array(${lockOpen('not released')}))`;
 
 const SWEEPS: Record<Replay['state'], string> = {
   running: RELEASE,
   done: RELEASE,
   paused: `update delivery_queue
-      set released = false, state = case when state = 'due' then 'held' else state end
+      set released = false, state = case when state = 'due' then 'suspended' else state end
     where position = any (array(${lockOpen(`released and state in ('queued', 'due')`)}))`,
   cancelled: `with removed as (
       delete from delivery_queue where position = any (array(${lockOpen(`state <> 'claimed'`)}))

@@ -3,6 +3,7 @@ import type { Database, Transaction } from '../../database/database.ts';
 import { execute, query } from '../../database/sql.ts';
 import type { AttemptRecord } from '../log/attempt-record.ts';
 import type { ClaimedDelivery, Orphan } from './claim.ts';
+import type { QueueState } from './states.ts';
 
 export type Claim = { deliveryId: string; token: string };
 
@@ -59,24 +60,18 @@ export async function dropHeads(trx: Transaction, deliveryIds: readonly string[]
 }
 
 /**
- * Makes the oldest waiting delivery of each lane its head; the lanes' heads must have been removed just before. The range
- * and the order are those of the index: with `lane =` the planner may walk all that waits by position.
+ * Makes the oldest waiting delivery of each lane its head (see the function promote_next); the heads before it must have
+ * been removed, or moved, by an earlier statement. Returns how many are due.
  */
 export async function promoteNext(
   trx: Transaction,
   lanes: readonly { endpoint_id: string; lane: string }[],
 ): Promise<number> {
-  return await execute(
-    trx,
-    `update delivery_queue set state = case when released then 'due' else 'held' end
-      where state = 'queued' and position = any (array(
-        select (select n.position from delivery_queue n
-                 where (n.endpoint_id, n.lane) >= (l.endpoint_id, l.lane)
-                   and (n.endpoint_id, n.lane) <= (l.endpoint_id, l.lane) and n.state = 'queued'
-                 order by n.endpoint_id, n.lane, n.position limit 1)
-          from unnest(?::bigint[], ?::text[]) as l (endpoint_id, lane)))`,
-    [lanes.map((lane) => lane.endpoint_id), lanes.map((lane) => lane.lane)],
-  );
+  const rows = await query<{ state: QueueState }>(trx, 'select state from promote_next(?, ?, null, null)', [
+    lanes.map((lane) => lane.endpoint_id),
+    lanes.map((lane) => lane.lane),
+  ]);
+  return rows.filter(({ state }) => state === 'due').length;
 }
 
 /** A delivery that stays in the queue after an attempt. */

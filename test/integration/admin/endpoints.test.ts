@@ -143,7 +143,7 @@ describe('admin endpoint', () => {
     });
     await queueRows(database, [newQueuedRow(id, 'a'), newQueuedRow(id, 'a'), newQueuedRow(id, 'b', false)]);
     const show = await admin(['endpoint', 'show', id]);
-    expect(show.stdout).toMatch(/waiting +3 \(1 due, 1 queued, 1 held\); the oldest for \d+ s\n/);
+    expect(show.stdout).toMatch(/waiting +3 \(1 due, 1 queued, 1 unreleased\); the oldest for \d+ s\n/);
     const asked = await admin(['endpoint', 'enable', id, '--json']);
     expect(asked).toMatchObject({ exitCode: 1 });
     expect(JSON.parse(asked.stdout).error).toEqual({

@@ -61,7 +61,7 @@ async function brokenLanes(database: Database): Promise<unknown[]> {
     `select endpoint_id, lane from delivery_queue group by 1, 2
      having count(*) filter (where state <> 'queued') <> 1
          or min(position) <> min(position) filter (where state <> 'queued')
-         or bool_or(state = 'held' and released) or bool_or(state = 'due' and not released)`,
+         or bool_or(state = 'unreleased' and released) or bool_or(state = 'due' and not released)`,
   );
 }
 

@@ -106,7 +106,7 @@ describe('a wanted order scope stops nobody’s publishing', () => {
   test.each([
     ['an attempt takes long', `state = 'claimed', lease_until = now() + interval '30 seconds'`],
     ['a retry waits', `state = 'retrying', attempts = 1, next_attempt_at = now() + interval '1 hour'`],
-    ['an event has no body yet', `state = 'held', released = false`],
+    ['an event has no body yet', `state = 'unreleased', released = false`],
     ['the rate limit keeps something waiting', `state = 'due'`],
   ])('while %s, and holds once it is through', async (_what, row) => {
     const { database, id } = await withEndpoint();

@@ -129,7 +129,7 @@ describe('pause, resume and cancel', () => {
     const { replayId } = await startReplay(tools(), WABA, { deliveryIds }, 'test');
     await reached(replayId, 'done');
     await switchReplay(tools(), WABA, replayId, 'pause');
-    expect(await queuedStates(database)).toEqual({ held: 1 });
+    expect(await queuedStates(database)).toEqual({ suspended: 1 });
     await switchReplay(tools(), WABA, replayId, 'resume');
     await reached(replayId, 'done');
     expect(await queuedStates(database)).toEqual({ due: 1 });

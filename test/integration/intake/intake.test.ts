@@ -208,8 +208,8 @@ describe('deliveries', () => {
     );
     expect(queue.map((row) => [row.endpoint_id, row.event_type, row.state])).toEqual([
       ['1', 'message', 'due'],
-      ['1', 'order', 'held'],
-      ['2', 'order', 'held'],
+      ['1', 'order', 'unreleased'],
+      ['2', 'order', 'unreleased'],
     ]);
     const tasks = await query<{ workflow_id: string }>(database, 'select workflow_id from workflow_tasks');
     expect(tasks).toEqual([{ workflow_id: 'order/1' }]);

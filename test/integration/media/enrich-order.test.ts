@@ -160,7 +160,7 @@ describe('an order', () => {
     const second = await receive(slow, [item('sku-red-42', 1, 2)]);
     const other = await receive(newCatalog(), [item('sku-red-42', 1, 3)]);
     await released(other);
-    expect((await orderOf(first)).queued).toBe('held');
+    expect((await orderOf(first)).queued).toBe('unreleased');
     expect((await orderOf(second)).queued).toBe('queued');
     await released(first);
     await released(second);

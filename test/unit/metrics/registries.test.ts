@@ -106,8 +106,8 @@ describe('the figures of the database', () => {
     const { worker, show } = fullRegistries();
     show(FIGURES);
     const samples = samplesOf(await worker.registry.metrics());
-    const own = ['database_up', 'deliveries_open{state="due"}', 'deliveries_open{state="held"}'].map((name) =>
-      samples.get(`heliograph_${name}`),
+    const own = ['database_up', 'deliveries_open{state="due"}', 'deliveries_open{state="suspended"}'].map(
+      (name) => samples.get(`heliograph_${name}`),
     );
     expect(own).toEqual([1, 3, 0]);
     expect(samples.get('heliograph_endpoints{mode="disabled"}')).toBe(0);

@@ -2040,7 +2040,18 @@ export type WaitingDeliveries = {
     more: boolean;
     due: number;
     queued: number;
+    /**
+     * Not to be sent yet: `unreleased` and `suspended` together.
+     */
     held: number;
+    /**
+     * Their event has no body yet.
+     */
+    unreleased: number;
+    /**
+     * Their replay is paused.
+     */
+    suspended: number;
     retrying: number;
     claimed: number;
     oldestMs: number | null;

@@ -31,6 +31,8 @@ const WAITING = {
   due: 1,
   queued: 0,
   held: 0,
+  unreleased: 0,
+  suspended: 0,
   retrying: 1,
   claimed: 0,
   oldestMs: 4_200,

@@ -35,7 +35,8 @@ function waitingFor(
 ): string {
   if (queueState === 'claimed') return 'An attempt is under way.';
   if (queueState === 'queued') return 'It waits behind an earlier event of its ordering key.';
-  if (queueState === 'held') return 'Its event is still being completed; it is sent once that is done.';
+  if (queueState === 'unreleased') return 'Its event is still being completed; it is sent once that is done.';
+  if (queueState === 'suspended') return 'Its replay is paused: it waits until the replay is resumed.';
   if (endpointMode !== null && endpointMode !== 'open') return MODES[endpointMode];
   if (queueState === 'retrying' && nextAttemptAt !== null) {
     return `Attempt ${attempts + 1} follows ${relativeText(nextAttemptAt, now)}, at ${utcText(nextAttemptAt)}.`;

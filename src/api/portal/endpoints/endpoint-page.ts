@@ -150,7 +150,8 @@ function figures(
   const parts = [
     waiting.retrying > 0 && `${waiting.retrying} between attempts`,
     waiting.queued > 0 && `${waiting.queued} behind another`,
-    waiting.held > 0 && `${waiting.held} not released yet`,
+    waiting.unreleased > 0 && `${waiting.unreleased} not completed yet`,
+    waiting.suspended > 0 && `${waiting.suspended} of paused replays`,
   ].filter((part) => part !== false);
   return statRow([
     {

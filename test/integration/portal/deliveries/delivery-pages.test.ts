@@ -1,5 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
+import { changeReplay, queueReplayPage } from '../../../../src/database/replay-steps.ts';
 import { query } from '../../../../src/database/sql.ts';
+import { publicDeliveryId } from '../../../../src/domain/public-ids.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { addDelivery } from '../delivery-fixtures.ts';
@@ -147,6 +149,27 @@ test('a settled delivery can be replayed and a waiting one dropped, by those who
   expect((await api.database.raw('select 1 from delivery_queue')).rows).toEqual([]);
   const { rows } = await api.database.raw(`select action from audit_log where action like 'delivery.%'`);
   expect(rows).toEqual([{ action: 'delivery.dropped' }]);
+});
+
+test('a delivery of a paused replay says that its replay is paused', async () => {
+  const [failed = ''] = await addDelivery(api.database, { eventId: 'wamid.again', state: 'failed' });
+  await admin.get(`${PATH}/${failed}`);
+  await admin.post(`${PATH}/${failed}/replay`);
+  const [endpoint] = await query<{ id: string }>(
+    api.database,
+    'select id from webhook_endpoints where waba_id = ?',
+    [WABA],
+  );
+  const ids = { wabaId: WABA, replayId: '1', endpointId: endpoint?.id ?? '' };
+  const [again = ''] = (await queueReplayPage(api.database, ids))?.queuedIds ?? [];
+  const path = `${PATH}/${publicDeliveryId(again)}`;
+  expect((await admin.get(path)).body).toContain('It is sent as soon as a worker takes it.');
+  await changeReplay(api.database, ids, 'paused');
+  expect((await admin.get(path)).body).toContain(
+    'Its replay is paused: it waits until the replay is resumed.',
+  );
+  await changeReplay(api.database, ids, 'running');
+  expect((await admin.get(path)).body).toContain('It is sent as soon as a worker takes it.');
 });
 
 test('what receivers and customers write is shown as text, and never makes a page large', async () => {

@@ -1,0 +1,114 @@
+/**
+ * Where an open delivery stands. The head of a lane (endpoint and ordering key) is its one row that is not `queued`; only
+ * heads are attempted.
+ */
+export type QueueState =
+  /** Behind another of its lane. */
+  | 'queued'
+  /** Head; its event has no body yet (an order waits for the catalog). */
+  | 'unreleased'
+  /** Head; its replay is paused. */
+  | 'suspended'
+  /** Head; may be claimed. */
+  | 'due'
+  /** Head; a `deliverEvent` workflow is responsible, or will be (`awaits_workflow`); `next_attempt_at` says from when. */
+  | 'retrying'
+  /** Head; an attempt holds it until `lease_until`; `by_session` says for whom. */
+  | 'claimed';
+
+/** `new` and `gone` are the two ends: no row before, no row afterwards. */
+export type Transition = {
+  from: readonly (QueueState | 'new')[];
+  to: readonly (QueueState | 'gone')[];
+  by: string;
+  when: string;
+};
+
+const HEADS = ['unreleased', 'suspended', 'due', 'retrying', 'claimed'] as const;
+
+/** Every way from one state to another. docs/architecture.md has the same table, and a test compares them. */
+export const TRANSITIONS: readonly Transition[] = [
+  {
+    from: ['new'],
+    to: ['queued', 'unreleased', 'due'],
+    by: 'publish (`enqueue_deliveries`): intake, `storeInboundMedia`, sends; replays, in lanes of their own',
+    when: 'behind a head; or first of its lane, and its event has a body or not',
+  },
+  {
+    from: ['new'],
+    to: ['claimed'],
+    by: 'publish with a direct claim',
+    when: 'first of its lane, released; the endpoint is `open` and has a free slot',
+  },
+  { from: ['new'], to: ['retrying'], by: 'the `test` event', when: 'in a lane of its own' },
+  {
+    from: ['queued'],
+    to: ['unreleased', 'suspended', 'due'],
+    by: 'promote (`promote_next`)',
+    when: 'first of its lane; its head was locked, then settled, removed or moved aside in the same transaction',
+  },
+  {
+    from: ['queued'],
+    to: ['claimed'],
+    by: 'promote, for the process that settled the head',
+    when: 'the same; released, and the endpoint is `open`',
+  },
+  { from: ['unreleased'], to: ['due'], by: 'release (`enrichOrder`)', when: 'its event got its body' },
+  { from: ['due'], to: ['suspended'], by: 'pause of its replay', when: 'no attempt has it' },
+  { from: ['suspended'], to: ['due'], by: 'resume of its replay', when: 'its replay is paused no more' },
+  {
+    from: ['due'],
+    to: ['claimed'],
+    by: 'claim',
+    when: 'the endpoint is `open`; its share; first attempts before replays',
+  },
+  {
+    from: ['due'],
+    to: ['retrying'],
+    by: 'hand-over to a workflow',
+    when: 'the endpoint is `open`, or `probing` and its probe is due; limits below',
+  },
+  {
+    from: ['retrying'],
+    to: ['due'],
+    by: 'return of a hand-over',
+    when: 'its workflow could not be started; not attempted meanwhile',
+  },
+  {
+    from: ['due', 'retrying', 'claimed'],
+    to: ['claimed'],
+    by: 'lease, by an attempt of a workflow, with a token of its own',
+    when: '`retrying`: its time has come; `claimed`: the lease has ended',
+  },
+  {
+    from: ['claimed'],
+    to: ['retrying'],
+    by: 'settle (`settle_and_follow`)',
+    when: 'the token matches; the attempt failed and there is another',
+  },
+  {
+    from: ['claimed'],
+    to: ['due'],
+    by: 'settle, or return of a claim',
+    when: 'the token matches; the endpoint is not `open` (any more), or too little time was left to send',
+  },
+  { from: ['claimed'], to: ['due'], by: 'the sweep', when: 'a session claimed it and its lease has ended' },
+  {
+    from: ['retrying'],
+    to: ['retrying'],
+    by: 'step aside, into a lane of its own',
+    when: 'it has failed for its block limit and others wait behind it ([0040](decisions/0040-step-aside.md))',
+  },
+  {
+    from: ['claimed'],
+    to: ['gone'],
+    by: 'settle, in the transaction that records the attempt',
+    when: 'the token matches; delivered or failed for good',
+  },
+  {
+    from: ['queued', ...HEADS],
+    to: ['gone'],
+    by: 'remove (`remove_deliveries`): dropped, given up, replay cancelled, endpoint or event gone',
+    when: '`claimed`: the lease has ended, or the token matches, or the endpoint is gone',
+  },
+];
