@@ -5,7 +5,7 @@ import {
   type LoggedAttempt,
   listAttempts,
 } from '../deliveries/log/delivery-detail.ts';
-import { dropDelivery } from '../deliveries/queue/drop-delivery.ts';
+import { dropDelivery } from '../deliveries/queue/remove.ts';
 import { deliveryUuidOf, publicDeliveryId } from '../domain/public-ids.ts';
 import { AccountError } from './account-error.ts';
 import { type Actor, recordChange } from './audit.ts';

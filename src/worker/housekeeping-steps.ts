@@ -10,7 +10,7 @@ import { forgetSpentPacing } from '../database/send-pacing.ts';
 import { forgetEndedSessions } from '../database/user-sessions.ts';
 import { forgetUsersWithoutTenant } from '../database/users.ts';
 import { dropWaiting } from '../deliveries/queue/drop-waiting.ts';
-import { listGoneEndpoints } from '../deliveries/queue/orphans.ts';
+import { listGoneEndpoints } from '../deliveries/queue/gone-endpoints.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import type { Logger } from './logger.ts';
 import { applyRetention, type RetentionDays } from './retention.ts';

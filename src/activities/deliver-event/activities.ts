@@ -2,8 +2,7 @@ import { Context } from '@temporalio/activity';
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import { type AttemptTools, attemptDelivery } from '../../deliveries/attempt/attempt-delivery.ts';
 import type { AttemptOutcome } from '../../deliveries/attempt/attempt-outcome.ts';
-import { recordProgress } from '../../deliveries/log/deliveries.ts';
-import { removeUnclaimed } from '../../deliveries/queue/enqueue.ts';
+import { removeDelivery } from '../../deliveries/queue/remove.ts';
 import type { DeliverEventInput } from '../../workflows/deliver-event.ts';
 
 export type DeliverEventActivities = ReturnType<typeof makeDeliverEventActivities>;
@@ -50,18 +49,9 @@ export function makeDeliverEventActivities(tools: DeliverEventTools) {
 
     /** Fails a delivery because its workflow was cancelled; waits for an attempt that is under way. */
     async giveUpDelivery(input: DeliverEventInput): Promise<string> {
-      const outcome = await tools.database.transaction(async (trx) => {
-        const removed = await removeUnclaimed(trx, input.deliveryId);
-        if (removed.kind !== 'removed') return removed.kind;
-        const { deliveryDay, deliveryId } = input;
-        const { attempts } = removed;
-        const error = 'given up: the workflow was cancelled';
-        const nothingElse = { statusCode: null, nextDelayMs: null, workflowId: null };
-        await recordProgress(trx, [
-          { deliveryDay, deliveryId, state: 'dropped', attempts, error, ...nothingElse },
-        ]);
-        return removed.kind;
-      });
+      const outcome = await tools.database.transaction((trx) =>
+        removeDelivery(trx, input.deliveryId, 'given up: the workflow was cancelled'),
+      );
       if (outcome === 'claimed') throw notYet('an attempt is under way', 2_000);
       tools.onSettled();
       return outcome === 'removed' ? 'given up' : 'settled before it was given up';

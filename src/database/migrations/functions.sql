@@ -179,6 +179,68 @@ begin
     returning q.delivery_id, q.state;
 end $$;
 
+-- Takes deliveries out of the queue for good, lets the next of each lane go whose head was among them, and writes into the
+-- log that they were dropped, with the reason. The one way out for what is not settled by an attempt. Returns the ids of
+-- those that were taken out.
+--
+-- The heads of their lanes are locked first, in the order in which everybody locks heads. Until the transaction ends,
+-- nobody settles those or queues behind them, and only statements after that see all that was queued there before. What
+-- stays: what somebody is attempting, except under one of `tokens` or with `under_way_too`; and lanes whose head was
+-- settled while it was waited for, or, without `waits`, is locked.
+create or replace function remove_deliveries(
+  ids uuid[], reason text, tokens uuid[], under_way_too boolean, waits boolean
+) returns uuid[] language plpgsql set enable_hashjoin = on as $$
+#variable_conflict use_column
+declare
+  lane_endpoints bigint[];
+  lane_names text[];
+  removed uuid[];
+  days date[];
+  attempt_counts integer[];
+  headless_endpoints bigint[];
+  headless_lanes text[];
+  due_lanes integer;
+  log_day date;
+begin
+  if waits then
+    select array_agg(l.endpoint_id), array_agg(l.lane) into lane_endpoints, lane_names from (
+      select h.endpoint_id, h.lane from delivery_queue h
+       where h.state <> 'queued' and (h.endpoint_id, h.lane) in (
+               select q.endpoint_id, q.lane from delivery_queue q where q.delivery_id = any (ids))
+       order by h.endpoint_id, h.lane for update of h) as l;
+  else
+    select array_agg(l.endpoint_id), array_agg(l.lane) into lane_endpoints, lane_names from (
+      select h.endpoint_id, h.lane from delivery_queue h
+       where h.state <> 'queued' and (h.endpoint_id, h.lane) in (
+               select q.endpoint_id, q.lane from delivery_queue q where q.delivery_id = any (ids))
+       order by h.endpoint_id, h.lane for update of h skip locked) as l;
+  end if;
+  with gone as (
+    delete from delivery_queue q
+     using unnest(lane_endpoints, lane_names) as l (endpoint_id, lane)
+     where q.delivery_id = any (ids) and q.endpoint_id = l.endpoint_id and q.lane = l.lane
+       and (under_way_too or q.state <> 'claimed' or q.lease_until <= clock_timestamp() or q.token = any (tokens))
+    returning q.delivery_id, q.delivery_day, q.attempts, q.endpoint_id, q.lane, q.state
+  )
+  select array_agg(g.delivery_id), array_agg(g.delivery_day), array_agg(g.attempts),
+         array_agg(g.endpoint_id) filter (where g.state <> 'queued'), array_agg(g.lane) filter (where g.state <> 'queued')
+    into removed, days, attempt_counts, headless_endpoints, headless_lanes from gone g;
+  if headless_lanes is not null then
+    select count(*) into due_lanes from promote_next(headless_endpoints, headless_lanes, null, null) p where p.state = 'due';
+    if due_lanes > 0 then
+      perform pg_notify('heliograph_deliveries', '');
+    end if;
+  end if;
+  for log_day in select distinct d from unnest(days) as d loop
+    update deliveries d
+       set state = 'dropped', attempts = r.attempts, last_error = reason, next_attempt_at = null,
+           finished_at = clock_timestamp()
+      from unnest(removed, days, attempt_counts) as r (id, day, attempts)
+     where r.day = log_day and d.day = log_day and d.id = any (removed) and d.id = r.id;
+  end loop;
+  return removed;
+end $$;
+
 -- Records attempts and moves their deliveries on, as far as the claim (id, token) is still in force: the lease of the
 -- others ended and somebody else took over. next_state null takes a delivery out of the queue and promotes the next of
 -- its lane, in a statement of its own: its snapshot must be taken after the head is locked, otherwise it misses rows that

@@ -50,47 +50,6 @@ export async function findDeliveredEvent(
   return row ?? null;
 }
 
-export type DeliveryProgress = {
-  deliveryDay: string;
-  deliveryId: string;
-  state: 'pending' | 'delivered' | 'failed' | 'dropped';
-  attempts: number;
-  statusCode: number | null;
-  error: string | null;
-  nextDelayMs: number | null;
-  /** Null: it stays as it is. */
-  workflowId: string | null;
-};
-
-/** Writes the outcome of attempts to the log. */
-export async function recordProgress(trx: Transaction, progress: readonly DeliveryProgress[]): Promise<void> {
-  // One day at a time: a constant day is one partition, where a joined one would open them all.
-  for (const day of new Set(progress.map((p) => p.deliveryDay))) {
-    const ofDay = progress.filter((p) => p.deliveryDay === day);
-    await execute(
-      trx,
-      `update deliveries d
-          set state = p.state, attempts = p.attempts, last_status_code = p.status_code, last_error = p.error,
-              next_attempt_at = clock_timestamp() + p.next_delay_ms * interval '1 millisecond',
-              finished_at = case when p.state = 'pending' then null else clock_timestamp() end,
-              workflow_id = coalesce(p.workflow_id, d.workflow_id)
-         from unnest(?::uuid[], ?::text[], ?::integer[], ?::integer[], ?::text[], ?::float8[], ?::text[])
-                as p (id, state, attempts, status_code, error, next_delay_ms, workflow_id)
-        where d.day = ?::date and d.id = p.id`,
-      [
-        ofDay.map((p) => p.deliveryId),
-        ofDay.map((p) => p.state),
-        ofDay.map((p) => p.attempts),
-        ofDay.map((p) => p.statusCode),
-        ofDay.map((p) => p.error),
-        ofDay.map((p) => p.nextDelayMs),
-        ofDay.map((p) => p.workflowId),
-        day,
-      ],
-    );
-  }
-}
-
 /** Notes which workflow carries a delivery, for the link to the Temporal UI. */
 export async function recordWorkflow(
   database: Database,

@@ -5,7 +5,7 @@ import { sendDelivery } from '../attempt/send-delivery.ts';
 import type { SendableEndpoint } from '../attempt/sendable-endpoint.ts';
 import type { MadeAttempt } from '../attempt/settle-attempts.ts';
 import { type ClaimedDelivery, claimDue, type Orphan, releaseClaims } from '../queue/claim.ts';
-import { dropOrphans } from '../queue/settle.ts';
+import { dropOrphans } from '../queue/remove.ts';
 import { type AttemptSlots, makeAttemptSlots } from './attempt-slots.ts';
 import { type Begun, type DirectClaims, makeDirectClaims } from './direct-claims.ts';
 import { type DueFinder, makeDueFinder } from './due-finder.ts';

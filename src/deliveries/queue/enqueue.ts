@@ -1,6 +1,5 @@
 import type { Database, Transaction } from '../../database/database.ts';
 import { execute, query } from '../../database/sql.ts';
-import { promoteNext } from './settle.ts';
 
 /** Claims heads for a session while they are inserted. */
 export type DirectClaimer = {
@@ -118,27 +117,6 @@ export async function releaseEvent(trx: Transaction, eventUuid: string): Promise
                                    order by position for update))`,
     [eventUuid],
   );
-}
-
-/**
- * Takes a head out of the queue that nobody is attempting and promotes the next of its lane.
- * `claimed`: an attempt holds it at present; `absent`: it is settled.
- */
-export async function removeUnclaimed(
-  trx: Transaction,
-  deliveryId: string,
-): Promise<{ kind: 'removed'; attempts: number } | { kind: 'claimed' } | { kind: 'absent' }> {
-  const [row] = await query<{ endpoint_id: string; lane: string; attempts: number; claimed: boolean }>(
-    trx,
-    `select endpoint_id, lane, attempts, state = 'claimed' and lease_until > clock_timestamp() as claimed
-       from delivery_queue where delivery_id = ? for update`,
-    [deliveryId],
-  );
-  if (row === undefined) return { kind: 'absent' };
-  if (row.claimed) return { kind: 'claimed' };
-  await execute(trx, 'delete from delivery_queue where delivery_id = ?', [deliveryId]);
-  await promoteNext(trx, [row]);
-  return { kind: 'removed', attempts: row.attempts };
 }
 
 /** Has the dispatcher look for work at once; in a transaction, when it commits. */

@@ -2,6 +2,7 @@ import type { Database, Transaction } from '../../database/database.ts';
 import type { Replay } from '../../database/replays.ts';
 import { execute, query } from '../../database/sql.ts';
 import { enqueueDeliveries, wakeDispatcher } from './enqueue.ts';
+import { removeDeliveries } from './remove.ts';
 
 /** One delivery of a replay, to be logged and queued. */
 export type ReplayDelivery = {
@@ -78,6 +79,7 @@ export async function stillQueued(database: Database, deliveryIds: readonly stri
 }
 
 const IDS_AT_ONCE = 1_000;
+const CANCELLED = 'given up: the replay was cancelled';
 
 /**
  * Unsettled deliveries of a replay, in portions. The queue is then looked into by id: a join would be planned as a
@@ -103,9 +105,11 @@ async function pendingIds(database: Database, replay: Replay): Promise<string[][
  * are rows that somebody else has locked (waiting for them could deadlock), so it is to be repeated.
  */
 export async function applyReplayState(trx: Transaction, replay: Replay): Promise<void> {
+  const { state } = replay;
   let changed = 0;
   for (const ids of await pendingIds(trx, replay)) {
-    changed += await execute(trx, SWEEPS[replay.state], [ids]);
+    if (state === 'cancelled') await removeDeliveries(trx, ids, { reason: CANCELLED, waits: false });
+    else changed += await execute(trx, state === 'paused' ? SUSPEND : RESUME, [ids]);
   }
   if (changed > 0) await wakeDispatcher(trx);
 }
@@ -116,22 +120,10 @@ function lockOpen(condition: string): string {
     where replay and delivery_id = any (?::uuid[]) and ${condition} for update skip locked`;
 }
 
-const RELEASE = `update delivery_queue
+const RESUME = `update delivery_queue
     set released = true, state = case when state = 'suspended' then 'due' else state end
   where position = any (array(${lockOpen('not released')}))`;
 
-const SWEEPS: Record<Replay['state'], string> = {
-  running: RELEASE,
-  done: RELEASE,
-  paused: `update delivery_queue
-      set released = false, state = case when state = 'due' then 'suspended' else state end
-    where position = any (array(${lockOpen(`released and state in ('queued', 'due')`)}))`,
-  cancelled: `with removed as (
-      delete from delivery_queue where position = any (array(${lockOpen(`state <> 'claimed'`)}))
-      returning delivery_day, delivery_id, attempts
-    )
-    update deliveries d
-       set state = 'dropped', attempts = removed.attempts, last_error = 'given up: the replay was cancelled',
-           next_attempt_at = null, finished_at = clock_timestamp()
-      from removed where d.day = removed.delivery_day and d.id = removed.delivery_id`,
-};
+const SUSPEND = `update delivery_queue
+    set released = false, state = case when state = 'due' then 'suspended' else state end
+  where position = any (array(${lockOpen(`released and state in ('queued', 'due')`)}))`;

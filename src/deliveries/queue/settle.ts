@@ -3,7 +3,6 @@ import type { Database, Transaction } from '../../database/database.ts';
 import { execute, query } from '../../database/sql.ts';
 import type { AttemptRecord } from '../log/attempt-record.ts';
 import type { ClaimedDelivery, Orphan } from './claim.ts';
-import type { QueueState } from './states.ts';
 
 export type Claim = { deliveryId: string; token: string };
 
@@ -21,57 +20,6 @@ export async function lockClaims(trx: Transaction, claims: readonly Claim[]): Pr
     [claims.map((claim) => claim.deliveryId), claims.map((claim) => claim.token)],
   );
   return new Set(rows.map((row) => row.delivery_id));
-}
-
-/**
- * Takes locked heads out of the queue and promotes the next of each lane; returns how many were promoted.
- *
- * Two statements on purpose: the promotion needs a snapshot taken after the heads are locked, otherwise it misses
- * rows that were queued behind a head meanwhile.
- */
-export async function removeHeads(trx: Transaction, deliveryIds: readonly string[]): Promise<number> {
-  if (deliveryIds.length === 0) return 0;
-  const lanes = await query<{ endpoint_id: string; lane: string }>(
-    trx,
-    'delete from delivery_queue where delivery_id = any (?::uuid[]) returning endpoint_id, lane',
-    [deliveryIds],
-  );
-  return await promoteNext(trx, lanes);
-}
-
-/** Takes claimed deliveries out of the queue whose event or endpoint no longer exists: nothing could ever be sent. */
-export async function dropOrphans(database: Database, claims: readonly Claim[]): Promise<void> {
-  await database.transaction(async (trx) => {
-    await dropHeads(trx, [...(await lockClaims(trx, claims))]);
-  });
-}
-
-/** Takes locked heads out of the queue whose event or endpoint no longer exists, and says so in the log of deliveries. */
-export async function dropHeads(trx: Transaction, deliveryIds: readonly string[]): Promise<void> {
-  await execute(
-    trx,
-    `update deliveries d set state = 'dropped', finished_at = clock_timestamp(), next_attempt_at = null,
-                             last_error = 'its event or its endpoint no longer exists'
-       from delivery_queue q
-      where q.delivery_id = any (?::uuid[]) and d.day = q.delivery_day and d.id = q.delivery_id`,
-    [deliveryIds],
-  );
-  await removeHeads(trx, deliveryIds);
-}
-
-/**
- * Makes the oldest waiting delivery of each lane its head (see the function promote_next); the heads before it must have
- * been removed, or moved, by an earlier statement. Returns how many are due.
- */
-export async function promoteNext(
-  trx: Transaction,
-  lanes: readonly { endpoint_id: string; lane: string }[],
-): Promise<number> {
-  const rows = await query<{ state: QueueState }>(trx, 'select state from promote_next(?, ?, null, null)', [
-    lanes.map((lane) => lane.endpoint_id),
-    lanes.map((lane) => lane.lane),
-  ]);
-  return rows.filter(({ state }) => state === 'due').length;
 }
 
 /** A delivery that stays in the queue after an attempt. */

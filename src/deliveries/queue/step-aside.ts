@@ -1,6 +1,6 @@
 import type { Database } from '../../database/database.ts';
 import { execute, query } from '../../database/sql.ts';
-import { promoteNext } from './settle.ts';
+import { promoteNext } from './promote.ts';
 
 /** For `order` events and at endpoints with a wide order scope, where nothing else is chosen. Others have no limit. */
 const BLOCK_LIMIT_SECONDS = 900;

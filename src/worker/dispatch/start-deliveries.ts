@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { Database } from '../../database/database.ts';
 import { recordWorkflow } from '../../deliveries/log/deliveries.ts';
 import { type DeliveryLabel, type HandedOver, labelDeliveries } from '../../deliveries/queue/hand-over.ts';
-import { dropUnsendable } from '../../deliveries/queue/orphans.ts';
+import { dropUnsendable } from '../../deliveries/queue/remove.ts';
 import { publicDeliveryId } from '../../domain/public-ids.ts';
 import type { Logger } from '../logger.ts';
 import { type StartAnswer, startOrReplace } from '../start-or-replace.ts';

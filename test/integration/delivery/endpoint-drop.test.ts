@@ -5,9 +5,9 @@ import type { Database } from '../../../src/database/database.ts';
 import { execute, query } from '../../../src/database/sql.ts';
 import { type DropOptions, dropWaiting } from '../../../src/deliveries/queue/drop-waiting.ts';
 import { releaseEvent } from '../../../src/deliveries/queue/enqueue.ts';
-import { lockClaims, removeHeads } from '../../../src/deliveries/queue/settle.ts';
 import { newQueuedRow, queueRows } from '../../support/queued-rows.ts';
 import { seededDice } from '../../support/seeded-dice.ts';
+import { settleDelivered as settle } from '../../support/settle-rows.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 
@@ -33,14 +33,6 @@ async function claim(database: Database, endpointId: string, limit: number, leas
     [token, leaseMs, endpointId, limit],
   );
   return rows.map(({ id }) => ({ deliveryId: id, token }));
-}
-
-async function settle(database: Database, claims: readonly { deliveryId: string; token: string }[]) {
-  return await database.transaction(async (trx) => {
-    const ours = [...(await lockClaims(trx, claims))];
-    await removeHeads(trx, ours);
-    return ours;
-  });
 }
 
 const drop = (database: Database, endpointId: string, options: DropOptions = { reason: REASON }) =>

@@ -5,13 +5,14 @@ import { startProbing } from '../../../src/database/endpoint-modes.ts';
 import { query } from '../../../src/database/sql.ts';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
-import { dropDelivery } from '../../../src/deliveries/queue/drop-delivery.ts';
 import { handOverProbes } from '../../../src/deliveries/queue/hand-over.ts';
-import { keepDeliveries, lockClaims, removeHeads } from '../../../src/deliveries/queue/settle.ts';
+import { dropDelivery } from '../../../src/deliveries/queue/remove.ts';
+import { keepDeliveries } from '../../../src/deliveries/queue/settle.ts';
 import { stepAside } from '../../../src/deliveries/queue/step-aside.ts';
 import { startEndpointKeeper } from '../../../src/worker/endpoint-keeper.ts';
 import { handOverAll } from '../../support/due-shares.ts';
 import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import { deliverHeads, settleDelivered } from '../../support/settle-rows.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
@@ -65,11 +66,8 @@ test('a delivery that is dropped while the one before it is settled leaves no la
   );
   let settling: Promise<unknown> = Promise.resolve();
   await database.transaction(async (trx) => {
-    expect(await dropDelivery(trx, WABA, second?.id ?? '', 'not wanted')).toBe('dropped');
-    settling = database.transaction(async (other) => {
-      await lockClaims(other, [claim]);
-      await removeHeads(other, [claim.deliveryId]);
-    });
+    expect(await dropDelivery(trx, WABA, second?.id ?? '', 'not wanted')).toBe('removed');
+    settling = settleDelivered(database, [claim]);
     await waitsForLock(database);
   });
   await settling;
@@ -83,11 +81,11 @@ test('a delivery that becomes the head while it is to be dropped is dropped, and
   let dropping: Promise<unknown> = Promise.resolve();
   await database.transaction(async (trx) => {
     await trx.raw(`select 1 from delivery_queue where delivery_id = '${head?.id}' for update`);
-    dropping = dropDelivery(database, WABA, second?.id ?? '', 'not wanted');
+    dropping = database.transaction((other) => dropDelivery(other, WABA, second?.id ?? '', 'not wanted'));
     await waitsForLock(database);
-    await removeHeads(trx, [head?.id ?? '']);
+    await deliverHeads(trx, [head?.id ?? '']);
   });
-  expect(await dropping).toBe('dropped');
+  expect(await dropping).toBe('removed');
   expect(await rowsOf(database)).toEqual([{ id: third?.id, state: 'due' }]);
 });
 

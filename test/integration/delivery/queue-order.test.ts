@@ -13,11 +13,12 @@ import {
 } from '../../../src/deliveries/queue/enqueue.ts';
 import { handOverDue, leaseDelivery } from '../../../src/deliveries/queue/hand-over.ts';
 import { returnUnattempted } from '../../../src/deliveries/queue/hand-over-returns.ts';
-import { keepDeliveries, lockClaims, removeHeads } from '../../../src/deliveries/queue/settle.ts';
+import { keepDeliveries, lockClaims } from '../../../src/deliveries/queue/settle.ts';
 import { stepAside } from '../../../src/deliveries/queue/step-aside.ts';
 import { dayOfUuidV7, uuidV7 } from '../../../src/domain/uuid-v7.ts';
 import { dueShares, handOverAll } from '../../support/due-shares.ts';
 import { seededDice } from '../../support/seeded-dice.ts';
+import { deliverHeads } from '../../support/settle-rows.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 
@@ -151,7 +152,8 @@ async function settle(
       ids.map((deliveryId) => ({ deliveryId, token })),
     );
     for (const id of ids) if (!ours.has(id)) watch.violations.push(`lost ${id}`);
-    await Promise.all([removeHeads(trx, finished), keepDeliveries(trx, kept)]);
+    await keepDeliveries(trx, kept);
+    await deliverHeads(trx, finished);
   });
 }
 

@@ -1,9 +1,9 @@
 import type { Database } from '../../../src/database/database.ts';
 import { execute, query } from '../../../src/database/sql.ts';
 import { publishEvents } from '../../../src/deliveries/publish.ts';
-import { removeHeads } from '../../../src/deliveries/queue/settle.ts';
 import type { EventType } from '../../../src/domain/event-type.ts';
 import { publicDeliveryId } from '../../../src/domain/public-ids.ts';
+import { deliverHeads } from '../../support/settle-rows.ts';
 
 /** Publishes `count` events over `keys` ordering keys, in one transaction, as intake does with a large batch. */
 export async function publish(
@@ -70,12 +70,7 @@ export async function deliverReplays(
         { endpointId, limit: Math.min(200, limit - sent.length) },
       );
       const ids = heads.map((head) => head.deliveryId);
-      await removeHeads(trx, ids);
-      await execute(
-        trx,
-        `update deliveries set state = 'delivered', finished_at = now() where id = any (?::uuid[])`,
-        [ids],
-      );
+      await deliverHeads(trx, ids);
       return heads;
     });
     if (batch.length === 0) break;

@@ -4,9 +4,9 @@ import { query } from '../../../src/database/sql.ts';
 import { dropWaiting } from '../../../src/deliveries/queue/drop-waiting.ts';
 import { leaseDelivery } from '../../../src/deliveries/queue/hand-over.ts';
 import { applyWantedScope } from '../../../src/deliveries/queue/order-scope.ts';
-import { removeHeads } from '../../../src/deliveries/queue/settle.ts';
 import { stepAside } from '../../../src/deliveries/queue/step-aside.ts';
 import { bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
+import { deliverHeads } from '../../support/settle-rows.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
@@ -127,7 +127,7 @@ describe('a delivery that stepped aside', () => {
       kind: 'claimed',
       delivery: { attempts: 3, steppedAsideAt: expect.any(Date) },
     });
-    await database.transaction((trx) => removeHeads(trx, [lease.deliveryId]));
+    await database.transaction((trx) => deliverHeads(trx, [lease.deliveryId]));
     expect((await rowsOf(database)).map(({ state }) => state)).toEqual(['retrying', 'due']);
   });
 
@@ -152,7 +152,7 @@ describe('a delivery that stepped aside', () => {
     await database.raw(`update webhook_endpoints set wanted_order_scope = 'endpoint'`);
     expect(await applyWantedScope(database, id)).toBe(false);
     const due = (await rowsOf(database)).find(({ state }) => state === 'due');
-    await database.transaction((trx) => removeHeads(trx, [due?.id ?? '']));
+    await database.transaction((trx) => deliverHeads(trx, [due?.id ?? '']));
     expect(await applyWantedScope(database, id)).toBe(true);
   });
 });

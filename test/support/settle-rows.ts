@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import type { Database, Transaction } from '../../src/database/database.ts';
+import { execute, query } from '../../src/database/sql.ts';
+import { type Claim, type SettledDelivery, settleDeliveries } from '../../src/deliveries/queue/settle.ts';
+
+/** Records that these claims were delivered, as production does; returns the ids of those that were still in force. */
+export async function settleDelivered(database: Database, claims: readonly Claim[]): Promise<string[]> {
+  const rows = await query<{ id: string; day: string; endpointId: string; attempts: number }>(
+    database,
+    `select delivery_id as id, delivery_day as day, endpoint_id as "endpointId", attempts from delivery_queue
+      where delivery_id = any (?::uuid[])`,
+    [claims.map(({ deliveryId }) => deliveryId)],
+  );
+  const found = new Map(rows.map((row) => [row.id, row]));
+  const settled = claims.map(({ deliveryId, token }) => {
+    const row = found.get(deliveryId);
+    return delivered(
+      { deliveryId, token },
+      row?.day ?? '2026-01-01',
+      row?.endpointId ?? '0',
+      row?.attempts ?? 0,
+    );
+  });
+  const { ours } = await settleDeliveries(database, settled, { worker: 'test', claim: null });
+  return [...ours];
+}
+
+function delivered(claim: Claim, deliveryDay: string, endpointId: string, attempts: number): SettledDelivery {
+  return {
+    ...claim,
+    ...{
+      deliveryDay,
+      nextState: null,
+      attempt: attempts + 1,
+      probes: 0,
+      delayMs: null,
+      awaitsWorkflow: false,
+    },
+    ...{ logState: 'delivered', error: null, workflowId: null },
+    record: {
+      ...{ wabaId: '', endpointId, startedAt: new Date(), durationMs: 1, timingsJson: '{}', statusCode: 200 },
+      ...{ errorClass: null, errorMessage: null, url: '', remoteAddress: null, requestHeadersJson: '{}' },
+      ...{ responseHeadersJson: null, responseBody: null },
+    },
+  };
+}
+
+/** Claims these heads, whatever they wait for, and settles them as delivered. */
+export async function deliverHeads(trx: Transaction, deliveryIds: readonly string[]): Promise<void> {
+  const token = randomUUID();
+  await execute(
+    trx,
+    `update delivery_queue set state = 'claimed', token = ?, lease_until = clock_timestamp() + interval '1 minute'
+      where delivery_id = any (?::uuid[]) and state <> 'queued'`,
+    [token, deliveryIds],
+  );
+  const claims = deliveryIds.map((deliveryId) => ({ deliveryId, token }));
+  await settleDelivered(trx, claims);
+}
