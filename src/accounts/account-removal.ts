@@ -9,6 +9,7 @@ import {
 import type { Database } from '../database/database.ts';
 import { lockIntake } from '../database/locks.ts';
 import { listEndpoints } from '../database/webhook-endpoints.ts';
+import { shardOf } from '../domain/shard.ts';
 import { AccountError } from './account-error.ts';
 import { checkName, checkUpstreamId } from './account-input.ts';
 import { type Audited, recordAudit, recordChange } from './audit.ts';
@@ -47,7 +48,7 @@ export async function removeNumber(
   await knownWaba(database, wabaId);
   checkUpstreamId('The phone number id', phoneNumberId);
   await database.transaction(async (trx) => {
-    await lockIntake(trx);
+    await lockIntake(trx, shardOf(wabaId));
     if (!(await detachNumber(trx, wabaId, phoneNumberId))) {
       throw new AccountError('unknown_phone_number', `WABA ${wabaId} has no phone number ${phoneNumberId}.`);
     }
@@ -77,7 +78,7 @@ export async function removeWaba(
   let dropped = 0;
   for (const { id } of endpoints) dropped += (await deleteEndpoint(tools, wabaId, id)).dropped;
   const kept = await database.transaction(async (trx) => {
-    await lockIntake(trx);
+    await lockIntake(trx, shardOf(wabaId));
     await knownWaba(trx, wabaId);
     const detail = { endpoints: endpoints.length, dropped };
     await recordChange(trx, actor, { wabaId, action: 'waba.removed', target: `WABA ${wabaId}`, detail });

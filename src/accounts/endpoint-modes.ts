@@ -53,7 +53,7 @@ export async function enableEndpoint(
     waiting === 'drop' ? await dropWaiting(database, wabaId, id, { reason }) : { dropped: 0 };
   const change = { id, mode: 'open' as const, reason: null };
   await switchTo(tools, wabaId, { ...change, action: 'endpoint.enabled', detail: { waiting, dropped } });
-  await wakeDispatcher(database);
+  wakeDispatcher(database);
   return { dropped };
 }
 

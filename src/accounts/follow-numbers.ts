@@ -9,6 +9,7 @@ import {
 import { lockIntake } from '../database/locks.ts';
 import { countWaitingBodies, refuseWaitingBodies, releaseWaitingBodies } from '../database/waiting-bodies.ts';
 import { finishAskedTask } from '../database/workflow-tasks.ts';
+import { shardOf } from '../domain/shard.ts';
 import { recordChange, SYSTEM } from './audit.ts';
 
 /** What following upstream's list changed. */
@@ -36,7 +37,7 @@ export async function followNumbers(
 ): Promise<FollowedNumbers> {
   const numbers = [...new Map(listed.map((number) => [number.phoneNumberId, number])).values()];
   return await database.transaction(async (trx) => {
-    await lockIntake(trx);
+    await lockIntake(trx, shardOf(wabaId));
     const { added, taken } = await saveFollowedNumbers(trx, wabaId, numbers);
     const removed = await removeOtherNumbers(
       trx,

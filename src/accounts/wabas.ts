@@ -12,6 +12,7 @@ import { askForNumbersAgain } from '../database/followed-numbers.ts';
 import { lockIntake } from '../database/locks.ts';
 import { releaseWaitingBodies } from '../database/waiting-bodies.ts';
 import { accessTokenPlace } from '../domain/secret-places.ts';
+import { shardOf } from '../domain/shard.ts';
 import { AccountError } from './account-error.ts';
 import { checkAccessToken, checkDescription, checkUpstreamId } from './account-input.ts';
 import type { AccountTools } from './account-tools.ts';
@@ -44,7 +45,7 @@ export async function addWaba(
   const numbers = waba.phoneNumbers.map(checkPhoneNumber);
   const accessTokenSealed = waba.accessToken === null ? null : sealToken(tools, wabaId, waba.accessToken);
   return await database.transaction(async (trx) => {
-    await lockIntake(trx);
+    await lockIntake(trx, shardOf(wabaId));
     if (!(await saveWaba(trx, userId, { wabaId, accessTokenSealed }))) {
       throw new AccountError('waba_taken', await takenText(trx, wabaId));
     }

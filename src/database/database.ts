@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
+import { type Channel, type Notifier, openNotifier } from './notifier.ts';
 import { type Bindings, prepared, unprepared } from './statement.ts';
 
 /** What a repository runs on: the pool, or one transaction. */
@@ -11,6 +12,8 @@ export type Database = {
    * depend on each other may be given side by side: they then share a round trip.
    */
   transaction<T>(work: (trx: Transaction) => Promise<T | LastStatements<T>>): Promise<T>;
+  /** Tells whoever listens, in a transaction once it is committed; a hint that can be lost. */
+  notify(channel: Channel, payload?: string): void;
 };
 export type Transaction = Database & { readonly isTransaction: true };
 
@@ -113,13 +116,18 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
       throw error;
     }
   };
+  const notifier = openNotifier(() => connectionOf({ ...options, durable: false }));
   return {
     options,
     raw: (text, bindings) =>
       watched(pool.query(bindings === undefined ? unprepared(text) : prepared(text, bindings))),
-    transaction: (work) => watched(inTransaction(pool, work)),
+    transaction: (work) => watched(inTransaction({ pool, notifier }, work)),
+    notify: (channel, payload = '') => notifier.notify(channel, payload),
     cutConnections,
-    destroy: () => pool.end(),
+    destroy: async () => {
+      await notifier.close();
+      await pool.end();
+    },
   };
 }
 
@@ -157,15 +165,17 @@ export function connectionOf({
   };
 }
 
-async function inTransaction<T>(pool: pg.Pool, work: Work<T>): Promise<T> {
+async function inTransaction<T>({ pool, notifier }: Parts, work: Work<T>): Promise<T> {
   const client = await pool.connect();
+  const told: [Channel, string][] = [];
   // The server's word that it ended the connection can come while no statement runs; the next one then fails.
   const onLost = () => {};
   client.on('error', onLost);
   let broken = true;
   try {
-    const result = await bracket(client, ['begin', 'commit', 'rollback'], work);
+    const result = await bracket({ client, told }, ['begin', 'commit', 'rollback'], work);
     broken = false;
+    for (const [channel, payload] of told) notifier.notify(channel, payload);
     return result;
   } catch (error) {
     broken = error instanceof BrokenConnectionError;
@@ -176,17 +186,23 @@ async function inTransaction<T>(pool: pg.Pool, work: Work<T>): Promise<T> {
   }
 }
 
+type Parts = { pool: pg.Pool; notifier: Notifier };
+
+/** What is told when the transaction is committed. */
+type Open = { client: pg.PoolClient; told: [Channel, string][] };
+
 type Work<T> = (trx: Transaction) => Promise<T | LastStatements<T>>;
 
 /** Undoing failed too, so nobody knows what the connection's state is. */
 class BrokenConnectionError extends Error {}
 
 async function bracket<T>(
-  client: pg.PoolClient,
+  open: Open,
   [begin, commit, rollback]: readonly [string, string, string],
   work: Work<T>,
 ): Promise<T> {
-  const trx = transactionOn(client);
+  const { client } = open;
+  const trx = transactionOn(open);
   try {
     // Sent together with the first statement; when it fails, so does everything after it.
     const [, result] = await Promise.all([send(client, { text: begin }), work(trx.transaction)]);
@@ -235,7 +251,8 @@ function send(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.Quer
   return client.query(statement);
 }
 
-function transactionOn(client: pg.PoolClient): { transaction: Transaction; end(): void } {
+function transactionOn(open: Open): { transaction: Transaction; end(): void } {
+  const { client } = open;
   let savepoints = 0;
   let ended = false;
   const transaction: Transaction = {
@@ -248,11 +265,12 @@ function transactionOn(client: pg.PoolClient): { transaction: Transaction; end()
       savepoints += 1;
       const name = `s${savepoints}`;
       return await bracket(
-        client,
+        open,
         [`savepoint ${name}`, `release savepoint ${name}`, `rollback to savepoint ${name}`],
         work,
       );
     },
+    notify: (channel, payload = '') => void open.told.push([channel, payload]),
   };
   return {
     transaction,

@@ -27,7 +27,7 @@ export async function askForNumbers(trx: Transaction, wabaIds: readonly string[]
      on conflict do nothing`,
     [wabaIds],
   );
-  await execute(trx, `select pg_notify('heliograph_workflow_tasks', '')`);
+  trx.notify('heliograph_workflow_tasks');
 }
 
 /** As `askForNumbers`, and once more where it is under way: what upstream has to tell, or our token, changed. */
@@ -43,7 +43,7 @@ export async function askForNumbersAgain(
      on conflict (workflow_id) do update set starts = 0, next_start_at = excluded.next_start_at`,
     [wabaIds],
   );
-  await execute(trx, `select pg_notify('heliograph_workflow_tasks', '')`);
+  trx.notify('heliograph_workflow_tasks');
 }
 
 /** Has the numbers of all WABAs looked up that have an access token, spread over some time; returns of how many. */

@@ -1,3 +1,4 @@
+import { SHARDS } from '../domain/shard.ts';
 import type { Database } from './database.ts';
 import { query } from './sql.ts';
 
@@ -22,9 +23,12 @@ export async function listSetAsideReasons(database: Database, days: number): Pro
 
 /** When the oldest body arrived that intake has not taken in yet; null when none waits. */
 export async function oldestWaitingBodyAt(database: Database): Promise<Date | null> {
-  const [row] = await query<{ receivedAt: Date }>(
+  const [row] = await query<{ receivedAt: Date | null }>(
     database,
-    `select received_at as "receivedAt" from inbox where state = 'new' order by id limit 1`,
+    `select min(oldest.received_at) as "receivedAt" from unnest(cast(? as integer[])) as s (shard)
+      cross join lateral (select received_at from inbox where state = 'new' and shard = s.shard
+                           order by shard, id limit 1) as oldest`,
+    [SHARDS],
   );
   return row?.receivedAt ?? null;
 }

@@ -1,25 +1,30 @@
+import { SHARDS, shardOf } from '../domain/shard.ts';
 import { splitByWaba } from '../domain/upstream/waba-parts.ts';
 import { byteaArray } from './array-parameters.ts';
 import type { Database, Transaction } from './database.ts';
-import { HOLDS_INTAKE_LOCK, lockIntake } from './locks.ts';
+import { HELD_SHARDS, lockIntake } from './locks.ts';
 import { execute, query } from './sql.ts';
 
 /**
- * Keeps raw upstream bodies, in the order given, and wakes the intake. One statement for all that wait. A body is kept as
- * it is, unless its entries are of several WABAs: then as one body for each (docs/decisions/0037).
+ * Keeps raw upstream bodies, in the order given, and wakes the intake of their shards. One statement for all that wait. A
+ * body is kept as it is, unless its entries are of several WABAs: then as one body for each (docs/decisions/0037).
  */
 export async function insertBodies(database: Database, bodies: readonly Buffer[]): Promise<void> {
-  const parts = bodies.flatMap(splitByWaba);
+  const parts = bodies.flatMap(splitByWaba).map(({ wabaId, body }) => ({ wabaId: wabaId ?? NOBODY, body }));
+  const shards = parts.map(({ wabaId }) => shardOf(wabaId));
   await execute(
     database,
-    `with stored as (
-       insert into inbox (waba_id, body)
-       select waba_id, body from unnest(?::text[], ?::bytea[]) with ordinality as b (waba_id, body, n) order by n
-       returning 1
-     )
-     select pg_notify('heliograph_inbox', '') from (select count(*) from stored) as s`,
-    [parts.map(({ wabaId }) => wabaId ?? NOBODY), byteaArray(parts.map(({ body }) => body))],
+    `insert into inbox (waba_id, shard, body)
+     select waba_id, shard, body from unnest(?::text[], ?::smallint[], ?::bytea[]) with ordinality as b (waba_id, shard, body, n)
+      order by n`,
+    [parts.map(({ wabaId }) => wabaId), shards, byteaArray(parts.map(({ body }) => body))],
   );
+  wakeIntake(database, shards);
+}
+
+/** Has workers look for bodies of these shards. */
+export function wakeIntake(database: Database, shards: readonly number[]): void {
+  database.notify('heliograph_inbox', [...new Set(shards)].join(','));
 }
 
 /** In place of the WABA of a body that does not say it. */
@@ -34,6 +39,7 @@ type PartlyTaken = { until: string; notes: SetAsideNote[] };
 export type InboxBody = {
   day: string;
   id: string;
+  shard: number;
   wabaId: string;
   body: Buffer;
   /** What was set aside when it was taken in before, null the first time. */
@@ -42,31 +48,54 @@ export type InboxBody = {
 };
 
 const BODY_COLUMNS =
-  'received_day as day, id, waba_id as "wabaId", body, notes, partly, octet_length(body) as bytes';
+  'received_day as day, id, shard, waba_id as "wabaId", body, notes, partly, octet_length(body) as bytes';
+
+/** Where looks for the bodies of a shard begin. */
+export type ShardLook = { shard: number; fromId: string };
 
 /**
- * The oldest bodies not yet taken in, by id from `fromId` on. That is no cursor: a lower id may become visible later.
- * Nothing unless the intake lock was got by the statement before.
+ * Of each shard the oldest bodies not yet taken in, all by id. `fromId` is no cursor: a lower id may become visible
+ * later. Nothing of shards whose lock was not got by the statement before.
  */
 export async function takeNewBodies(
   trx: Transaction,
-  limits: { fromId: string; bodies: number; bytes: number },
+  looks: readonly ShardLook[],
+  { bodies, bytes }: { bodies: number; bytes: number },
 ): Promise<InboxBody[]> {
   return await query<InboxBody>(
     trx,
-    `select day, id, "wabaId", body, notes, partly from (
-       select *, sum(bytes) over (order by id) - bytes as before from (
-         select ${BODY_COLUMNS} from inbox
-          where state = 'new' and id >= cast(:fromId as bigint) and ${HOLDS_INTAKE_LOCK} order by id limit :bodies
-       ) as oldest
-     ) as counted where before < :bytes order by id`,
-    limits,
+    `select own.day, own.id, own.shard, own."wabaId", own.body, own.notes, own.partly
+       from unnest(cast(:shards as integer[]), cast(:fromIds as bigint[])) as look (shard, from_id)
+      cross join lateral (
+        select *, sum(bytes) over (order by id) - bytes as before from (
+          select ${BODY_COLUMNS} from inbox
+           where state = 'new' and shard = look.shard and id >= look.from_id order by shard, id limit :bodies
+        ) as oldest
+      ) as own
+      where look.shard = any (${HELD_SHARDS}) and own.before < :bytes order by own.id`,
+    { shards: looks.map(({ shard }) => shard), fromIds: looks.map(({ fromId }) => fromId), bodies, bytes },
   );
 }
 
+/** Of these shards, those whose oldest body has waited for so long. Of what another worker is taking in nothing is known. */
+export async function findOverdueShards(
+  database: Database,
+  shards: readonly number[],
+  waitingMs: number,
+): Promise<number[]> {
+  const rows = await query<{ shard: number }>(
+    database,
+    `select s.shard from unnest(cast(:shards as integer[])) as s (shard)
+      cross join lateral (select received_at from inbox where state = 'new' and shard = s.shard
+                           order by shard, id limit 1) as oldest
+      where oldest.received_at < now() - cast(:waitingMs as integer) * interval '1 millisecond'`,
+    { shards, waitingMs },
+  );
+  return rows.map(({ shard }) => shard);
+}
+
 /** How much is read of a backlog: of so many WABAs behind `afterWabaId` their oldest bodies, from `fromId` on. */
-export type BacklogLimits = {
-  fromId: string;
+export type BacklogLimits = ShardLook & {
   afterWabaId: string;
   wabas: number;
   bodiesPerWaba: number;
@@ -75,7 +104,7 @@ export type BacklogLimits = {
 };
 
 /**
- * As `takeNewBodies`, but the oldest of each WABA, so that nobody stands behind another's backlog. The WABAs are found
+ * As `takeNewBodies` for one shard, but the oldest of each WABA: nobody stands behind another's backlog. The WABAs are found
  * by a skip scan of their index. Ordered by WABA; what does not fit is at the end.
  */
 export async function takeNewBodiesByWaba(trx: Transaction, limits: BacklogLimits): Promise<InboxBody[]> {
@@ -83,23 +112,25 @@ export async function takeNewBodiesByWaba(trx: Transaction, limits: BacklogLimit
     trx,
     `with recursive owner (waba_id, n) as (
        (select waba_id, 1 from inbox
-         where state = 'new' and waba_id > cast(:afterWabaId as text) and id >= cast(:fromId as bigint)
-           and ${HOLDS_INTAKE_LOCK}
-         order by waba_id limit 1)
+         where state = 'new' and shard = cast(:shard as smallint) and waba_id > cast(:afterWabaId as text)
+           and id >= cast(:fromId as bigint) and :shard = any (${HELD_SHARDS})
+         order by shard, waba_id limit 1)
        union all
        select (select i.waba_id from inbox i
-                where i.state = 'new' and i.waba_id > owner.waba_id and i.id >= cast(:fromId as bigint)
-                order by i.waba_id limit 1), n + 1
+                where i.state = 'new' and i.shard = cast(:shard as smallint) and i.waba_id > owner.waba_id
+                  and i.id >= cast(:fromId as bigint)
+                order by i.shard, i.waba_id limit 1), n + 1
          from owner where owner.waba_id is not null and n < cast(:wabas as integer)
      )
-     select day, id, "wabaId", body, notes, partly from (
+     select day, id, shard, "wabaId", body, notes, partly from (
        select own.*, sum(bytes) over (order by "wabaId", id) - bytes as before
          from owner cross join lateral (
            select * from (
              select *, sum(bytes) over (order by id) - bytes as before_own from (
                select ${BODY_COLUMNS} from inbox
-                where state = 'new' and waba_id = owner.waba_id and id >= cast(:fromId as bigint)
-                order by waba_id, id limit :bodiesPerWaba
+                where state = 'new' and shard = cast(:shard as smallint) and waba_id = owner.waba_id
+                  and id >= cast(:fromId as bigint)
+                order by shard, waba_id, id limit :bodiesPerWaba
              ) as oldest
            ) as counted where before_own < :bytesPerWaba
          ) as own
@@ -176,42 +207,61 @@ export async function countSetAside(trx: Transaction, counts: readonly SetAsideC
 /** Per statement: rewriting a million bodies in one would take longer than a statement may. */
 const RETRY_PAGE = 5_000;
 
-/** Puts every body that was set aside or failed back before the intake, oldest first, with its notes; returns how many. */
+/**
+ * Puts every body that was set aside or failed back before the intake, with its notes; returns how many. Shard by shard,
+ * the oldest of each first: intake stands still in one at a time.
+ */
 export async function retryInbox(
   database: Database,
   states: readonly ('set_aside' | 'failed')[],
 ): Promise<number> {
-  const pages = states.map(
-    (state) => `(select received_day, id from inbox where state = '${state}' and id > :after
-                  order by id limit ${RETRY_PAGE})`,
-  );
   let changed = 0;
   for (let after: string | null = '0'; after !== null; ) {
-    const page: RetryPage | undefined = await retryPage(database, pages.join(' union all '), after);
-    changed += page?.n ?? 0;
-    after = page?.last ?? null;
-    await execute(database, `select pg_notify('heliograph_inbox', '')`);
+    const page: RetryPage = await findRetryPage(database, states, after);
+    for (const shard of SHARDS) {
+      const own = page.rows.filter((row) => row.shard === shard);
+      if (own.length > 0) changed += await retryBodies(database, shard, own, states);
+    }
+    after = page.last;
   }
   return changed;
 }
 
-type RetryPage = { n: number; last: string | null };
+type RetryPage = { rows: { day: string; id: string; shard: number }[]; last: string | null };
 
-async function retryPage(database: Database, rows: string, after: string): Promise<RetryPage | undefined> {
+async function findRetryPage(
+  database: Database,
+  states: readonly string[],
+  after: string,
+): Promise<RetryPage> {
+  const ofState = states.map(
+    (state) => `(select received_day as day, id, shard from inbox where state = '${state}' and id > :after
+                  order by id limit ${RETRY_PAGE})`,
+  );
+  const rows = await query<RetryPage['rows'][number]>(
+    database,
+    `select * from (${ofState.join(' union all ')}) as waiting order by id limit ${RETRY_PAGE}`,
+    { after },
+  );
+  return { rows, last: rows.at(-1)?.id ?? null };
+}
+
+async function retryBodies(
+  database: Database,
+  shard: number,
+  rows: RetryPage['rows'],
+  states: readonly string[],
+): Promise<number> {
   return await database.transaction(async (trx) => {
-    await lockIntake(trx);
-    const [page] = await query<RetryPage>(
+    await lockIntake(trx, shard);
+    wakeIntake(trx, [shard]);
+    return await execute(
       trx,
-      `with page as (
-         select received_day, id from (${rows}) as waiting order by id limit ${RETRY_PAGE}
-       ), changed as (
-         update inbox i set state = 'new', partly = null, processed_at = null
-           from page p where i.received_day = p.received_day and i.id = p.id
-       )
-       select count(*)::integer as n, max(id) as last from page`,
-      { after },
+      `update inbox i set state = 'new', partly = null, processed_at = null
+         from unnest(?::date[], ?::bigint[]) as p (day, id)
+        where i.received_day = p.day and i.id = p.id and i.state = any (?::text[])`,
+      [rows.map(({ day }) => day), rows.map(({ id }) => id), states],
     );
-    return page;
   });
 }
 

@@ -1,13 +1,13 @@
 import type { Transaction } from './database.ts';
 import { query } from './sql.ts';
 
-/** Key of the advisory lock that makes intake one at a time over all worker processes. */
+/** With a shard: the lock that makes its intake one at a time over all worker processes. */
 const INTAKE_LOCK = 7_340_001;
 
 /** Held, shared, while deliveries are queued; alone, while an endpoint's order scope changes. */
 export const PUBLISHING_LOCK = 7_340_002;
 
-/** Held while contacts or conversations are added or change their identity: by intake, and by a first message out. */
+/** With a shard: held while contacts or conversations are added or change their identity, by intake and by a first message out. */
 const CUSTOMERS_LOCK = 7_340_003;
 
 /** Held while an endpoint's order scope changes, so that two processes do not stop publishing one after the other. */
@@ -17,45 +17,66 @@ const ORDER_SCOPE_LOCK = 7_340_004;
 export const MIGRATION_LOCK = 7_340_005;
 
 /**
- * Takes the intake lock for the rest of the transaction; false when another process has it.
- * It ends with the transaction, also when its process dies or freezes (the server ends idle transactions).
- * The locks on customers and publishing come with it; the former may be waited for, for the milliseconds of a send.
- * Statements sent behind it know of it by `HOLDS_INTAKE_LOCK`.
+ * Takes the intake locks of those of the shards that are free, for the rest of the transaction; returns them.
+ * They end with the transaction, also when its process dies or freezes (the server ends idle transactions).
+ * The locks on customers and publishing come with them; the former may be waited for, for the milliseconds of a send.
+ * Statements sent behind it know of them by `HELD_SHARDS`.
  */
-export async function tryIntakeLock(trx: Transaction): Promise<boolean> {
-  const [row] = await query<{ locked: boolean }>(
+export async function tryIntakeLocks(trx: Transaction, shards: readonly number[]): Promise<number[]> {
+  const [row] = await query<{ shards: number[] }>(
     trx,
-    `select locked, set_config('heliograph.takes_in', locked::text, true),
-            case when locked then pg_advisory_xact_lock(?::bigint)::text end,
-            pg_advisory_xact_lock_shared(?::bigint)
-       from (select pg_try_advisory_xact_lock(?::bigint) as locked) as attempt`,
-    [CUSTOMERS_LOCK, PUBLISHING_LOCK, INTAKE_LOCK],
+    `select coalesce(array_agg(shard order by shard), '{}') as shards, count(customers),
+            set_config('heliograph.takes_in', coalesce(array_agg(shard), '{}')::text, true),
+            pg_advisory_xact_lock_shared(:publishing::bigint)
+       from (select shard, pg_advisory_xact_lock(:customers::integer, shard) as customers
+               from (select shard from unnest(:shards::integer[]) as wanted (shard)
+                      where pg_try_advisory_xact_lock(:intake::integer, shard) offset 0) as free
+              offset 0) as locked`,
+    { shards, intake: INTAKE_LOCK, customers: CUSTOMERS_LOCK, publishing: PUBLISHING_LOCK },
   );
-  return row?.locked === true;
+  return row?.shards ?? [];
 }
 
-/** SQL: whether `tryIntakeLock` got the lock in this transaction. It costs a loser nothing behind it. */
-export const HOLDS_INTAKE_LOCK = `current_setting('heliograph.takes_in', true) = 'true'`;
+/** SQL: the shards whose locks `tryIntakeLocks` got in this transaction. It costs a loser nothing behind it. */
+export const HELD_SHARDS = `cast(current_setting('heliograph.takes_in', true) as integer[])`;
+
+/** Waits for further shards, those of WABAs whose numbers came in bodies of others. */
+export async function lockFurtherShards(trx: Transaction, shards: readonly number[]): Promise<void> {
+  await query(
+    trx,
+    `select pg_advisory_xact_lock(cast(? as integer), shard), pg_advisory_xact_lock(cast(? as integer), shard)
+       from (select shard from unnest(cast(? as integer[])) as wanted (shard) order by shard) as wanted`,
+    [INTAKE_LOCK, CUSTOMERS_LOCK, shards],
+  );
+}
 
 /**
- * Waits until no body is being taken in, and keeps it so for the rest of the transaction. Whoever changes whose a phone
- * number is, or has bodies wait again, does it under this lock: what intake remembers of that ends with it.
+ * Waits until no body of the shard is being taken in, and keeps it so for the rest of the transaction. Whoever changes
+ * whose a phone number is, or has bodies wait again, does it under this lock: what intake remembers of that ends with it.
  */
-export async function lockIntake(trx: Transaction): Promise<void> {
-  await query(trx, 'select pg_advisory_xact_lock(?::bigint)', [INTAKE_LOCK]);
-  await query(trx, 'update intake_epoch set epoch = epoch + 1');
+export async function lockIntake(trx: Transaction, shard: number): Promise<void> {
+  await query(trx, 'select pg_advisory_xact_lock(cast(? as integer), cast(? as integer))', [
+    INTAKE_LOCK,
+    shard,
+  ]);
+  await query(trx, 'update intake_epochs set epoch = epoch + 1 where shard = ?', [shard]);
 }
 
-/** Stays the same until somebody else held the intake lock for a change; asked under that lock. */
-export async function intakeEpoch(trx: Transaction): Promise<string> {
-  const [row] = await query<{ epoch: string }>(trx, 'select epoch from intake_epoch');
-  if (row === undefined) throw new Error('the table intake_epoch is empty');
-  return row.epoch;
+/** By shard that is held: stays the same until somebody else held its lock for a change. */
+export async function intakeEpochs(trx: Transaction): Promise<Map<number, string>> {
+  const rows = await query<{ shard: number; epoch: string }>(
+    trx,
+    `select shard, epoch from intake_epochs where shard = any (${HELD_SHARDS})`,
+  );
+  return new Map(rows.map(({ shard, epoch }) => [shard, epoch]));
 }
 
-/** Waits until nobody changes contacts or conversations, and keeps it so for the rest of the transaction. */
-export async function lockCustomers(trx: Transaction): Promise<void> {
-  await query(trx, 'select pg_advisory_xact_lock(?::bigint)', [CUSTOMERS_LOCK]);
+/** Waits until nobody changes contacts or conversations of the shard, and keeps it so for the rest of the transaction. */
+export async function lockCustomers(trx: Transaction, shard: number): Promise<void> {
+  await query(trx, 'select pg_advisory_xact_lock(cast(? as integer), cast(? as integer))', [
+    CUSTOMERS_LOCK,
+    shard,
+  ]);
 }
 
 /** Takes the publishing lock for the rest of the transaction; before anything is read that decides about lanes. */

@@ -268,8 +268,8 @@ export async function findFailedMessage(
 }
 
 /** Wakes whoever waits for the outcome of a message (outcome-listener.ts), when the transaction commits. */
-export async function announceOutcome(trx: Transaction, messageId: string): Promise<void> {
-  await query(trx, `select pg_notify('heliograph_sends', ?)`, [messageId]);
+export function announceOutcome(trx: Transaction, messageId: string): void {
+  trx.notify('heliograph_sends', messageId);
 }
 
 /** How far a message is, as its sender asks. */

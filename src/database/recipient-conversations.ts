@@ -1,3 +1,4 @@
+import { shardOf } from '../domain/shard.ts';
 import { drawContactIds, findContacts, mergeContacts, openConversations, saveContacts } from './customers.ts';
 import type { Transaction } from './database.ts';
 import { lockCustomers } from './locks.ts';
@@ -61,7 +62,7 @@ async function openConversation(
   phoneNumberId: string,
   recipient: Recipient,
 ): Promise<string> {
-  await lockCustomers(trx);
+  await lockCustomers(trx, shardOf(wabaId));
   const [contact] = await findContacts(trx, [{ wabaId, ...recipient }]);
   const contactId = contact?.id ?? (await addContact(trx, wabaId, recipient));
   const [conversation] = await openConversations(trx, [{ wabaId, phoneNumberId, contactId }]);
@@ -93,7 +94,7 @@ export async function followPhoneAlias(
      on conflict (waba_id, phone) do update set wa_id = excluded.wa_id`,
     [wabaId, phone, waId],
   );
-  await lockCustomers(trx);
+  await lockCustomers(trx, shardOf(wabaId));
   const found = await findContacts(trx, [
     { wabaId, waId: phone, userId: null },
     { wabaId, waId, userId: null },

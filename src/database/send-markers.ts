@@ -43,5 +43,5 @@ export async function acceptByStatuses(trx: Transaction, statuses: readonly Mark
                          where x.phone_number_id = m.phone_number_id and x.upstream_id = o.upstream_id)`,
     [ids],
   );
-  await query(trx, `select pg_notify('heliograph_sends', id) from unnest(?::text[]) as id`, [ids]);
+  for (const id of ids) trx.notify('heliograph_sends', id);
 }

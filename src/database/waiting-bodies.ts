@@ -1,3 +1,4 @@
+import { shardOf } from '../domain/shard.ts';
 import type { Database, Transaction } from './database.ts';
 import { countSetAside } from './inbox.ts';
 import { execute, query } from './sql.ts';
@@ -44,7 +45,7 @@ export async function releaseWaitingBodies(trx: Transaction, wabaId: string): Pr
       where i.received_day = f.received_day and i.id = f.inbox_id and i.state in ('waiting', 'set_aside', 'failed')`,
     [wabaId],
   );
-  if (released > 0) await execute(trx, `select pg_notify('heliograph_inbox', '')`);
+  if (released > 0) trx.notify('heliograph_inbox', String(shardOf(wabaId)));
   return released;
 }
 

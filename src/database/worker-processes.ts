@@ -7,6 +7,8 @@ const ALIVE_SECONDS = 5;
 export type WorkerPeers = {
   /** Live worker processes, this one included. */
   count: number;
+  /** How many of the others come before this one. */
+  rank: number;
   /** Whether another one runs a session. */
   sessionElsewhere: boolean;
   /** Whether this one does what one of all has to do; another does once it was not heard of for a while. */
@@ -25,12 +27,12 @@ export async function reportWorker(
        on conflict (id) do update set session = excluded.session, seen_at = now()
      )
      select count(*)::integer + 1 as count, coalesce(bool_or(session), false) as "sessionElsewhere",
-            not coalesce(bool_or(id < :id), false) as "isLeader"
+            count(*) filter (where id < :id)::integer as rank, not coalesce(bool_or(id < :id), false) as "isLeader"
        from worker_processes
       where id <> :id and seen_at > now() - cast(:aliveSeconds as integer) * interval '1 second'`,
     { ...worker, aliveSeconds: ALIVE_SECONDS },
   );
-  return row ?? { count: 1, sessionElsewhere: false, isLeader: true };
+  return row ?? { count: 1, rank: 0, sessionElsewhere: false, isLeader: true };
 }
 
 /** Takes a process that ends off the list, and those that died long ago. */

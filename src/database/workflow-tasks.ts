@@ -49,7 +49,7 @@ export async function insertWorkflowTasks(
       tasks.map((task) => task.summary ?? null),
     ],
   );
-  if (startWithinMs === 0) await execute(trx, `select pg_notify('heliograph_workflow_tasks', '')`);
+  if (startWithinMs === 0) trx.notify('heliograph_workflow_tasks');
 }
 
 /** Makes a task due at once, when the transaction commits, because what its workflow works on has changed. */
@@ -57,13 +57,13 @@ export async function wakeTask(trx: Transaction, workflowId: string): Promise<vo
   await execute(trx, 'update workflow_tasks set starts = 0, next_start_at = now() where workflow_id = ?', [
     workflowId,
   ]);
-  await execute(trx, `select pg_notify('heliograph_workflow_tasks', '')`);
+  trx.notify('heliograph_workflow_tasks');
 }
 
 /** Makes all tasks due at once: Temporal has lost their workflows. */
 export async function wakeAllTasks(database: Database): Promise<void> {
   await execute(database, 'update workflow_tasks set starts = 0, next_start_at = now()');
-  await execute(database, `select pg_notify('heliograph_workflow_tasks', '')`);
+  database.notify('heliograph_workflow_tasks');
 }
 
 const RESTART_AFTER_MS = 60_000;

@@ -129,7 +129,10 @@ async function store(
     },
   );
   const published = made.map((event, index) => ({ ...event, sequence: row?.numbers[index] ?? '1' }));
-  return { published, claimed: claimedOf(wanted, row?.heads ?? null) };
+  const heads = row?.heads ?? [];
+  const claimed = claimedOf(wanted, heads);
+  if (claimed.length < heads.length) wakeDispatcher(trx);
+  return { published, claimed };
 }
 
 function eventColumns(made: readonly MadeEvent[]) {
@@ -232,7 +235,7 @@ export async function releaseReservedEvent(
     event.uuid,
   ]);
   await releaseEvent(trx, event.uuid);
-  await wakeDispatcher(trx);
+  wakeDispatcher(trx);
   return true;
 }
 

@@ -9,8 +9,8 @@ export type DatabaseListener = { close(): Promise<void> };
 
 export type ListenerOptions = {
   url: string;
-  /** Called per notification of the channel, and after a gap in the connection. */
-  handlers: Readonly<Record<string, () => void>>;
+  /** Called per notification of the channel with what it says, and after a gap in the connection with nothing. */
+  handlers: Readonly<Record<string, (payload: string) => void>>;
   logger: Logger;
   /**
    * A connection was silent since this moment (`performance.now()`) while a new one answers: others that are as old
@@ -46,7 +46,7 @@ export function listenToDatabase(options: ListenerOptions): DatabaseListener {
       if (client === fresh) client = null;
       reconnect();
     });
-    fresh.on('notification', ({ channel }) => handlers[channel]?.());
+    fresh.on('notification', ({ channel, payload }) => handlers[channel]?.(payload ?? ''));
     try {
       await fresh.connect();
       for (const channel of Object.keys(handlers))
@@ -68,7 +68,7 @@ export function listenToDatabase(options: ListenerOptions): DatabaseListener {
       },
       heartbeat.everyMs,
     );
-    for (const handle of Object.values(handlers)) handle();
+    for (const handle of Object.values(handlers)) handle('');
   };
   void connect();
   return {

@@ -29,6 +29,8 @@ export type EndpointKeeperTools = {
   session: Pick<DeliverySession, 'isActive'>;
   retryScheduleMs: readonly number[];
   disableAfterHours: number;
+  /** Told each second of the workers that live. */
+  onPeers: (peers: WorkerPeers) => void;
 };
 
 export type EndpointKeeper = Loop & { sessionElsewhere(): boolean };
@@ -48,7 +50,7 @@ const SLOW_EVERY = 5;
  */
 export function startEndpointKeeper(tools: EndpointKeeperTools): EndpointKeeper {
   const { database } = tools;
-  let peers: WorkerPeers = { count: 1, sessionElsewhere: false, isLeader: false };
+  let peers: WorkerPeers = { count: 1, rank: 0, sessionElsewhere: false, isLeader: false };
   let turns = 0;
   const applyChanges = makeChangeLook(tools);
   const loop = startLoop({
@@ -57,6 +59,7 @@ export function startEndpointKeeper(tools: EndpointKeeperTools): EndpointKeeper 
     logger: tools.logger,
     turn: async () => {
       peers = await reportWorker(database, { id: tools.worker, session: tools.session.isActive() });
+      tools.onPeers(peers);
       tools.limiter.shareWith(peers.count);
       await applyChanges();
       tools.limiter.forgetUnused();

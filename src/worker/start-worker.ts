@@ -5,6 +5,7 @@ import { reportUnreadableSecrets } from '../accounts/secret-keys.ts';
 import type { Config } from '../config/config.ts';
 import { type DatabasePool, openDatabase } from '../database/database.ts';
 import { warnWhenNotDurable } from '../database/durability.ts';
+import type { WorkerPeers } from '../database/worker-processes.ts';
 import { wakeAllTasks } from '../database/workflow-tasks.ts';
 import { makeWorkerMetrics, type WorkerMetrics } from '../metrics/worker-metrics.ts';
 import { openObjectStore } from '../storage/object-store.ts';
@@ -17,11 +18,11 @@ import { makeStartAllowance } from './dispatch/start-allowance.ts';
 import { makeSessionStarter } from './dispatch/start-session.ts';
 import { startSweeper } from './dispatch/sweeper.ts';
 import { startEndpointKeeper } from './endpoint-keeper.ts';
+import { watchEventLoop } from './event-loop-use.ts';
 import { startHealthServer } from './health-server.ts';
 import { startHousekeeping } from './housekeeping.ts';
-import { startIntake } from './intake/intake-loop.ts';
+import { type IntakeLoop, startIntake } from './intake/intake-loop.ts';
 import { makeIntakeMemory } from './intake/intake-memory.ts';
-import { makeIntakePace } from './intake/intake-pace.ts';
 import type { Logger } from './logger.ts';
 import type { Loop } from './loop.ts';
 import { openMediaActivities } from './media-activities.ts';
@@ -38,6 +39,9 @@ import { startWorkflowStarter } from './workflow-starter.ts';
 export type RunningWorker = { stop(): Promise<void> };
 
 const CONNECT_RETRY_MS = 1_000;
+
+/** Share of the event loop's time above which another worker attempts a delivery sooner. */
+const BUSY = 0.8;
 
 /**
  * Starts intake at once, then, when Temporal answers, dispatcher and workflow workers; resolves when all run.
@@ -68,21 +72,31 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
     makeScrape: () => makeWorkerScrape(metrics, { database, session: delivery.session }),
   });
   void reportUnreadableSecrets({ database, secretBox: delivery.secretBox }, logger);
-  const intake = { pace: makeIntakePace(), memory: makeIntakeMemory(), onBody: metrics.inboxBody };
-  const directClaims = () => delivery.session.directClaims();
-  loops.set('intake', startIntake({ database, logger, directClaims, ...intake }));
+  let peers: WorkerPeers = { count: 1, rank: 0, sessionElsewhere: false, isLeader: false };
+  const eventLoopUse = watchEventLoop();
+  // With others beside it, a busy process leaves deliveries to whoever has room.
+  const directClaims = () =>
+    peers.count > 1 && eventLoopUse() > BUSY ? null : delivery.session.directClaims();
+  const intake = startIntake(
+    { database, logger, directClaims, memory: makeIntakeMemory(), onBody: metrics.inboxBody },
+    () => peers,
+  );
+  loops.set('intake', intake);
   loops.set(
     'housekeeping',
     startHousekeeping({ database, objectStore, logger, retentionDays: config.retentionDays }),
   );
-  const listener = listen(config, { loops, database, session: delivery.session, logger });
+  const listener = listen(config, { intake, loops, database, session: delivery.session, logger });
 
   void warnWhenNotDurable(database, logger);
 
   const { connection, upkeep } = await connectWhenUp(config, { database, logger });
   const workers = await runWorkers(config, { connection, upkeep, database, delivery, logger, metrics });
   const { client } = upkeep;
-  for (const [name, loop] of startLoops(config, { client, database, delivery, loops, logger })) {
+  const onPeers = (seen: WorkerPeers) => {
+    peers = seen;
+  };
+  for (const [name, loop] of startLoops(config, { client, database, delivery, loops, logger, onPeers })) {
     loops.set(name, loop);
   }
   ready = true;
@@ -108,18 +122,19 @@ type Delivery = ReturnType<typeof openDelivery>;
 function listen(
   config: Config,
   parts: {
+    intake: IntakeLoop;
     loops: ReadonlyMap<string, Loop>;
     database: DatabasePool;
     session: Delivery['session'];
     logger: Logger;
   },
 ) {
-  const { loops, database, session, logger } = parts;
+  const { intake, loops, database, session, logger } = parts;
   const wake = (name: string) => () => loops.get(name)?.wake();
   return listenToDatabase({
     url: config.database.url,
     handlers: {
-      heliograph_inbox: wake('intake'),
+      heliograph_inbox: (payload) => intake.notified(payload),
       heliograph_deliveries: () => (session.isActive() ? session.wake() : wake('dispatcher')()),
       heliograph_workflow_tasks: wake('workflowStarter'),
     },
@@ -176,13 +191,14 @@ function startLoops(
     delivery: Delivery;
     loops: ReadonlyMap<string, Loop>;
     logger: Logger;
+    onPeers: (peers: WorkerPeers) => void;
   },
 ): [string, Loop][] {
-  const { client, database, delivery, loops, logger } = parts;
+  const { client, database, delivery, loops, logger, onPeers } = parts;
   const { session, limiter, leaseMs, retryLimits } = delivery;
   const queues = taskQueues(config.temporal.taskQueuePrefix);
   const tools = { database, client, logger, leaseMs, taskQueue: queues.deliveries };
-  const keeper = startEndpointKeeper({ ...delivery, database, logger, ...config.webhooks });
+  const keeper = startEndpointKeeper({ ...delivery, database, logger, onPeers, ...config.webhooks });
   const dispatcher = startDispatcher({
     ...tools,
     session,

@@ -1,9 +1,9 @@
 import type { Database } from '../../src/database/database.ts';
 import { insertBodies } from '../../src/database/inbox.ts';
 import { query } from '../../src/database/sql.ts';
-import { takeInBatch } from '../../src/worker/intake/intake-batch.ts';
+import { SHARDS } from '../../src/domain/shard.ts';
+import { type IntakeTools, takeInShards } from '../../src/worker/intake/intake-batch.ts';
 import { makeIntakeMemory } from '../../src/worker/intake/intake-memory.ts';
-import { makeIntakePace } from '../../src/worker/intake/intake-pace.ts';
 import { silentLogger } from './silent-logger.ts';
 
 /** Stores bodies as the ingress does and takes them in as the worker does. */
@@ -23,8 +23,24 @@ export async function drainInbox(database: Database): Promise<void> {
 
 /** Intake without a session to claim for. */
 export function intakeTools(database: Database) {
-  const memory = { pace: makeIntakePace(), memory: makeIntakeMemory() };
-  return { database, ...memory, logger: silentLogger, directClaims: () => null, onBody: () => undefined };
+  const memory = makeIntakeMemory();
+  return { database, memory, logger: silentLogger, directClaims: () => null, onBody: () => undefined };
+}
+
+/** A turn of all shards as the worker's loop takes them: together, or alone with a backlog or in trouble. */
+export async function takeInBatch(tools: IntakeTools): Promise<boolean> {
+  const isAlone = (shard: number) => tools.memory.of(shard).pace.afterWabaId() !== null;
+  const together = SHARDS.filter((shard) => !isAlone(shard));
+  const more = together.length === 0 ? [] : await takeInShards(tools, together);
+  const alone = SHARDS.filter(isAlone).filter((shard) => more.includes(shard) || !together.includes(shard));
+  const turns = await Promise.allSettled(alone.map((shard) => takeInShards(tools, [shard])));
+  for (const turn of turns) if (turn.status === 'rejected') throw turn.reason;
+  return [more, ...turns.map((turn) => (turn.status === 'fulfilled' ? turn.value : []))].flat().length > 0;
+}
+
+/** Has every shard take as little as it can at a time. */
+export function takeSmallSteps({ memory }: IntakeTools): void {
+  for (const shard of SHARDS) for (let n = 0; n < 10; n += 1) memory.of(shard).pace.failed();
 }
 
 export type StoredEvent = {

@@ -10,6 +10,7 @@ import { lockIntake } from '../../database/locks.ts';
 import { countWaitingBodies } from '../../database/waiting-bodies.ts';
 import { finishAskedTask, finishTask } from '../../database/workflow-tasks.ts';
 import type { SecretBox } from '../../domain/secret-box.ts';
+import { shardOf } from '../../domain/shard.ts';
 import type { GraphClient } from '../../upstream/graph-client.ts';
 import { GraphError } from '../../upstream/graph-error.ts';
 import type { RefreshNumbersInput } from '../../workflows/refresh-numbers.ts';
@@ -77,7 +78,7 @@ async function settleFailure(
   const problem = error.message;
   const waiting = await database.transaction(async (trx) => {
     // A body that begins to wait now must find the task or make one.
-    await lockIntake(trx);
+    await lockIntake(trx, shardOf(wabaId));
     await saveNumbersProblem(trx, wabaId, problem);
     const bodies = await countWaitingBodies(trx, wabaId);
     const mayPass = error instanceof GraphError && error.transient;

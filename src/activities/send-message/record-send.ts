@@ -101,7 +101,7 @@ export async function recordOver(database: Database, input: SendMessageInput): P
 
 async function finish(trx: Transaction, input: SendMessageInput): Promise<void> {
   await finishTask(trx, taskId(input));
-  await announceOutcome(trx, input.messageId);
+  announceOutcome(trx, input.messageId);
 }
 
 function taskId({ messageId }: SendMessageInput): string {

@@ -39,6 +39,7 @@ export function shareConnections(database: Database, perOwner: number): Connecti
       raw: (text, bindings) => inTurn(() => database.raw(text, bindings)),
       // Within a transaction nothing waits for a second place, or those who have one could all wait for another.
       transaction: (work) => inTurn(() => database.transaction((trx) => served.run(null, () => work(trx)))),
+      notify: (channel, payload) => database.notify(channel, payload),
     },
     serve: (owner, work) => served.run(owner, work),
   };

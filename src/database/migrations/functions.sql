@@ -142,10 +142,6 @@ begin
   select * from unnest(delivery_days, delivery_ids, owners, endpoint_ids, event_days, event_uuids);
   heads := enqueue_deliveries(endpoint_ids, lanes, released, array_fill(false, array[cardinality(delivery_ids)]),
                               delivery_days, delivery_ids, event_days, event_uuids, claimed, claim_token, lease_ms);
-  if exists (select from unnest(delivery_ids, claimed) as d (id, claimed)
-               join unnest(heads) as h (id) on h.id = d.id where not d.claimed) then
-    perform pg_notify('heliograph_deliveries', '');
-  end if;
 end $$;
 
 -- Makes the oldest waiting delivery of each of these lanes its head, and returns the new heads. The one way up for a

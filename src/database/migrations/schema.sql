@@ -158,12 +158,14 @@ create table inbox (
   processed_at timestamptz,
   -- Of all entries of the body; 0 when it cannot be read or does not say.
   waba_id text not null default '0',
+  -- The part of intake that it is in: the CRC-32 of the WABA, of which the remainder by 16 (src/domain/shard.ts).
+  shard smallint not null default 1,
   -- How far it is taken in and what was set aside until there, while the rest still waits.
   partly jsonb,
   primary key (received_day, id)
 ) partition by range (received_day);
-create index inbox_new on inbox (id) where state = 'new';
-create index inbox_new_of_waba on inbox (waba_id, id) where state = 'new';
+create index inbox_new on inbox (shard, id) where state = 'new';
+create index inbox_new_of_waba on inbox (shard, waba_id, id) where state = 'new';
 create index inbox_not_done on inbox (state, id) where state in ('set_aside', 'failed');
 
 -- Vacuumed when a share of a few bodies is dead: each is taken in once and then only in the way of those that look for
@@ -203,12 +205,12 @@ create table set_aside_counts (
 );
 
 -- What intake remembers from one batch to the next (whose a number is, where the bodies that wait begin) is of an epoch.
--- Whoever changes that begins a new one under the intake lock.
-create table intake_epoch (
-  epoch bigint not null,
-  only_row boolean primary key default true check (only_row)
+-- Whoever changes that begins a new one under the intake lock of the shard.
+create table intake_epochs (
+  shard smallint primary key,
+  epoch bigint not null default 1
 );
-insert into intake_epoch (epoch) values (1);
+insert into intake_epochs (shard) select generate_series(0, 15);
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Conversations: customers, messages with their statuses, media and orders

@@ -119,7 +119,7 @@ export async function releaseEvent(trx: Transaction, eventUuid: string): Promise
   );
 }
 
-/** Has the dispatcher look for work at once; in a transaction, when it commits. */
-export async function wakeDispatcher(database: Database): Promise<void> {
-  await execute(database, `select pg_notify('heliograph_deliveries', '')`);
+/** Has the dispatchers look for work at once; in a transaction, when it is committed. */
+export function wakeDispatcher(database: Database): void {
+  database.notify('heliograph_deliveries');
 }

@@ -44,7 +44,7 @@ export async function queueReplayDeliveries(
     trx,
     deliveries.map((delivery) => ({ ...delivery, endpointId, released: true, replay: true })),
   );
-  await wakeDispatcher(trx);
+  wakeDispatcher(trx);
 }
 
 /** A delivery of a replay that is still in the queue; `released` false: its replay is paused. */
@@ -111,7 +111,7 @@ export async function applyReplayState(trx: Transaction, replay: Replay): Promis
     if (state === 'cancelled') await removeDeliveries(trx, ids, { reason: CANCELLED, waits: false });
     else changed += await execute(trx, state === 'paused' ? SUSPEND : RESUME, [ids]);
   }
-  if (changed > 0) await wakeDispatcher(trx);
+  if (changed > 0) wakeDispatcher(trx);
 }
 
 /** Rows to change, locked without waiting. */

@@ -4,14 +4,11 @@ import { isDataError } from '../../database/error-class.ts';
 import {
   countSetAside,
   finishBodies,
-  type InboxBody,
   type InboxOutcome,
   type SetAsideCount,
   type SetAsideNote,
-  takeNewBodies,
-  takeNewBodiesByWaba,
 } from '../../database/inbox.ts';
-import { intakeEpoch, tryIntakeLock } from '../../database/locks.ts';
+import { intakeEpochs, tryIntakeLocks } from '../../database/locks.ts';
 import { countEndpoints } from '../../database/subscribers.ts';
 import { AWAITS_NUMBER } from '../../database/waiting-bodies.ts';
 import type { DirectClaims } from '../../deliveries/loop/direct-claims.ts';
@@ -21,23 +18,15 @@ import type { Logger } from '../logger.ts';
 import { askUpstream } from './ask-upstream.ts';
 import { type BodyPortion, type ReadBody, readBody, sharePortions } from './body-portions.ts';
 import { commitItems } from './commit-items.ts';
-import type { Look } from './inbox-floor.ts';
-import type { IntakeMemory } from './intake-memory.ts';
-import type { IntakePace } from './intake-pace.ts';
-import { sortItems } from './sort-items.ts';
-
-const MIB = 1024 * 1024;
-
-/** Bodies that are read per transaction: enough to share its cost, little enough to hold in memory. */
-const BATCH = { bodies: 500, bytes: 4 * MIB };
-const BACKLOG = { bodiesPerWaba: 100, bytesPerWaba: MIB, bytes: 8 * MIB };
+import type { IntakeMemory, ShardMemory } from './intake-memory.ts';
+import { type Found, readBodies } from './read-bodies.ts';
+import { type KnownOwners, sortItems } from './sort-items.ts';
 
 /** Looking for an item that cannot be stored takes a savepoint per group, so fewer are looked through at a time. */
 const COST_IN_PIECES = 200;
 
 export type IntakeTools = {
   database: Database;
-  pace: IntakePace;
   memory: IntakeMemory;
   /** Claims for this process's session, when there is one. */
   directClaims: () => DirectClaims | null;
@@ -55,104 +44,115 @@ class NothingStorableError extends Error {
 }
 
 /**
- * Takes in bodies that wait, all in one transaction; returns whether more may be waiting.
- * When the transaction fails for a reason that lies in the data, it is redone item group by item group until the
- * items that cannot be stored are found; they are set aside with the reason and everything else goes on.
+ * Takes in bodies that wait in these shards, all in one transaction; returns the shards in which more may be waiting.
+ * When the transaction fails for a reason that lies in the data, each of several shards is to be taken in alone. One
+ * that is alone is redone item group by item group until the items that cannot be stored are found; they are set
+ * aside with the reason and everything else goes on.
  */
-export async function takeInBatch(tools: IntakeTools): Promise<boolean> {
+export async function takeInShards(tools: IntakeTools, shards: readonly number[]): Promise<number[]> {
+  const memories = shards.map((shard) => tools.memory.of(shard));
   const startMs = performance.now();
   try {
-    const taken = await takeInAtOnceOrInPieces(tools);
-    tools.pace.done(performance.now() - startMs);
+    const taken = await takeInAtOnceOrInPieces(tools, memories);
+    for (const { pace } of memories) pace.done(performance.now() - startMs);
     for (const { state } of taken.outcomes) if (state !== 'new') tools.onBody(state);
     return taken.more;
   } catch (error) {
-    if (error instanceof NothingStorableError) tools.pace.takeTurns();
-    else tools.pace.failed();
+    for (const { pace } of memories) {
+      if (error instanceof NothingStorableError) pace.takeTurns();
+      else pace.failed();
+    }
     throw error;
   }
 }
 
-async function takeInAtOnceOrInPieces(tools: IntakeTools): Promise<Taken> {
+async function takeInAtOnceOrInPieces(tools: IntakeTools, shards: readonly ShardMemory[]): Promise<Taken> {
   const claims = tools.directClaims();
   try {
-    const taken = await takeInTogether(tools, claims);
+    const taken = await takeInTogether(tools, shards, claims);
     claims?.carry(taken.claimed);
     return taken;
   } catch (error) {
     claims?.cancel();
     if (!isDataError(error)) throw error;
+    const [only, ...others] = shards;
+    if (only === undefined || others.length > 0) {
+      for (const { pace } of shards) pace.takeTurns();
+      return { claimed: [], outcomes: [], more: shards.map(({ shard }) => shard) };
+    }
     tools.logger.warn({ err: error }, 'an upstream body cannot be stored as it is: looking for the item');
-    return await takeInPieces(tools);
+    return await takeInPieces(tools, only);
   }
 }
 
-type Taken = { claimed: ClaimedDelivery[]; outcomes: InboxOutcome[]; more: boolean };
+type Taken = { claimed: ClaimedDelivery[]; outcomes: InboxOutcome[]; more: number[] };
 
-async function takeInTogether(tools: IntakeTools, claims: DirectClaims | null): Promise<Taken> {
-  return await tools.database.transaction(async (trx) => {
-    const { portions, more } = await takePortions(trx, tools, tools.pace.size().cost);
+/** What one transaction takes in, the shards whose locks it holds, and those of them in which more may be waiting. */
+type Portions = { portions: BodyPortion[]; held: ReadonlySet<number>; more: number[] };
+
+async function takeInTogether(
+  { database, memory }: IntakeTools,
+  shards: readonly ShardMemory[],
+  claims: DirectClaims | null,
+): Promise<Taken> {
+  const taken = await database.transaction(async (trx) => {
+    const { portions, held, more } = await takePortions(trx, shards, costOf(shards));
     if (portions.length === 0) return { claimed: [], outcomes: [], more };
     const items = portions.flatMap((portion) => portion.items);
-    const { owned, reasons } = await sortItems(trx, items, tools.memory.owners);
+    const { owned, reasons } = await sortItems(trx, items, { owners: memory.owners, held });
     const finished = finish(trx, portions, reasons);
     const [committing, outcomes] = await Promise.all([commitItems(trx, owned, claims), finished]);
     return new LastStatements(committing.answers.then((claimed) => ({ claimed, outcomes, more })));
   });
+  if (taken.outcomes.length > 0) memory.stored();
+  return taken;
 }
 
-/** Nothing when another process is taking in. */
+function costOf(shards: readonly ShardMemory[]): number {
+  return Math.min(...shards.map(({ pace }) => pace.size().cost));
+}
+
+/** Nothing of shards that another process is taking in. */
 async function takePortions(
   trx: Transaction,
-  tools: IntakeTools,
+  shards: readonly ShardMemory[],
   budget: number,
-): Promise<{ portions: BodyPortion[]; more: boolean }> {
-  const { memory } = tools;
-  const [locked, epoch, found] = await Promise.all([
-    tryIntakeLock(trx),
-    intakeEpoch(trx),
-    readBodies(trx, tools),
+): Promise<Portions> {
+  const wanted = shards.map(({ shard }) => shard);
+  const [locked, epochs, looked] = await Promise.all([
+    tryIntakeLocks(trx, wanted),
+    intakeEpochs(trx),
+    readBodies(trx, shards),
   ]);
-  if (!locked) return { portions: [], more: false };
-  const { look, bodies, isAll, nextWabaId } = memory.isOf(epoch) ? found : await readBodies(trx, tools);
-  memory.floor.looked(look);
-  const read = bodies.map((body) => ({ ...(memory.kept.get(body.id) ?? readBody(body)), body }));
+  const held = new Set(locked);
+  const own = shards.filter(({ shard }) => held.has(shard));
+  // All of them are asked, each forgets what is no longer so.
+  const isCurrent = own.map((memory) => memory.isOf(epochs.get(memory.shard) ?? '')).every(Boolean);
+  const found = (isCurrent ? looked : await readBodies(trx, own)).filter(({ memory }) =>
+    own.includes(memory),
+  );
+  const read = found.flatMap(({ memory: { kept }, bodies }) =>
+    bodies.map((body) => ({ ...(kept.get(body.id) ?? readBody(body)), body })),
+  );
   const portions = await affordable(trx, read, budget);
-  const finished = new Set(portions.filter(({ isLast }) => isLast).map((portion) => portion.read));
-  memory.kept.clear();
-  for (const one of read) if (!finished.has(one)) memory.kept.set(one.body.id, one);
-  const isNothing = isAll && finished.size === read.length;
-  tools.pace.taking({ isNothing, nextWabaId });
-  return { portions, more: !isNothing };
+  const finished = new Set(portions.filter(({ isLast }) => isLast).map((portion) => portion.read.body.id));
+  for (const one of found) keepTheRest(one, read, finished);
+  const isLeft = ({ bodies, isAll }: Found) => !isAll || bodies.some(({ id }) => !finished.has(id));
+  return { portions, held, more: found.filter(isLeft).map(({ memory }) => memory.shard) };
 }
 
-/** Reads what waits, or the oldest of it; `nextWabaId` is where the next turn begins if that is not all. */
-async function readBodies(
-  trx: Transaction,
-  { pace, memory: { floor } }: IntakeTools,
-): Promise<{ look: Look; bodies: InboxBody[]; isAll: boolean; nextWabaId: string }> {
-  const startMs = performance.now();
-  const fromId = floor.from();
-  const afterWabaId = pace.afterWabaId();
-  if (afterWabaId === null) {
-    const bodies = await takeNewBodies(trx, { ...BATCH, fromId });
-    const look = { tookMs: performance.now() - startMs, ids: bodies.map(({ id }) => id) };
-    const isAll = bodies.length < BATCH.bodies && bytesOf(bodies) < BATCH.bytes;
-    return { look, bodies, isAll, nextWabaId: '' };
-  }
-  const { wabas } = pace.size();
-  const bodies = await takeNewBodiesByWaba(trx, { ...BACKLOG, fromId, afterWabaId, wabas });
-  const look = { tookMs: performance.now() - startMs, ids: null };
-  const byWaba = Map.groupBy(bodies, (body) => body.wabaId);
-  const isToTheEnd = byWaba.size < wabas && bytesOf(bodies) < BACKLOG.bytes;
-  const isWhole = (own: InboxBody[]) =>
-    own.length < BACKLOG.bodiesPerWaba && bytesOf(own) < BACKLOG.bytesPerWaba;
-  const isAll = afterWabaId === '' && isToTheEnd && [...byWaba.values()].every(isWhole);
-  return { look, bodies, isAll, nextWabaId: isToTheEnd ? '' : (bodies.at(-1)?.wabaId ?? '') };
-}
-
-function bytesOf(bodies: readonly InboxBody[]): number {
-  return bodies.reduce((sum, { body }) => sum + body.length, 0);
+/** Notes what a shard's next turn goes on with, if this one is committed. */
+function keepTheRest(
+  { memory: { shard, pace, floor, kept }, look, bodies, isAll, nextWabaId }: Found,
+  read: readonly ReadBody[],
+  finished: ReadonlySet<string>,
+): void {
+  floor.looked(look);
+  kept.clear();
+  for (const one of read)
+    if (one.body.shard === shard && !finished.has(one.body.id)) kept.set(one.body.id, one);
+  const isNothing = isAll && bodies.every(({ id }) => finished.has(id));
+  pace.taking({ isNothing, nextWabaId });
 }
 
 /** As much as `budget` allows. Who receives it is asked only where it could be too much. */
@@ -166,9 +166,9 @@ async function affordable(
   const endpoints = canBeTooMuch
     ? await countEndpoints(trx, [...new Set(items.map(({ wabaId }) => wabaId))])
     : null;
-  const costOf = (item: UpstreamItem) =>
+  const costOfItem = (item: UpstreamItem) =>
     endpoints === null ? 0 : 1 + (endpoints.get(item.wabaId) ?? 0) * eventsOf(item);
-  return sharePortions(read, budget, costOf);
+  return sharePortions(read, budget, costOfItem);
 }
 
 /** A cart is a message and an order. */
@@ -179,22 +179,24 @@ function eventsOf(item: UpstreamItem): number {
 const MAX_COST = 1 + 2 * MAX_ENDPOINTS;
 
 /** The same work with one savepoint per group of items, halving a group that fails. */
-async function takeInPieces(tools: IntakeTools): Promise<Taken> {
+async function takeInPieces({ database, memory, logger }: IntakeTools, own: ShardMemory): Promise<Taken> {
   const failures: Failure[] = [];
-  const taken = await tools.database.transaction(async (trx) => {
-    const budget = Math.min(COST_IN_PIECES, tools.pace.size().cost);
-    const { portions, more } = await takePortions(trx, tools, budget);
+  let storedAny = false;
+  const taken = await database.transaction(async (trx) => {
+    const { portions, held, more } = await takePortions(trx, [own], Math.min(COST_IN_PIECES, costOf([own])));
     const items = portions.flatMap((portion) => portion.items);
     const reasons = new Map<UpstreamItem, string>();
-    await commitOrHalve(trx, items, tools.memory.owners, failures, reasons);
+    await commitOrHalve(trx, items, { owners: memory.owners, held }, failures, reasons);
+    storedAny = failures.length < items.length;
     const bodies = portions.filter((portion) => portion.items.length > 0).length;
     // One body may be bad as a whole. Whoever sends several such has to wait until somebody else's goes through.
-    if (bodies > 1 && failures.length === items.length)
+    if (bodies > 1 && !storedAny && !own.othersAreStored())
       throw new NothingStorableError(bodies, failures[0]?.error);
     return { claimed: [], outcomes: await finish(trx, portions, reasons), more };
   });
+  if (storedAny) memory.stored();
   for (const { error, path } of failures) {
-    tools.logger.error({ err: error, path }, 'an upstream item cannot be stored; its body is kept');
+    logger.error({ err: error, path }, 'an upstream item cannot be stored; its body is kept');
   }
   return taken;
 }
@@ -204,14 +206,14 @@ type Failure = { error: unknown; path: string };
 async function commitOrHalve(
   trx: Transaction,
   items: readonly UpstreamItem[],
-  owners: IntakeMemory['owners'],
+  known: KnownOwners,
   failures: Failure[],
   reasons: Map<UpstreamItem, string>,
 ): Promise<void> {
   if (items.length === 0) return;
   try {
     await trx.transaction(async (savepoint) => {
-      const sorted = await sortItems(savepoint, items, owners);
+      const sorted = await sortItems(savepoint, items, known);
       await (await commitItems(savepoint, sorted.owned, null)).answers;
       for (const [item, reason] of sorted.reasons) reasons.set(item, reason);
     });
@@ -224,8 +226,8 @@ async function commitOrHalve(
       return;
     }
     const half = items.length >> 1;
-    await commitOrHalve(trx, items.slice(0, half), owners, failures, reasons);
-    await commitOrHalve(trx, items.slice(half), owners, failures, reasons);
+    await commitOrHalve(trx, items.slice(0, half), known, failures, reasons);
+    await commitOrHalve(trx, items.slice(half), known, failures, reasons);
   }
 }
 

@@ -1,31 +1,65 @@
 import type { NumberOwner } from '../../database/accounts.ts';
+import { SHARDS, shardOf } from '../../domain/shard.ts';
 import type { ReadBody } from './body-portions.ts';
 import { type InboxFloor, makeInboxFloor } from './inbox-floor.ts';
+import { type IntakePace, makeIntakePace } from './intake-pace.ts';
 
-/** What intake keeps in one process from batch to batch. */
-export type IntakeMemory = {
-  /** Whose numbers are; unknown ones are asked for each time. */
-  owners: Map<string, NumberOwner>;
-  floor: InboxFloor;
+/** What intake keeps of one shard in one process from batch to batch. */
+export type ShardMemory = {
+  readonly shard: number;
+  readonly pace: IntakePace;
+  readonly floor: InboxFloor;
   /** Bodies that were read and are left for the next turn: reading one can cost more than taking a part of it in. */
-  kept: Map<string, ReadBody>;
-  /** Whether owners and floor are still those of the database (`intakeEpoch`); forgets them if not. */
+  readonly kept: Map<string, ReadBody>;
+  /** Whether what is remembered is still so in the database (`intakeEpochs`); forgets it if not. */
   isOf(epoch: string): boolean;
+  /** Nothing of several bodies can be stored: whether something of any shard was stored since that was first so. */
+  othersAreStored(): boolean;
 };
 
-export function makeIntakeMemory(floor = makeInboxFloor()): IntakeMemory {
+/** What intake keeps in one process. */
+export type IntakeMemory = {
+  /** Whose numbers are, of the shard of their WABA; unknown ones are asked for each time. */
+  readonly owners: Map<string, NumberOwner>;
+  of(shard: number): ShardMemory;
+  /** Something of some shard was stored: the system works. */
+  stored(): void;
+};
+
+/** The memory of a process that has not taken in anything yet. */
+export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFloor()): IntakeMemory {
   const owners: IntakeMemory['owners'] = new Map();
-  let known: string | null = null;
+  let storedCount = 0;
+  const shards = SHARDS.map((shard): ShardMemory => {
+    let known: string | null = null;
+    let storedBefore: number | null = null;
+    const floor = makeFloor();
+    return {
+      ...{ shard, floor, pace: makeIntakePace(), kept: new Map() },
+      isOf(epoch) {
+        if (epoch === known) return true;
+        known = epoch;
+        for (const [id, { wabaId }] of owners) if (shardOf(wabaId) === shard) owners.delete(id);
+        floor.reset();
+        return false;
+      },
+      othersAreStored() {
+        storedBefore ??= storedCount;
+        const works = storedCount > storedBefore;
+        if (works) storedBefore = null;
+        return works;
+      },
+    };
+  });
   return {
     owners,
-    floor,
-    kept: new Map(),
-    isOf(epoch) {
-      if (epoch === known) return true;
-      known = epoch;
-      owners.clear();
-      floor.reset();
-      return false;
+    of(shard) {
+      const memory = shards[shard];
+      if (memory === undefined) throw new RangeError(`there is no shard ${shard}`);
+      return memory;
+    },
+    stored: () => {
+      storedCount += 1;
     },
   };
 }

@@ -1,12 +1,12 @@
-/**
- * The most that a transaction takes in. `cost` counts items and their deliveries, so it bounds what is written: little
- * enough to be done within a second, because everybody else's bodies wait meanwhile.
- */
+/** The most that a transaction takes in. `cost` counts items and their deliveries, so it bounds what is written. */
 const MOST = { cost: 5_000, wabas: 100 };
 
-/** A slow machine takes smaller steps, but not so small that beginning and ending them is most of the work. */
-const SLOW_TURN_MS = 1_000;
-const QUICK_TURN_MS = 500;
+/**
+ * Other bodies of the shard wait as long as a turn takes. A slow machine takes smaller steps, but not so small that
+ * beginning and ending them is most of the work.
+ */
+const SLOW_TURN_MS = 300;
+const QUICK_TURN_MS = 150;
 const LEAST_COST_WHEN_SLOW = 500;
 
 /** What is left once the transaction under way is committed. */
@@ -19,7 +19,7 @@ type Left = { isNothing: boolean; nextWabaId: string };
  */
 export type IntakePace = {
   size(): { cost: number; wabas: number };
-  /** The turn begins behind this WABA; null while there is no backlog. */
+  /** The turn is one of WABAs and begins behind this one; null while there is no backlog, and the shard in no trouble. */
   afterWabaId(): string | null;
   /** Tells what is left if the transaction under way succeeds. */
   taking(left: Left): void;

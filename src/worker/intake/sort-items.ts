@@ -1,24 +1,27 @@
 import { findKnownWabas, findNumberOwners, type NumberOwner } from '../../database/accounts.ts';
 import type { Transaction } from '../../database/database.ts';
+import { lockFurtherShards } from '../../database/locks.ts';
 import { AWAITS_NUMBER } from '../../database/waiting-bodies.ts';
+import { shardOf } from '../../domain/shard.ts';
 import type { UpstreamItem } from '../../domain/upstream/upstream-items.ts';
 import type { Owned } from './owned-item.ts';
 
 /** Items of known numbers with their owners, and why each of the others becomes no event now. */
 export type SortedItems = { owned: Owned[]; reasons: Map<UpstreamItem, string> };
 
+/** `owners` were asked for before and did not change, as far as their WABA is in one of the shards that are held. */
+export type KnownOwners = { owners: Map<string, NumberOwner>; held: ReadonlySet<number> };
+
 /**
- * Tells whose items they are, under the intake lock: numbers come and go under that lock, so no item goes to somebody
- * who does not have the number any more, and none overtakes one that waited for it. `owners` are those that were asked
- * for before and did not change; it learns of others.
+ * Tells whose items they are, under the intake lock of the owner's shard: numbers come and go under that lock, so no item
+ * goes to somebody who does not have the number any more, and none overtakes one that waited for it.
  */
 export async function sortItems(
   trx: Transaction,
   items: readonly UpstreamItem[],
-  owners: Map<string, NumberOwner>,
+  known: KnownOwners,
 ): Promise<SortedItems> {
-  const missing = new Set(items.map((item) => item.phoneNumberId).filter((id) => !owners.has(id)));
-  for (const [id, owner] of await findNumberOwners(trx, [...missing])) owners.set(id, owner);
+  const owners = await ownersOf(trx, [...new Set(items.map((item) => item.phoneNumberId))], known);
   const strays = items.filter((item) => !owners.has(item.phoneNumberId));
   const wabas =
     strays.length === 0 ? new Set() : await findKnownWabas(trx, [...new Set(strays.map(wabaIdOf))]);
@@ -32,6 +35,33 @@ export async function sortItems(
     else owned.push({ item, wabaId: owner.wabaId, tenantId: owner.tenantId });
   }
   return { owned, reasons };
+}
+
+async function ownersOf(
+  trx: Transaction,
+  ids: readonly string[],
+  { owners, held }: KnownOwners,
+): Promise<Map<string, NumberOwner>> {
+  const isHeld = ({ wabaId }: NumberOwner) => held.has(shardOf(wabaId));
+  const remembered = ids.flatMap((id) => {
+    const owner = owners.get(id);
+    return owner !== undefined && isHeld(owner) ? [[id, owner] as const] : [];
+  });
+  if (remembered.length === ids.length) return new Map(remembered);
+  const isRemembered = new Set(remembered.map(([id]) => id));
+  const asked = ids.filter((id) => !isRemembered.has(id));
+  const found = await findNumberOwners(trx, asked);
+  const foreign = [...found].filter(([, owner]) => !isHeld(owner));
+  for (const [id, owner] of found) if (isHeld(owner)) owners.set(id, owner);
+  if (foreign.length === 0) return new Map([...remembered, ...found]);
+  // Upstream named another WABA than the one that has the number: rare, and its shard is waited for.
+  await lockFurtherShards(trx, [...new Set(foreign.map(([, { wabaId }]) => shardOf(wabaId)))]);
+  const again = await findNumberOwners(
+    trx,
+    foreign.map(([id]) => id),
+  );
+  const own = [...found].filter(([, owner]) => isHeld(owner));
+  return new Map([...remembered, ...own, ...again]);
 }
 
 function wabaIdOf({ wabaId }: UpstreamItem): string {

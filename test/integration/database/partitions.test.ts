@@ -142,12 +142,13 @@ async function watchedDatabase() {
   await client.query('set client_min_messages = debug1');
   const raw: Database['raw'] = (text, bindings) =>
     client.query(bindings === undefined ? unprepared(text) : prepared(text, bindings));
+  const notify = () => undefined;
   const transaction: Database['transaction'] = async (work) => {
     await client.query('begin');
-    const result = await work({ raw, transaction, isTransaction: true });
+    const result = await work({ raw, transaction, notify, isTransaction: true });
     await client.query('commit');
     if (result instanceof LastStatements) return await result.answers;
     return result;
   };
-  return { watched: { raw, transaction }, notices, close: () => client.end() };
+  return { watched: { raw, transaction, notify }, notices, close: () => client.end() };
 }

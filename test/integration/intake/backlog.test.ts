@@ -2,9 +2,9 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Database, type DatabaseOptions, openDatabase } from '../../../src/database/database.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
 import { execute, query } from '../../../src/database/sql.ts';
-import { takeInBatch } from '../../../src/worker/intake/intake-batch.ts';
+import { SHARDS } from '../../../src/domain/shard.ts';
 import { startIntake } from '../../../src/worker/intake/intake-loop.ts';
-import { drainInbox, intakeTools } from '../../support/take-in.ts';
+import { drainInbox, intakeTools, takeInBatch, takeSmallSteps } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
@@ -121,7 +121,7 @@ test('a body that is too much for one transaction is taken in in parts; what gav
   const strange = Buffer.from(body.toString().replaceAll(NUMBER[OTHER] ?? '', '800000000000999'));
   await insertBodies(database, [strange]);
   const tools = intakeTools(worker);
-  for (let n = 0; n < 10; n += 1) tools.pace.failed();
+  takeSmallSteps(tools);
   const seen: (string | null)[] = [];
   while ((await waiting(database, WABA)) > 0) {
     await takeInBatch(tools);
@@ -156,7 +156,7 @@ test('a body of several WABAs keeps the order of each, also with one of them far
     bodyOf(entryOf(OTHER, ids, 'read')),
   ]);
   const tools = intakeTools(worker);
-  for (let n = 0; n < 10; n += 1) tools.pace.failed();
+  takeSmallSteps(tools);
   while ((await waiting(database, WABA)) + (await waiting(database, OTHER)) > 0) await takeInBatch(tools);
   const rows = await query<{ waba: string; statuses: string }>(
     database,
@@ -189,12 +189,13 @@ describe('a worker that loses the intake lock', () => {
     };
     const tools = intakeTools(counting);
     await database.transaction(async (trx) => {
-      await execute(trx, 'select pg_advisory_xact_lock(7340001)');
+      await execute(trx, 'select pg_advisory_xact_lock(7340001, shard) from generate_series(0, 15) as shard');
       expect(await takeInBatch(tools)).toBe(false);
-      tools.pace.takeTurns();
+      for (const shard of SHARDS) tools.memory.of(shard).pace.takeTurns();
       expect(await takeInBatch(tools)).toBe(false);
     });
-    expect(rows).toEqual([0, 0]);
+    expect(rows.length).toBeGreaterThan(1);
+    expect(Math.max(...rows)).toBe(0);
     await drainInbox(counting);
     expect(Math.max(...rows)).toBe(2);
   });

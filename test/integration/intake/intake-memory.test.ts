@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { removeNumber } from '../../../src/accounts/account-removal.ts';
 import { OPERATOR_COMMAND } from '../../../src/accounts/audit.ts';
 import { insertBodies, retryInbox, takeNewBodies } from '../../../src/database/inbox.ts';
-import { tryIntakeLock } from '../../../src/database/locks.ts';
+import { tryIntakeLocks } from '../../../src/database/locks.ts';
 import { query } from '../../../src/database/sql.ts';
+import { shardOf } from '../../../src/domain/shard.ts';
 import { makeInboxFloor } from '../../../src/worker/intake/inbox-floor.ts';
-import { takeInBatch } from '../../../src/worker/intake/intake-batch.ts';
 import { makeIntakeMemory } from '../../../src/worker/intake/intake-memory.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
 import { holdSnapshot } from '../../support/held-snapshot.ts';
-import { intakeTools } from '../../support/take-in.ts';
+import { intakeTools, takeInBatch } from '../../support/take-in.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
@@ -21,7 +21,7 @@ async function started() {
   const { database, url } = await testWorkerDatabase(2);
   await seedFixtureAccounts(database);
   // Nothing lies back, so that the floor is in force from the second look on.
-  const memory = makeIntakeMemory(makeInboxFloor(0));
+  const memory = makeIntakeMemory(() => makeInboxFloor(0));
   return { database, url, tools: { ...intakeTools(database), memory } };
 }
 
@@ -42,7 +42,7 @@ test('bodies that are put back before the intake are taken in by a process that 
   await insertBodies(database, [fixtureBody('odd_unknown_phone_number')]);
   await takeInBatch(tools);
   await takeInBatch(tools);
-  expect(tools.memory.floor.from()).toBe('2');
+  expect(tools.memory.of(shardOf(WABA)).floor.from()).toBe('2');
   await retryInbox(database, ['set_aside']);
   expect(await query(database, `select 1 from inbox where state = 'new'`)).toHaveLength(1);
   await takeInBatch(tools);
@@ -54,6 +54,7 @@ test('with an old snapshot, a look for new bodies walks over nothing that was ta
   await database.raw('vacuum analyze inbox');
   await holdSnapshot(url);
   const body = fixtureBody('odd_unknown_phone_number');
+  const shard = shardOf(WABA);
   const takeIn = async (count: number) => {
     await insertBodies(database, Array(count).fill(body));
     while (await takeInBatch(tools));
@@ -61,10 +62,10 @@ test('with an old snapshot, a look for new bodies walks over nothing that was ta
   const look = async () => {
     await takeIn(1);
     return await database.transaction(async (trx) => {
-      await tryIntakeLock(trx);
-      const limits = { fromId: tools.memory.floor.from(), bodies: 500, bytes: 1_000_000 };
+      await tryIntakeLocks(trx, [shard]);
+      const looks = [{ shard, fromId: tools.memory.of(shard).floor.from() }];
       return await buffersTouched(trx, (explaining) =>
-        takeNewBodies({ ...explaining, isTransaction: true }, limits),
+        takeNewBodies({ ...trx, ...explaining }, looks, { bodies: 500, bytes: 1_000_000 }),
       );
     });
   };

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { insertBodies } from '../../../src/database/inbox.ts';
 import { execute, query } from '../../../src/database/sql.ts';
-import { takeInBatch } from '../../../src/worker/intake/intake-batch.ts';
-import { drainInbox, intakeTools, storedEvents, takeIn } from '../../support/take-in.ts';
+import { drainInbox, intakeTools, storedEvents, takeIn, takeInBatch } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 import { fixtureBody, fixtureNames } from '../../support/upstream-fixtures.ts';

@@ -168,6 +168,7 @@ function dyingAfterDelete(endpointId: string): Database {
       isDead = rows.length === 0;
       return result;
     },
+    notify: database.notify,
   };
 }
 

@@ -10,10 +10,9 @@ import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/
 import { findFreePorts } from '../../../src/embedded/ports.ts';
 import { makeWorkerMetrics } from '../../../src/metrics/worker-metrics.ts';
 import { type HealthServer, startHealthServer } from '../../../src/worker/health-server.ts';
-import { takeInBatch } from '../../../src/worker/intake/intake-batch.ts';
 import { makeWorkerScrape } from '../../../src/worker/worker-scrape.ts';
 import { counted, samplesOf } from '../../support/metrics-text.ts';
-import { intakeTools } from '../../support/take-in.ts';
+import { intakeTools, takeInBatch } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
