@@ -16,23 +16,30 @@ const ORDER_SCOPE_LOCK = 7_340_004;
 /** Held by whoever migrates, as long as its connection lives. */
 export const MIGRATION_LOCK = 7_340_005;
 
+/** What holds up one of several shards that are taken in together holds up the others as well. */
+const SHARED_WAIT_MS = 1_000;
+
 /**
  * Takes the intake locks of those of the shards that are free, for the rest of the transaction; returns them.
  * They end with the transaction, also when its process dies or freezes (the server ends idle transactions).
  * The locks on customers and publishing come with them; the former may be waited for, for the milliseconds of a send.
- * Statements sent behind it know of them by `HELD_SHARDS`.
+ * Statements sent behind it know of them by `HELD_SHARDS`. With several shards no lock is waited for for long.
  */
 export async function tryIntakeLocks(trx: Transaction, shards: readonly number[]): Promise<number[]> {
   const [row] = await query<{ shards: number[] }>(
     trx,
     `select coalesce(array_agg(shard order by shard), '{}') as shards, count(customers),
             set_config('heliograph.takes_in', coalesce(array_agg(shard), '{}')::text, true),
+            case when count(*) > 1 then set_config('lock_timeout', :waitMs, true) end,
             pg_advisory_xact_lock_shared(:publishing::bigint)
        from (select shard, pg_advisory_xact_lock(:customers::integer, shard) as customers
                from (select shard from unnest(:shards::integer[]) as wanted (shard)
                       where pg_try_advisory_xact_lock(:intake::integer, shard) offset 0) as free
               offset 0) as locked`,
-    { shards, intake: INTAKE_LOCK, customers: CUSTOMERS_LOCK, publishing: PUBLISHING_LOCK },
+    {
+      ...{ shards, waitMs: String(SHARED_WAIT_MS) },
+      ...{ intake: INTAKE_LOCK, customers: CUSTOMERS_LOCK, publishing: PUBLISHING_LOCK },
+    },
   );
   return row?.shards ?? [];
 }

@@ -12,8 +12,7 @@ export async function takeIn(database: Database, ...bodies: Buffer[]): Promise<v
   await drainInbox(database);
 }
 
-export async function drainInbox(database: Database): Promise<void> {
-  const tools = intakeTools(database);
+export async function drainInbox(database: Database, tools = intakeTools(database)): Promise<void> {
   for (;;) {
     await takeInBatch(tools);
     const left = await query(database, `select 1 from inbox where state = 'new' limit 1`);

@@ -45,8 +45,8 @@ class NothingStorableError extends Error {
 
 /**
  * Takes in bodies that wait in these shards, all in one transaction; returns the shards in which more may be waiting.
- * When the transaction fails for a reason that lies in the data, each of several shards is to be taken in alone. One
- * that is alone is redone item group by item group until the items that cannot be stored are found; they are set
+ * When the transaction fails for a reason that lies in the data, or meets a lock that is held for long, each of several
+ * shards is to be taken in alone. One that is alone and has bad data is redone item group by item group until the items that cannot be stored are found; they are set
  * aside with the reason and everything else goes on.
  */
 export async function takeInShards(tools: IntakeTools, shards: readonly number[]): Promise<number[]> {
@@ -74,15 +74,21 @@ async function takeInAtOnceOrInPieces(tools: IntakeTools, shards: readonly Shard
     return taken;
   } catch (error) {
     claims?.cancel();
-    if (!isDataError(error)) throw error;
+    const isRefused = isDataError(error);
+    if (isRefused) for (const memory of shards) memory.refused();
     const [only, ...others] = shards;
-    if (only === undefined || others.length > 0) {
+    if (others.length > 0 && (isRefused || isLockTimeout(error))) {
       for (const { pace } of shards) pace.takeTurns();
       return { claimed: [], outcomes: [], more: shards.map(({ shard }) => shard) };
     }
+    if (only === undefined || !isRefused) throw error;
     tools.logger.warn({ err: error }, 'an upstream body cannot be stored as it is: looking for the item');
     return await takeInPieces(tools, only);
   }
+}
+
+function isLockTimeout(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '55P03';
 }
 
 type Taken = { claimed: ClaimedDelivery[]; outcomes: InboxOutcome[]; more: number[] };

@@ -13,7 +13,9 @@ export type ShardMemory = {
   readonly kept: Map<string, ReadBody>;
   /** Whether what is remembered is still so in the database (`intakeEpochs`); forgets it if not. */
   isOf(epoch: string): boolean;
-  /** Nothing of several bodies can be stored: whether something of any shard was stored since that was first so. */
+  /** Something of it cannot be stored as it is. */
+  refused(): void;
+  /** Whether something of any shard was stored since something of this one was first refused: the system works. */
   othersAreStored(): boolean;
 };
 
@@ -22,7 +24,7 @@ export type IntakeMemory = {
   /** Whose numbers are, of the shard of their WABA; unknown ones are asked for each time. */
   readonly owners: Map<string, NumberOwner>;
   of(shard: number): ShardMemory;
-  /** Something of some shard was stored: the system works. */
+  /** Something of some shard was stored. */
   stored(): void;
 };
 
@@ -32,7 +34,7 @@ export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFl
   let storedCount = 0;
   const shards = SHARDS.map((shard): ShardMemory => {
     let known: string | null = null;
-    let storedBefore: number | null = null;
+    let refusedAt: number | null = null;
     const floor = makeFloor();
     return {
       ...{ shard, floor, pace: makeIntakePace(), kept: new Map() },
@@ -43,11 +45,13 @@ export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFl
         floor.reset();
         return false;
       },
+      refused() {
+        refusedAt ??= storedCount;
+      },
       othersAreStored() {
-        storedBefore ??= storedCount;
-        const works = storedCount > storedBefore;
-        if (works) storedBefore = null;
-        return works;
+        const isSo = refusedAt !== null && storedCount > refusedAt;
+        if (isSo) refusedAt = null;
+        return isSo;
       },
     };
   });

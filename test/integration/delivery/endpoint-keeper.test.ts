@@ -34,6 +34,7 @@ async function withEndpoint() {
 function keep(database: Database, worker: string) {
   const health = makeEndpointHealth();
   const keeper = startEndpointKeeper({
+    onPeers: () => undefined,
     ...{ database, worker, health, limiter: makeEndpointLimiter(), logger: silentLogger },
     session: { isActive: () => worker === 'second' },
     retryScheduleMs: [5_000],

@@ -179,6 +179,7 @@ test('a limit that a tenant takes away is gone a moment later', async () => {
   );
   const limiter = makeEndpointLimiter();
   const keeper = startEndpointKeeper({
+    onPeers: () => undefined,
     ...{ database, worker: 'w', health: makeEndpointHealth(), limiter, logger: silentLogger },
     session: { isActive: () => false },
     retryScheduleMs: [5_000],
