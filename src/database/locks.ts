@@ -26,22 +26,25 @@ const SHARED_WAIT_MS = 1_000;
  * Statements sent behind it know of them by `HELD_SHARDS`. With several shards no lock is waited for for long.
  */
 export async function tryIntakeLocks(trx: Transaction, shards: readonly number[]): Promise<number[]> {
+  const impatient = shards.length > 1 ? waitAtMost(trx, SHARED_WAIT_MS) : null;
   const [row] = await query<{ shards: number[] }>(
     trx,
     `select coalesce(array_agg(shard order by shard), '{}') as shards, count(customers),
             set_config('heliograph.takes_in', coalesce(array_agg(shard), '{}')::text, true),
-            case when count(*) > 1 then set_config('lock_timeout', :waitMs, true) end,
             pg_advisory_xact_lock_shared(:publishing::bigint)
        from (select shard, pg_advisory_xact_lock(:customers::integer, shard) as customers
                from (select shard from unnest(:shards::integer[]) as wanted (shard)
                       where pg_try_advisory_xact_lock(:intake::integer, shard) offset 0) as free
               offset 0) as locked`,
-    {
-      ...{ shards, waitMs: String(SHARED_WAIT_MS) },
-      ...{ intake: INTAKE_LOCK, customers: CUSTOMERS_LOCK, publishing: PUBLISHING_LOCK },
-    },
+    { shards, intake: INTAKE_LOCK, customers: CUSTOMERS_LOCK, publishing: PUBLISHING_LOCK },
   );
+  await impatient;
   return row?.shards ?? [];
+}
+
+/** Has the transaction wait for each further lock for so long only. */
+async function waitAtMost(trx: Transaction, ms: number): Promise<void> {
+  await query(trx, `select set_config('lock_timeout', ?, true)`, [String(ms)]);
 }
 
 /** SQL: the shards whose locks `tryIntakeLocks` got in this transaction. It costs a loser nothing behind it. */
