@@ -23,7 +23,7 @@ export async function insertBodies(database: Database, bodies: readonly Buffer[]
 }
 
 /** Has workers look for bodies of these shards. */
-export function wakeIntake(database: Database, shards: readonly number[]): void {
+function wakeIntake(database: Database, shards: readonly number[]): void {
   database.notify('heliograph_inbox', [...new Set(shards)].join(','));
 }
 

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 
 /** Into how many parts intake is divided. Bodies that wait were stored by this number: it does not change. */
-export const SHARD_COUNT = 16;
+const SHARD_COUNT = 16;
 
 /** All of them. */
 export const SHARDS: readonly number[] = Array.from({ length: SHARD_COUNT }, (_, shard) => shard);
