@@ -47,7 +47,7 @@ export async function fillQueue(database: Database, shape: QueueShape): Promise<
 }
 
 const COLUMNS = `endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid, attempts,
-                 next_attempt_at, first_failed_at, awaits_workflow`;
+                 next_attempt_at, first_failed_at, by_workflow`;
 const EVENT = `current_date, md5('event ' || 1 + n % ${EVENTS})::uuid`;
 
 /** Even rows are due heads of lanes of their own; odd rows wait behind ten heads per endpoint that retry in an hour. */
@@ -60,7 +60,7 @@ async function fillBlocked(database: Database, from: number, to: number): Promis
             case when n % 2 = 0 then 'due' when n / 2 < 10 * :endpoints then 'retrying' else 'queued' end,
             true, current_date, gen_random_uuid(), ${EVENT}, case when n % 2 = 0 then 0 else 1 end,
             case when n % 2 = 1 then now() + interval '1 hour' end, case when n % 2 = 1 then now() end,
-            n % 2 = 1 and n / 2 < 10 * :endpoints and n / 2 / :endpoints > 5
+            n % 2 = 1 and n / 2 < 10 * :endpoints and n / 2 / :endpoints <= 5
        from generate_series(cast(:from as integer), cast(:to as integer)) as n`,
     { endpoints: ENDPOINTS, from, to },
   );

@@ -2,7 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { Database } from '../../src/database/database.ts';
 import { countWaiting } from '../../src/database/endpoint-waiting.ts';
 import { insertDeliveries } from '../../src/deliveries/log/deliveries.ts';
-import { type ClaimedDelivery, claimDue, releaseExpired } from '../../src/deliveries/queue/claim.ts';
+import {
+  type ClaimedDelivery,
+  claimDue,
+  claimProbes,
+  releaseExpired,
+} from '../../src/deliveries/queue/claim.ts';
 import {
   type DueShare,
   findDueEndpoints,
@@ -10,10 +15,9 @@ import {
   lastPosition,
 } from '../../src/deliveries/queue/due-pick.ts';
 import { enqueueDeliveries } from '../../src/deliveries/queue/enqueue.ts';
-import { handOverDue, handOverProbes, takeOverdue } from '../../src/deliveries/queue/hand-over.ts';
-import { returnUnattempted } from '../../src/deliveries/queue/hand-over-returns.ts';
-import { returnRetryStarts, takeRetryStarts } from '../../src/deliveries/queue/retry-starts.ts';
-import { type SettledDelivery, settleDeliveries } from '../../src/deliveries/queue/settle.ts';
+import { takeOverdue } from '../../src/deliveries/queue/overdue.ts';
+import { releaseDueRetries } from '../../src/deliveries/queue/retries.ts';
+import { findRetryRoom, type SettledDelivery, settleDeliveries } from '../../src/deliveries/queue/settle.ts';
 import { stepAside } from '../../src/deliveries/queue/step-aside.ts';
 import { dayOfUuidV7, uuidV7 } from '../../src/domain/uuid-v7.ts';
 import { percentilesOf } from '../report/percentiles.ts';
@@ -65,30 +69,24 @@ export async function timeStatements(database: Database): Promise<Timing[]> {
       const last = Number(await lastPosition(database));
       await clock(() => findLatelyDue(database, String(last - 2_000)));
     }),
-    await timeLoop('handOverDue, up to 100', async (clock) => {
-      const limits = { limit: 100, firstAttemptsPerEndpoint: 10, shares: await sharesOf(database) };
-      const given = await clock(() => handOverDue(database, limits));
-      await returnUnattempted(
-        database,
-        given.map(({ deliveryId }) => deliveryId),
-      );
+    await timeLoop('claimProbes, none due', async (clock) => {
+      const probes = { limit: 20, token: randomUUID(), leaseMs: LEASE_MS };
+      await clock(async () => (await claimProbes(database, probes)).deliveries);
     }),
-    await timeLoop('handOverProbes', async (clock) => {
-      await clock(() => handOverProbes(database, 20));
+    await timeLoop('releaseDueRetries, none due', async (clock) => {
+      await clock(() => releaseDueRetries(database, { withinSeconds: 3_600, limit: 1_000 }));
     }),
-    await timeLoop('takeRetryStarts, up to 50', async (clock) => {
-      const taken = await clock(() =>
-        takeRetryStarts(database, { perEndpoint: 20, overall: 2_000, limit: 50 }),
-      );
-      await returnRetryStarts(
-        database,
-        taken.map(({ deliveryId }) => deliveryId),
+    await timeLoop('findRetryRoom, five endpoints', async (clock) => {
+      const room = { perEndpoint: 20, overall: 200 };
+      const endpoints = ['2', '3', '4', '5', '6'];
+      await clock(() =>
+        database.transaction(async (trx) => (await findRetryRoom(trx, endpoints, room)).size),
       );
     }),
     await timeLoop('releaseExpired, none', async (clock) => {
       await clock(() => releaseExpired(database, { withinSeconds: 3_600, limit: 5_000 }));
     }),
-    await timeLoop('releaseExpired, a dead session’s claims', async (clock) => {
+    await timeLoop('releaseExpired, a dead loop’s claims', async (clock) => {
       await claimOf(database, await sharesOf(database), -1);
       await clock(() => releaseExpired(database, { withinSeconds: 3_600, limit: 5_000 }));
     }),
@@ -177,7 +175,7 @@ function delivered(delivery: ClaimedDelivery, token: string): SettledDelivery {
   const { deliveryId, deliveryDay, endpointId } = delivery;
   return {
     ...{ deliveryId, deliveryDay, token, nextState: null, attempt: 1, probes: 0, delayMs: null },
-    ...{ awaitsWorkflow: false, logState: 'delivered', error: null, workflowId: 'delivery-session/1' },
+    ...{ byWorkflow: false, logState: 'delivered', error: null, workflowId: 'delivery-session/1' },
     record: {
       ...{ wabaId: '1', endpointId, startedAt: new Date(), durationMs: 3, timingsJson: '{"totalMs":3}' },
       ...{ statusCode: 200, errorClass: null, errorMessage: null, url: 'https://bench.example' },

@@ -2,7 +2,7 @@ import type { Database } from '../database/database.ts';
 import { openRateLimitStore } from '../database/rate-limit-store.ts';
 import { listEndpoints } from '../database/webhook-endpoints.ts';
 import { recordWorkflow } from '../deliveries/log/deliveries.ts';
-import type { DeliveryLabel } from '../deliveries/queue/hand-over.ts';
+import type { DeliveryLabel } from '../deliveries/queue/delivery-label.ts';
 import {
   findTestEventProgress,
   insertTestEvent,

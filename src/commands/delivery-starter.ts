@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts';
 import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
-import type { DeliveryLabel } from '../deliveries/queue/hand-over.ts';
+import type { DeliveryLabel } from '../deliveries/queue/delivery-label.ts';
 import { deliveryStart } from '../worker/dispatch/start-delivery.ts';
 import { taskQueues } from '../workflows/task-queues.ts';
 import { openTemporalConnection, type TemporalConnection } from './temporal-connection.ts';

@@ -1,6 +1,6 @@
 import { type Config, loadConfig } from '../config/config.ts';
 import { InvalidSettingsError, redactedSettings } from '../config/read-settings.ts';
-import type { DeliveryLabel } from '../deliveries/queue/hand-over.ts';
+import type { DeliveryLabel } from '../deliveries/queue/delivery-label.ts';
 import { openLogger } from './logger.ts';
 import { openTemporalConnection, type TemporalConnection } from './temporal-connection.ts';
 

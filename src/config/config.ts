@@ -53,7 +53,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
       disableAfterHours: settings.integer('HELIOGRAPH_WEBHOOK_DISABLE_AFTER_HOURS'),
     },
     delivery: {
-      workflows: settings.text('HELIOGRAPH_DELIVERY_WORKFLOWS') as 'auto' | 'always',
+      workflows: settings.text('HELIOGRAPH_DELIVERY_WORKFLOWS') as 'auto' | 'always' | 'failures',
       retryWorkflowsMax: settings.integer('HELIOGRAPH_RETRY_WORKFLOWS_MAX'),
     },
     sending: {

@@ -217,18 +217,17 @@ export const SETTINGS = {
   }),
   HELIOGRAPH_DELIVERY_WORKFLOWS: setting({
     kind: 'choice',
-    choices: ['auto', 'always'],
+    choices: ['auto', 'always', 'failures'],
     fallback: 'auto',
     about:
-      'auto: one workflow per delivery while the rate is calm, a session above it; always: one at any rate',
+      'which deliveries get a workflow of their own. auto: some per second, and those that fail; always: every one, and it is sent inside its workflow; failures: only those',
   }),
   HELIOGRAPH_RETRY_WORKFLOWS_MAX: setting({
     kind: 'integer',
     fallback: '200',
     minimum: 1,
     maximum: 100000,
-    about:
-      'open workflows of deliveries that wait for a retry; beyond it they wait in the database until they are due',
+    about: 'open workflows of deliveries that wait for a retry; what is beyond it is retried without one',
   }),
   HELIOGRAPH_RETENTION_INBOX_DAYS: retentionDays(
     '14',

@@ -8,6 +8,7 @@ export type EndpointMode = 'open' | 'probing' | 'paused' | 'disabled';
 export type EndpointSettings = {
   id: string;
   wabaId: string;
+  tenantId: string;
   url: string;
   mode: EndpointMode;
   /** Grows with every change. */
@@ -30,13 +31,13 @@ export async function loadEndpointSettings(
 ): Promise<EndpointSettings[]> {
   return await query<EndpointSettings>(
     database,
-    `select id, waba_id as "wabaId", url, mode, version, secret_sealed as "secretSealed",
+    `select id, w.waba_id as "wabaId", a.tenant_id as "tenantId", url, mode, version, secret_sealed as "secretSealed",
             previous_secret_sealed as "previousSecretSealed",
             previous_secret_expires_at as "previousSecretExpiresAt",
             custom_headers_sealed as "customHeadersSealed", signature_profile as "signatureProfile",
             timeout_ms as "timeoutMs", retry_schedule_seconds as "retryScheduleSeconds",
             max_in_flight as "maxInFlight", rate_limit_per_second as "rateLimitPerSecond"
-       from webhook_endpoints where id = any (?::bigint[])`,
+       from webhook_endpoints w join wabas a on a.waba_id = w.waba_id where id = any (?::bigint[])`,
     [endpointIds],
   );
 }

@@ -88,13 +88,13 @@ export async function listTroubledEndpoints(database: Database, limit: number): 
 }
 
 /** A worker process that was heard of lately. */
-export type SeenWorker = { id: string; session: boolean; seenAt: Date };
+export type SeenWorker = { id: string; seenAt: Date };
 
 /** The worker processes of the last hour, the latest heard first. */
 export async function listSeenWorkers(database: Database): Promise<SeenWorker[]> {
   return await query<SeenWorker>(
     database,
-    `select id, session, seen_at as "seenAt" from worker_processes
+    `select id, seen_at as "seenAt" from worker_processes
       where seen_at > now() - interval '1 hour' order by seen_at desc limit 50`,
   );
 }

@@ -9,30 +9,24 @@ export type WorkerPeers = {
   count: number;
   /** How many of the others come before this one. */
   rank: number;
-  /** Whether another one runs a session. */
-  sessionElsewhere: boolean;
   /** Whether this one does what one of all has to do; another does once it was not heard of for a while. */
   isLeader: boolean;
 };
 
-/** Tells the others that this process lives and whether it runs a session; returns what they told. */
-export async function reportWorker(
-  database: Database,
-  worker: { id: string; session: boolean },
-): Promise<WorkerPeers> {
+/** Tells the others that this process lives; returns what they told. */
+export async function reportWorker(database: Database, id: string): Promise<WorkerPeers> {
   const [row] = await query<WorkerPeers>(
     database,
     `with reported as (
-       insert into worker_processes (id, session) values (:id, :session)
-       on conflict (id) do update set session = excluded.session, seen_at = now()
+       insert into worker_processes (id) values (:id) on conflict (id) do update set seen_at = now()
      )
-     select count(*)::integer + 1 as count, coalesce(bool_or(session), false) as "sessionElsewhere",
-            count(*) filter (where id < :id)::integer as rank, not coalesce(bool_or(id < :id), false) as "isLeader"
+     select count(*)::integer + 1 as count, count(*) filter (where id < :id)::integer as rank,
+            not coalesce(bool_or(id < :id), false) as "isLeader"
        from worker_processes
       where id <> :id and seen_at > now() - cast(:aliveSeconds as integer) * interval '1 second'`,
-    { ...worker, aliveSeconds: ALIVE_SECONDS },
+    { id, aliveSeconds: ALIVE_SECONDS },
   );
-  return row ?? { count: 1, rank: 0, sessionElsewhere: false, isLeader: true };
+  return row ?? { count: 1, rank: 0, isLeader: true };
 }
 
 /** Takes a process that ends off the list, and those that died long ago. */

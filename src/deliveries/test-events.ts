@@ -3,8 +3,8 @@ import { query } from '../database/sql.ts';
 import { TEST_PHONE_NUMBER_ID, testEventData } from '../domain/envelope.ts';
 import { insertDeliveries } from './log/deliveries.ts';
 import { insertEvents, newDelivery } from './publish.ts';
+import type { DeliveryLabel } from './queue/delivery-label.ts';
 import { enqueueForWorkflow } from './queue/enqueue.ts';
-import type { DeliveryLabel } from './queue/hand-over.ts';
 
 type TestEventTarget = {
   endpoint: { id: string; url: string };
@@ -20,7 +20,7 @@ class LaneTakenError extends Error {}
 
 /**
  * Stores a `test` event with its one delivery, whatever the endpoint's filters and mode. The delivery belongs to
- * its workflow from the start (`retrying`, due now): nobody has to claim it, and one that is not started is found overdue.
+ * its workflow from the start: no loop claims it, and one that is not started is found overdue.
  */
 export async function insertTestEvent(
   database: Database,

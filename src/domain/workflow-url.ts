@@ -1,5 +1,5 @@
-/** The workflow that carried a delivery, as its row has it: a session's number is used again, so its run stands behind it. */
-const SESSION_RUN = /^(delivery-session\/\d+)\/([0-9a-f-]{36})$/;
+/** The workflow that carried a delivery, as its row has it: that of a delivery loop runs anew now and then, so its run stands behind it. */
+const SESSION_RUN = /^(delivery-session\/.+)\/([0-9a-f-]{36})$/;
 
 /** Where a workflow is in the Temporal UI; null without a workflow. */
 export function workflowUrl(

@@ -16,7 +16,7 @@ const LATENCY_BUCKETS_SECONDS = [
 /** `lost`: the claim was no longer this process's when the attempt was recorded. */
 type Outcome = SettledOutcome['state'] | 'lost';
 
-const OUTCOMES: readonly Outcome[] = ['delivered', 'failed', 'retrying', 'parked', 'deferred', 'lost'];
+const OUTCOMES: readonly Outcome[] = ['delivered', 'failed', 'retrying', 'deferred', 'lost'];
 const STATUS_CLASSES = ['other', '1xx', '2xx', '3xx', '4xx', '5xx'];
 
 type Child = { inc(): void };

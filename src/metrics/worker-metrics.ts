@@ -35,14 +35,14 @@ export function makeWorkerMetrics(): WorkerMetrics {
   };
 }
 
-/** Shows how many attempts the session of this process has under way. */
-export function watchSession(registry: Registry, session: { inFlight(): number }): void {
+/** Shows how many attempts the delivery loop of this process has under way. */
+export function watchDeliveryLoop(registry: Registry, loop: { inFlight(): number }): void {
   new Gauge({
-    name: 'heliograph_session_in_flight',
-    help: 'Deliveries that the session of this process holds: claimed, being sent or recorded; at most 512.',
+    name: 'heliograph_deliveries_in_flight',
+    help: 'Deliveries that the delivery loop of this process holds: claimed, being sent or recorded.',
     registers: [registry],
     collect() {
-      this.set(session.inFlight());
+      this.set(loop.inFlight());
     },
   });
 }

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { makeDeliverEventActivities } from '../activities/deliver-event/activities.ts';
 import { makeDeliverSessionActivities } from '../activities/deliver-session/activities.ts';
 import type { Config } from '../config/config.ts';
@@ -7,8 +8,10 @@ import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
 import { makeRecordGate } from '../deliveries/attempt/record-gate.ts';
 import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
 import { makeEndpointHealth } from '../deliveries/breaker.ts';
-import { DeliverySession } from '../deliveries/loop/delivery-loop.ts';
+import { DeliveryLoop } from '../deliveries/loop/delivery-loop.ts';
+import { makeDeliveryWorkflows } from '../deliveries/loop/delivery-workflows.ts';
 import { makeEndpointLimiter } from '../deliveries/loop/endpoint-limiter.ts';
+import { makeRetryAllowance, makeStartAllowance } from '../deliveries/loop/start-allowance.ts';
 import { makeAddressGuard } from '../deliveries/sender/address-guard.ts';
 import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../domain/secret-box.ts';
@@ -28,10 +31,6 @@ export function openDelivery(
     worker: string;
     /** For metrics. */
     onAttempt: AttemptObserver;
-    /** A workflow settled a delivery: the next of its lane may be claimable. */
-    onSettled: () => void;
-    /** The session left deliveries to workflows. */
-    onRetries: () => void;
   },
 ) {
   const { database, logger, worker, onAttempt } = tools;
@@ -40,14 +39,18 @@ export function openDelivery(
   const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
   const health = makeEndpointHealth();
   const limiter = makeEndpointLimiter();
+  const cores = availableParallelism();
+  const allowance = makeStartAllowance(cores);
+  const retryAllowance = makeRetryAllowance(cores);
   const retryLimits = {
     perEndpoint: RETRY_WORKFLOWS_PER_ENDPOINT,
     overall: config.delivery.retryWorkflowsMax,
+    takeStart: () => retryAllowance.take(),
   };
   const defaults = { timeoutMs, retryScheduleMs };
-  let stopping = false;
+  const stopping = new AbortController();
   const onTrouble = (error: unknown) => {
-    if (isTransientError(error)) logger.warn({ err: error }, 'the session waits and tries again');
+    if (isTransientError(error)) logger.warn({ err: error }, 'the delivery loop waits and tries again');
     else
       logger.error({ err: error }, 'a delivery could not be attempted or recorded; its lease brings it back');
   };
@@ -60,28 +63,34 @@ export function openDelivery(
     },
     onOpen: () => {
       logger.info('attempts can be recorded again');
-      session.wake();
+      loop.wake();
     },
   });
   const settlement = { database, health, retryLimits, worker, onAttempt, gate, onTrouble };
   const attempt = { ...settlement, sender, limiter, secretBox, defaults };
-  const session = new DeliverySession({ ...attempt, onRetries: tools.onRetries });
+  const workflows = makeDeliveryWorkflows({ mode: config.delivery.workflows, allowance, onTrouble });
+  const loop = new DeliveryLoop({ ...attempt, workflows });
   const leaseMs = leaseMsFor(timeoutMs);
+  const join = (deliveryId: string) => loop.join(deliveryId);
   return {
-    ...{ worker, secretBox, health, limiter, retryLimits, session, leaseMs },
+    ...{ worker, secretBox, health, limiter, loop, workflows, leaseMs },
     activities: {
-      deliver: makeDeliverEventActivities({ ...attempt, onSettled: tools.onSettled }),
-      session: makeDeliverSessionActivities({ session, isStopping: () => stopping }),
+      deliver: makeDeliverEventActivities({ ...attempt, join, onSettled: () => loop.wake() }),
+      session: makeDeliverSessionActivities({ loop, stopping: stopping.signal }),
       operations: openOperationsActivities({ database, sender, secretBox, timeoutMs, logger }),
     },
-    /** The session claims nothing more; what it has under way goes on. */
+    /** How many processes share what is allowed to the installation; at least 1. */
+    shareWith: (processes: number) => {
+      for (const shared of [limiter, allowance, retryAllowance]) shared.shareWith(processes);
+    },
+    /** Nothing more is claimed; what is under way goes on. */
     stopClaiming: () => {
-      stopping = true;
-      session.wake();
+      stopping.abort();
+      loop.stopClaiming();
     },
     /** Waits for attempts under way. */
     close: async () => {
-      await session.drained();
+      await loop.drained();
       await sender.close();
     },
   };

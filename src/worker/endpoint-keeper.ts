@@ -13,7 +13,6 @@ import { findChangedEndpoints } from '../database/endpoint-settings.ts';
 import { forgetWorker, reportWorker, type WorkerPeers } from '../database/worker-processes.ts';
 import { probeDelayMs } from '../deliveries/attempt/judge-outcome.ts';
 import { BREAKER, type EndpointHealth } from '../deliveries/breaker.ts';
-import type { DeliverySession } from '../deliveries/loop/delivery-loop.ts';
 import type { EndpointLimiter } from '../deliveries/loop/endpoint-limiter.ts';
 import { applyWantedScope, findWantedScopes } from '../deliveries/queue/order-scope.ts';
 import type { Logger } from './logger.ts';
@@ -26,14 +25,11 @@ export type EndpointKeeperTools = {
   worker: string;
   health: EndpointHealth;
   limiter: EndpointLimiter;
-  session: Pick<DeliverySession, 'isActive'>;
   retryScheduleMs: readonly number[];
   disableAfterHours: number;
   /** Told each second of the workers that live. */
   onPeers: (peers: WorkerPeers) => void;
 };
-
-export type EndpointKeeper = Loop & { sessionElsewhere(): boolean };
 
 const TURN_MS = 1_000;
 
@@ -48,9 +44,9 @@ const SLOW_EVERY = 5;
  * endpoints that fail over all processes together, and lets those that are back begin slowly. One process of all disables
  * those that failed for days and applies wanted order scopes.
  */
-export function startEndpointKeeper(tools: EndpointKeeperTools): EndpointKeeper {
+export function startEndpointKeeper(tools: EndpointKeeperTools): Loop {
   const { database } = tools;
-  let peers: WorkerPeers = { count: 1, rank: 0, sessionElsewhere: false, isLeader: false };
+  let peers: WorkerPeers = { count: 1, rank: 0, isLeader: false };
   let turns = 0;
   const applyChanges = makeChangeLook(tools);
   const loop = startLoop({
@@ -58,9 +54,8 @@ export function startEndpointKeeper(tools: EndpointKeeperTools): EndpointKeeper 
     pollMs: TURN_MS,
     logger: tools.logger,
     turn: async () => {
-      peers = await reportWorker(database, { id: tools.worker, session: tools.session.isActive() });
+      peers = await reportWorker(database, tools.worker);
       tools.onPeers(peers);
-      tools.limiter.shareWith(peers.count);
       await applyChanges();
       tools.limiter.forgetUnused();
       await storeHealth(tools);
@@ -71,7 +66,6 @@ export function startEndpointKeeper(tools: EndpointKeeperTools): EndpointKeeper 
   });
   return {
     wake: loop.wake,
-    sessionElsewhere: () => peers.sessionElsewhere,
     stop: async () => {
       await loop.stop();
       await forgetWorker(database, tools.worker).catch(() => undefined);

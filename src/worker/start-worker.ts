@@ -1,4 +1,4 @@
-import { availableParallelism, hostname } from 'node:os';
+import { hostname } from 'node:os';
 import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import { reportUnreadableSecrets } from '../accounts/secret-keys.ts';
@@ -12,11 +12,9 @@ import { openObjectStore } from '../storage/object-store.ts';
 import { taskQueues } from '../workflows/task-queues.ts';
 import { listenToDatabase } from './database-listener.ts';
 import { openDelivery } from './delivery-tools.ts';
-import { startDispatcher } from './dispatch/dispatcher.ts';
-import { startRetryStarter } from './dispatch/retry-starter.ts';
-import { makeStartAllowance } from './dispatch/start-allowance.ts';
-import { makeSessionStarter } from './dispatch/start-session.ts';
-import { startSweeper } from './dispatch/sweeper.ts';
+import { startSessionWorkflow } from './dispatch/session-workflow.ts';
+import { deliveryStart } from './dispatch/start-delivery.ts';
+import { startProber, startRetryRelease, startSweeper } from './dispatch/sweeper.ts';
 import { startEndpointKeeper } from './endpoint-keeper.ts';
 import { watchEventLoop } from './event-loop-use.ts';
 import { startHealthServer } from './health-server.ts';
@@ -44,7 +42,7 @@ const CONNECT_RETRY_MS = 1_000;
 const BUSY = 0.8;
 
 /**
- * Starts intake at once, then, when Temporal answers, dispatcher and workflow workers; resolves when all run.
+ * Starts intake and the delivery loop at once, then, when Temporal answers, all that needs it; resolves when all run.
  * `stop` ends them in the order that loses no work: loops, workers, connections.
  */
 export async function startWorker(config: Config, logger: Logger): Promise<RunningWorker> {
@@ -62,21 +60,23 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
     logger,
     worker: `${hostname()}:${process.pid}`,
     onAttempt: metrics.attempt,
-    onSettled: () => loops.get('dispatcher')?.wake(),
-    onRetries: () => loops.get('retryStarter')?.wake(),
   });
   const health = await startHealthServer({
     host: config.api.host,
     port: config.workerHealthPort,
     isReady: () => ready,
-    makeScrape: () => makeWorkerScrape(metrics, { database, session: delivery.session }),
+    makeScrape: () => makeWorkerScrape(metrics, { database, loop: delivery.loop }),
   });
   void reportUnreadableSecrets({ database, secretBox: delivery.secretBox }, logger);
-  let peers: WorkerPeers = { count: 1, rank: 0, sessionElsewhere: false, isLeader: false };
+  let peers: WorkerPeers = { count: 1, rank: 0, isLeader: false };
+  const onPeers = (seen: WorkerPeers) => {
+    peers = seen;
+    delivery.shareWith(seen.count);
+  };
   const eventLoopUse = watchEventLoop();
   // With others beside it, a busy process leaves deliveries to whoever has room.
   const directClaims = () =>
-    peers.count > 1 && eventLoopUse() > BUSY ? null : delivery.session.directClaims();
+    peers.count > 1 && eventLoopUse() > BUSY ? null : delivery.loop.directClaims();
   const intake = startIntake(
     { database, logger, directClaims, memory: makeIntakeMemory(), onBody: metrics.inboxBody },
     () => peers,
@@ -86,17 +86,16 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
     'housekeeping',
     startHousekeeping({ database, objectStore, logger, retentionDays: config.retentionDays }),
   );
-  const listener = listen(config, { intake, loops, database, session: delivery.session, logger });
+  for (const [name, loop] of startDeliveryLoops(config, { database, delivery, logger, onPeers }))
+    loops.set(name, loop);
+  const listener = listen(config, { intake, loops, database, delivery, logger });
 
   void warnWhenNotDurable(database, logger);
 
   const { connection, upkeep } = await connectWhenUp(config, { database, logger });
   const workers = await runWorkers(config, { connection, upkeep, database, delivery, logger, metrics });
   const { client } = upkeep;
-  const onPeers = (seen: WorkerPeers) => {
-    peers = seen;
-  };
-  for (const [name, loop] of startLoops(config, { client, database, delivery, loops, logger, onPeers })) {
+  for (const [name, loop] of startTemporalLoops(config, { client, database, delivery, logger })) {
     loops.set(name, loop);
   }
   ready = true;
@@ -125,17 +124,17 @@ function listen(
     intake: IntakeLoop;
     loops: ReadonlyMap<string, Loop>;
     database: DatabasePool;
-    session: Delivery['session'];
+    delivery: Delivery;
     logger: Logger;
   },
 ) {
-  const { intake, loops, database, session, logger } = parts;
+  const { intake, loops, database, delivery, logger } = parts;
   const wake = (name: string) => () => loops.get(name)?.wake();
   return listenToDatabase({
     url: config.database.url,
     handlers: {
       heliograph_inbox: (payload) => intake.notified(payload),
-      heliograph_deliveries: () => (session.isActive() ? session.wake() : wake('dispatcher')()),
+      heliograph_deliveries: () => delivery.loop.wake(),
       heliograph_workflow_tasks: wake('workflowStarter'),
     },
     logger,
@@ -163,6 +162,7 @@ async function runWorkers(
     workerOptions({
       namespace: config.temporal.namespace,
       queues: taskQueues(config.temporal.taskQueuePrefix),
+      worker: delivery.worker,
       workflowBundle: await loadWorkflowBundle(logger),
       activities: {
         ...delivery.activities,
@@ -182,38 +182,46 @@ async function runWorkers(
   };
 }
 
-/** The loops that need Temporal. */
-function startLoops(
+/** What delivers with or without Temporal. */
+function startDeliveryLoops(
   config: Config,
   parts: {
-    client: Client;
     database: DatabasePool;
     delivery: Delivery;
-    loops: ReadonlyMap<string, Loop>;
     logger: Logger;
     onPeers: (peers: WorkerPeers) => void;
   },
 ): [string, Loop][] {
-  const { client, database, delivery, loops, logger, onPeers } = parts;
-  const { session, limiter, leaseMs, retryLimits } = delivery;
+  const { database, delivery, logger, onPeers } = parts;
+  const { loop } = delivery;
+  loop.start();
+  const onReleased = () => loop.wake();
+  return [
+    ['endpointKeeper', startEndpointKeeper({ ...delivery, onPeers, database, logger, ...config.webhooks })],
+    ['retryRelease', startRetryRelease({ database, logger, onReleased })],
+    ['prober', startProber({ logger, probe: () => loop.probe() })],
+  ];
+}
+
+/** The loops that need Temporal. */
+function startTemporalLoops(
+  config: Config,
+  parts: { client: Client; database: DatabasePool; delivery: Delivery; logger: Logger },
+): [string, Loop][] {
+  const { client, database, delivery, logger } = parts;
+  const { loop, leaseMs, worker, workflows } = delivery;
   const queues = taskQueues(config.temporal.taskQueuePrefix);
   const tools = { database, client, logger, leaseMs, taskQueue: queues.deliveries };
-  const keeper = startEndpointKeeper({ ...delivery, database, logger, onPeers, ...config.webhooks });
-  const dispatcher = startDispatcher({
-    ...tools,
-    session,
-    limiter,
-    sessionStarter: makeSessionStarter(tools),
-    allowance: config.delivery.workflows === 'always' ? null : makeStartAllowance(availableParallelism()),
-    sessionElsewhere: keeper.sessionElsewhere,
-  });
   const { blockLimitHours } = config.webhooks;
-  const onReleased = () => loops.get('dispatcher')?.wake();
+  workflows.connect(async (label) => {
+    const options = deliveryStart({ ...tools, eager: true }, label);
+    await client.workflow.start('deliverEvent', { ...options, workflowIdConflictPolicy: 'USE_EXISTING' });
+    return options.workflowId;
+  });
+  const ofSession = { deliveries: queues.deliveries, session: queues.session(worker) };
   return [
-    ['endpointKeeper', keeper],
-    ['dispatcher', dispatcher],
-    ['retryStarter', startRetryStarter({ ...tools, retryLimits })],
-    ['sweeper', startSweeper({ ...tools, blockLimitHours, onReleased })],
+    ['sessionWorkflow', startSessionWorkflow({ client, logger, loop, worker, queues: ofSession })],
+    ['sweeper', startSweeper({ ...tools, blockLimitHours, onReleased: () => loop.wake() })],
     ['workflowStarter', startWorkflowStarter(tools)],
     ['numberSchedule', startNumberSchedule(tools)],
   ];

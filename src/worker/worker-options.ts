@@ -17,6 +17,8 @@ const SEND_SLOTS = 200;
 export function workerOptions(parts: {
   namespace: string;
   queues: ReturnType<typeof taskQueues>;
+  /** Host and process. */
+  worker: string;
   workflowBundle: WorkflowBundle;
   activities: {
     deliver: object;
@@ -27,7 +29,7 @@ export function workerOptions(parts: {
     operations: object;
   };
 }): WorkerOptions[] {
-  const { namespace, queues, workflowBundle, activities } = parts;
+  const { namespace, queues, worker, workflowBundle, activities } = parts;
   const workflows = { workflowBundle, maxConcurrentWorkflowTaskExecutions: 40, maxCachedWorkflows: 300 };
   const queue = (taskQueue: string, implementations: object, slots: number): WorkerOptions => ({
     namespace,
@@ -40,7 +42,7 @@ export function workerOptions(parts: {
     queue(queues.media, activities.media, MEDIA_SLOTS),
     queue(queues.operations, activities.operations, OPERATION_SLOTS),
     queue(queues.deliveryRetries, activities.deliver, ATTEMPT_SLOTS),
-    queue(queues.sessions, activities.session, 1),
+    { ...queue(queues.session(worker), activities.session, 1), maxConcurrentActivityTaskPolls: 1 },
     queue(queues.orders, activities.orders, ORDER_SLOTS),
     queue(queues.sends, activities.sends, SEND_SLOTS),
   ];

@@ -4,7 +4,7 @@ import { makeFiguresCache } from '../metrics/figures-cache.ts';
 import { type Scrape, scrapeOf } from '../metrics/metrics-answer.ts';
 import { watchProcess } from '../metrics/process-metrics.ts';
 import { makeSystemGauges } from '../metrics/system-gauges.ts';
-import { type WorkerMetrics, watchSession } from '../metrics/worker-metrics.ts';
+import { type WorkerMetrics, watchDeliveryLoop } from '../metrics/worker-metrics.ts';
 
 /** Less than a scrape may take (10 s unless set otherwise), so that the process's own figures still get through. */
 const WAIT_MS = 3_000;
@@ -15,10 +15,10 @@ const STATEMENT_TIMEOUT_MS = 2_000;
 /** What a worker's GET /metrics answers: the process's own figures, and what PostgreSQL knows when it answers. */
 export function makeWorkerScrape(
   { registry }: WorkerMetrics,
-  { database, session }: { database: Database; session: { inFlight(): number } },
+  { database, loop }: { database: Database; loop: { inFlight(): number } },
 ): Scrape {
   watchProcess(registry);
-  watchSession(registry, session);
+  watchDeliveryLoop(registry, loop);
   const show = makeSystemGauges(registry);
   const read = () => readSystemFigures(database, STATEMENT_TIMEOUT_MS);
   const latest = makeFiguresCache({ read, now: () => performance.now(), waitMs: WAIT_MS });

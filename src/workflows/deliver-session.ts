@@ -1,32 +1,53 @@
-import { continueAsNew, proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  continueAsNew,
+  isCancellation,
+  proxyActivities,
+  setCurrentDetails,
+  TimeoutFailure,
+} from '@temporalio/workflow';
 import type { DeliverSessionActivities } from '../activities/deliver-session/activities.ts';
-import { queuesBeside } from './task-queues.ts';
 
-/** Long before the server asks for it, and rarely: a seat lasts an hour. */
-const SEATS_PER_RUN = 100;
+/** Long before the server asks for it, and rarely: an activity lasts an hour. */
+const HOURS_PER_RUN = 100;
+
+/** The task queue of the one worker process whose loop is shown. */
+export type DeliverSessionInput = { taskQueue: string };
 
 /**
- * Flood control: while more is due than workflows of their own could carry, a worker process claims and attempts
- * deliveries on behalf of this one. What does not succeed at once goes on in a workflow of its own (deliverEvent).
+ * Shows the delivery loop of one worker process in Temporal, from its start to its end. The pending activity has the
+ * counts of this hour; attempts without a workflow of their own name this one.
  *
- *   claim while there is work ──idle, or the process stops──▶ done
+ *   show the loop for an hour ──the process stops, or is gone──▶ done
  *        │ an hour is over
  *        └──▶ again
  *
- * Cancel and terminate are harmless: claims return by their leases, and the next due delivery starts another session.
+ * Cancel and terminate are harmless: the loop goes on, and its process starts this workflow again.
  */
-export async function deliverSession(): Promise<string> {
-  const { claimWhileBusy } = proxyActivities<DeliverSessionActivities>({
-    taskQueue: queuesBeside(workflowInfo().taskQueue).sessions,
+export async function deliverSession({ taskQueue }: DeliverSessionInput): Promise<string> {
+  const { showLoop } = proxyActivities<DeliverSessionActivities>({
+    taskQueue,
     startToCloseTimeout: '70 minutes',
+    scheduleToStartTimeout: '30 seconds',
     heartbeatTimeout: '10 seconds',
     retry: { initialInterval: '1 second', backoffCoefficient: 1 },
-    summary: 'claims and attempts deliveries',
+    summary: 'the delivery loop of this worker',
   });
-  for (let seat = 0; seat < SEATS_PER_RUN; seat += 1) {
-    const { ended, summary } = await claimWhileBusy();
-    if (ended) return summary;
-    setCurrentDetails(summary);
+  for (let hour = 0; hour < HOURS_PER_RUN; hour += 1) {
+    try {
+      const { ended, summary } = await showLoop();
+      if (ended) return summary;
+      setCurrentDetails(summary);
+    } catch (error) {
+      if (isCancellation(error) || !isUnheard(error)) throw error;
+      return 'The worker process is gone; the claims of its loop end with their leases.';
+    }
   }
-  return await continueAsNew<typeof deliverSession>();
+  return await continueAsNew<typeof deliverSession>({ taskQueue });
+}
+
+/** Nobody took the activity: the process that polled for it has ended. */
+function isUnheard(error: unknown): boolean {
+  const isTimeout = error instanceof ActivityFailure && error.cause instanceof TimeoutFailure;
+  return isTimeout && error.cause.timeoutType === 'SCHEDULE_TO_START';
 }

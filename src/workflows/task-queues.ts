@@ -10,8 +10,8 @@ export function taskQueues(prefix: string) {
   return {
     deliveries,
     deliveryRetries: `${deliveries}-retries`,
-    /** One slot per worker process. */
-    sessions: `${deliveries}-sessions`,
+    /** Of one worker process, which shows its delivery loop there. */
+    session: (worker: string) => `${deliveries}-session-${worker}`,
     media: `${prefix}-media`,
     /** Look-ups of catalogs and phone numbers: slow downloads must not hold back a cart. */
     orders: `${prefix}-media-orders`,

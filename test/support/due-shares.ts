@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import type { Database } from '../../src/database/database.ts';
+import { claimDue } from '../../src/deliveries/queue/claim.ts';
 import { type DueShare, findDueEndpoints } from '../../src/deliveries/queue/due-pick.ts';
-import { type HandedOver, handOverDue } from '../../src/deliveries/queue/hand-over.ts';
 
 /** All open endpoints with something due, each with the same share. */
 export async function dueShares(database: Database, share: number): Promise<DueShare[]> {
@@ -10,10 +11,12 @@ export async function dueShares(database: Database, share: number): Promise<DueS
     .map(({ endpointId, replay, position }) => ({ endpointId, share, replay, position }));
 }
 
-/** Hands over what is due, whatever endpoints may have. */
-export async function handOverAll(
+/** Claims what is due for a minute, whatever endpoints may have, under one token. */
+export async function claimAll(
   database: Database,
-  limits: { limit: number; firstAttemptsPerEndpoint: number },
-): Promise<HandedOver[]> {
-  return await handOverDue(database, { ...limits, shares: await dueShares(database, 100) });
+  { token = randomUUID(), share = 100, limit = 100 }: { token?: string; share?: number; limit?: number } = {},
+) {
+  const shares = await dueShares(database, share);
+  const claimed = await claimDue(database, { shares, limit, token, leaseMs: 60_000 });
+  return { ...claimed, token };
 }

@@ -34,7 +34,7 @@ function delivered(claim: Claim, deliveryDay: string, endpointId: string, attemp
       attempt: attempts + 1,
       probes: 0,
       delayMs: null,
-      awaitsWorkflow: false,
+      byWorkflow: false,
     },
     ...{ logState: 'delivered', error: null, workflowId: null },
     record: {

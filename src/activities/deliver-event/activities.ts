@@ -8,6 +8,8 @@ import type { DeliverEventInput } from '../../workflows/deliver-event.ts';
 export type DeliverEventActivities = ReturnType<typeof makeDeliverEventActivities>;
 
 export type DeliverEventTools = AttemptTools & {
+  /** What comes of the attempt that the delivery loop of this process has under way; null when it has none. */
+  join: (deliveryId: string) => Promise<AttemptOutcome> | null;
   /** Called when a delivery is settled, so that the next of its lane goes out at once. */
   onSettled: () => void;
 };
@@ -26,14 +28,15 @@ export function makeDeliverEventActivities(tools: DeliverEventTools) {
     const workflowId = context.info.workflowExecution?.workflowId ?? null;
     const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
     try {
-      return await attemptDelivery(tools, { ...input, workflowId });
+      const underWay = tools.join(input.deliveryId);
+      return await (underWay ?? attemptDelivery(tools, { ...input, workflowId }));
     } finally {
       clearInterval(heartbeat);
       tools.onSettled();
     }
   };
   return {
-    /** One attempt. `settled`: nothing is left to do for this workflow. */
+    /** One attempt, or the one that is under way. `settled`: nothing is left to do for this workflow. */
     async attemptDelivery(input: DeliverEventInput): Promise<FirstAttempt> {
       const outcome = await attempt(input);
       return { settled: delayOf(outcome) === null, ...endOf(outcome) };
@@ -74,7 +77,8 @@ function notYet(message: string, delayMs: number): ApplicationFailure {
 
 /** How long to wait for the next attempt, in ms; null when there is none to wait for. */
 function delayOf(outcome: AttemptOutcome): number | null {
-  return outcome.state === 'retrying' || outcome.state === 'waiting' ? outcome.delayMs : null;
+  if (outcome.state === 'retrying') return outcome.byWorkflow ? outcome.delayMs : null;
+  return outcome.state === 'waiting' ? outcome.delayMs : null;
 }
 
 function endOf(outcome: AttemptOutcome): DeliveryEnd {
@@ -88,10 +92,10 @@ function summaryOf(outcome: AttemptOutcome): string {
       return `Delivered with ${outcome.statusCode} at attempt ${outcome.attempt}.`;
     case 'failed':
       return `Failed for good after attempt ${outcome.attempt}: ${outcome.reason}.`;
-    case 'retrying':
-      return `Attempt ${outcome.attempt}: ${outcome.reason}. Next at ${timeAfter(outcome.delayMs)}.`;
-    case 'parked':
-      return `Attempt ${outcome.attempt}: ${outcome.reason}. Next at ${timeAfter(outcome.delayMs)}, in another run: enough retries are open.`;
+    case 'retrying': {
+      const carrier = outcome.byWorkflow ? '' : ', by the delivery loop: enough workflows are open';
+      return `Attempt ${outcome.attempt}: ${outcome.reason}. Next at ${timeAfter(outcome.delayMs)}${carrier}.`;
+    }
     case 'deferred':
       return `Attempt ${outcome.attempt}: ${outcome.reason}. It waits in the queue until the endpoint takes deliveries again.`;
     case 'waiting':

@@ -1,52 +1,55 @@
 import { Context } from '@temporalio/activity';
-import type { DeliverySession, SessionCounts } from '../../deliveries/loop/delivery-loop.ts';
+import type { DeliveryLoop, LoopCounts } from '../../deliveries/loop/delivery-loop.ts';
 
 export type DeliverSessionActivities = ReturnType<typeof makeDeliverSessionActivities>;
 
 const HEARTBEAT_MS = 3_000;
 
-/** After this time the workflow gives the seat anew, so that its history and time-outs stay short. */
-const SEAT_MS = 3_600_000;
+/** After this time the activity begins anew, so that histories and time-outs stay short. */
+const SHOWN_MS = 3_600_000;
 
 /** The activity of `deliverSession`; one at a time per process. */
 export function makeDeliverSessionActivities(tools: {
-  session: DeliverySession;
-  /** Whether the process is about to end: then nothing more is claimed. */
-  isStopping: () => boolean;
+  loop: DeliveryLoop;
+  /** Aborted when the process begins to end. */
+  stopping: AbortSignal;
 }) {
-  const { session } = tools;
+  const { loop, stopping } = tools;
   return {
-    /** Claims and attempts until there is nothing to do (`ended`), the process stops (`ended`), or an hour is over. */
-    async claimWhileBusy(): Promise<{ ended: boolean; summary: string }> {
+    /** Shows what the loop does until an hour is over, or the process stops or the workflow is cancelled (`ended`). */
+    async showLoop(): Promise<{ ended: boolean; summary: string }> {
       const context = Context.current();
       const { workflowId = '', runId = '' } = context.info.workflowExecution ?? {};
-      const before = session.counts();
-      const untilMs = performance.now() + SEAT_MS;
-      const heartbeat = setInterval(
-        () => context.heartbeat(difference(session.counts(), before)),
-        HEARTBEAT_MS,
-      );
-      const onCancelled = () => session.wake();
-      context.cancellationSignal.addEventListener('abort', onCancelled);
+      const before = loop.counts();
+      const report = () =>
+        context.heartbeat({ ...difference(loop.counts(), before), inFlight: loop.inFlight() });
+      const heartbeat = setInterval(report, HEARTBEAT_MS);
+      const ending = AbortSignal.any([stopping, context.cancellationSignal]);
+      // Only with the run is it known which hours a number of this workflow means.
+      loop.showIn(`${workflowId}/${runId}`);
       try {
-        const how = await session.run({
-          // The number is used again and again: only with the run is it known who carried a delivery.
-          workflowId: `${workflowId}/${runId}`,
-          ended: () =>
-            tools.isStopping() || context.cancellationSignal.aborted || performance.now() > untilMs,
-        });
-        const counts = difference(session.counts(), before);
-        const ended = how === 'idle' || tools.isStopping() || context.cancellationSignal.aborted;
-        return { ended, summary: summaryOf(counts) };
+        await endOf(ending, SHOWN_MS);
+        return { ended: ending.aborted, summary: summaryOf(difference(loop.counts(), before)) };
       } finally {
         clearInterval(heartbeat);
-        context.cancellationSignal.removeEventListener('abort', onCancelled);
+        loop.showIn(null);
       }
     },
   };
 }
 
-function difference(now: SessionCounts, before: SessionCounts): SessionCounts {
+function endOf(signal: AbortSignal, afterMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const timer = setTimeout(resolve, afterMs);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+function difference(now: LoopCounts, before: LoopCounts): LoopCounts {
   return {
     claimed: now.claimed - before.claimed,
     delivered: now.delivered - before.delivered,
@@ -55,7 +58,7 @@ function difference(now: SessionCounts, before: SessionCounts): SessionCounts {
   };
 }
 
-function summaryOf({ claimed, delivered, failing, lost }: SessionCounts): string {
+function summaryOf({ claimed, delivered, failing, lost }: LoopCounts): string {
   const given = lost > 0 ? ` ${lost} claims were given back or lost.` : '';
-  return `Claimed ${claimed}, delivered ${delivered}, ${failing} to be attempted again by workflows of their own.${given}`;
+  return `Claimed ${claimed}, delivered ${delivered}, ${failing} to be retried.${given}`;
 }

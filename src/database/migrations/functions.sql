@@ -58,9 +58,9 @@ begin
     select distinct on (endpoint_id, lane) * from given order by endpoint_id, lane, n
   ), inserted as (
     insert into delivery_queue (endpoint_id, lane, state, released, replay, delivery_day, delivery_id, event_day,
-                                event_uuid, by_session, token, lease_until)
+                                event_uuid, token, lease_until)
     select endpoint_id, lane, case when claimed then 'claimed' when f.released then 'due' else 'unreleased' end,
-           f.released, replay, delivery_day, delivery_id, event_day, event_uuid, claimed,
+           f.released, replay, delivery_day, delivery_id, event_day, event_uuid,
            case when claimed then claim_token end,
            case when claimed then clock_timestamp() + lease_ms * interval '1 millisecond' end
       from firsts f order by endpoint_id, lane
@@ -162,7 +162,6 @@ begin
     update delivery_queue q
        set state = case when not q.released then case when q.replay then 'suspended' else 'unreleased' end
                         when claim_token is null then 'due' else 'claimed' end,
-           by_session = q.released and claim_token is not null,
            token = case when q.released then claim_token end,
            lease_until = case when q.released and claim_token is not null
                               then clock_timestamp() + lease_ms * interval '1 millisecond' end
@@ -245,7 +244,7 @@ end $$;
 -- due, and a row per follower, with what is needed to attempt it.
 create or replace function settle_and_follow(
   ids uuid[], tokens uuid[], next_states text[], attempt_numbers integer[], probe_counts integer[],
-  delays_ms double precision[], awaits boolean[],
+  delays_ms double precision[], by_workflows boolean[],
   days date[], log_states text[], errors text[], workflow_ids text[],
   waba_ids text[], endpoint_ids bigint[], started timestamptz[], durations_ms double precision[],
   timings_json text[], status_codes integer[], error_classes text[], error_messages text[], urls text[],
@@ -297,12 +296,12 @@ begin
   end if;
   if coalesce(cardinality(lane_endpoints), 0) + coalesce(cardinality(followed_endpoints), 0) < cardinality(ours) then
     update delivery_queue q
-       set state = r.next_state, token = null, lease_until = null, by_session = false, attempts = r.attempts,
-           probes = r.probes, awaits_workflow = r.awaits,
+       set state = r.next_state, token = null, lease_until = null, by_workflow = r.by_workflow, attempts = r.attempts,
+           probes = r.probes,
            next_attempt_at = clock_timestamp() + r.delay_ms * interval '1 millisecond',
            first_failed_at = coalesce(q.first_failed_at, clock_timestamp())
-      from unnest(ids, next_states, attempt_numbers, probe_counts, delays_ms, awaits)
-             as r (id, next_state, attempts, probes, delay_ms, awaits)
+      from unnest(ids, next_states, attempt_numbers, probe_counts, delays_ms, by_workflows)
+             as r (id, next_state, attempts, probes, delay_ms, by_workflow)
      where q.delivery_id = r.id and r.next_state is not null and r.id = any (ours);
   end if;
   insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, timings, status_code,

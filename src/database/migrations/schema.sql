@@ -515,7 +515,7 @@ create index replays_waba on replays (waba_id, id);
 
 -- A lane's head is its one row whose state is not 'queued':
 -- queued = behind another; unreleased = its event has no body yet; suspended = its replay is paused; due = may be claimed;
--- claimed = leased by an attempt under way; retrying = a deliverEvent workflow is responsible.
+-- claimed = leased by an attempt under way; retrying = waits for the time of its next attempt.
 -- All moves between them are in src/deliveries/queue (states.ts) and in the functions that it calls.
 create table delivery_queue (
   position bigint generated always as identity primary key,
@@ -537,10 +537,8 @@ create table delivery_queue (
   -- Attempts that use up no retry.
   probes integer not null default 0,
   first_failed_at timestamptz,
-  -- Retrying, but its workflow is still to be started.
-  awaits_workflow boolean not null default false,
-  -- Claimed by a session, whose rows nobody but the sweep takes over when its lease ends.
-  by_session boolean not null default false,
+  -- Claimed by a workflow, or it makes the next attempt; otherwise a delivery loop does.
+  by_workflow boolean not null default false,
   -- It blocked its lane for too long and has one of its own since then (docs/decisions/0040).
   stepped_aside_at timestamptz,
   -- Overdue deliveries are looked after in turn: when that was last done, so none hides those behind it.
@@ -551,20 +549,20 @@ create unique index delivery_queue_one_head on delivery_queue (endpoint_id, lane
 create index delivery_queue_behind on delivery_queue (endpoint_id, lane, position) where state = 'queued';
 create index delivery_queue_due_in_turn on delivery_queue (endpoint_id, replay, position) where state = 'due';
 create index delivery_queue_claimed on delivery_queue (lease_until) where state = 'claimed';
-create index delivery_queue_in_flight on delivery_queue (endpoint_id, attempts) where state in ('claimed', 'retrying');
+create index delivery_queue_in_flight on delivery_queue (endpoint_id) where state in ('claimed', 'retrying');
 create index delivery_queue_open_retries on delivery_queue (endpoint_id)
-  where state = 'retrying' and not awaits_workflow;
+  where state = 'retrying' and by_workflow;
 create index delivery_queue_overdue on delivery_queue (greatest(next_attempt_at, swept_at))
-  where state = 'retrying' and not awaits_workflow;
-create index delivery_queue_awaits_workflow on delivery_queue (next_attempt_at) where awaits_workflow;
+  where state = 'retrying' and by_workflow;
+create index delivery_queue_loop_retries on delivery_queue (next_attempt_at)
+  where state = 'retrying' and not by_workflow;
 create index delivery_queue_blocking on delivery_queue (first_failed_at)
   where state = 'retrying' and first_failed_at is not null and stepped_aside_at is null;
 create index delivery_queue_event on delivery_queue (event_uuid) where not released;
 
--- Live worker processes: how many share a rate limit, and whether one of them runs a session.
+-- Live worker processes: how many share a rate limit.
 create table worker_processes (
   id text primary key,
-  session boolean not null,
   seen_at timestamptz not null default now()
 );
 

@@ -6,7 +6,7 @@ import { isTransientError } from '../../database/error-class.ts';
 import type { SecretBox } from '../../domain/secret-box.ts';
 import { findDeliveredEvent } from '../log/deliveries.ts';
 import type { EndpointLimiter } from '../loop/endpoint-limiter.ts';
-import { type LeasedDelivery, leaseDelivery } from '../queue/hand-over.ts';
+import { type LeasedDelivery, leaseDelivery } from '../queue/lease.ts';
 import { dropOrphans } from '../queue/remove.ts';
 import { keepDeliveries, lockClaims } from '../queue/settle.ts';
 import type { HttpSender } from '../sender/http-sender.ts';
@@ -89,10 +89,17 @@ export async function attemptDelivery(tools: AttemptTools, ref: DeliveryRef): Pr
   const delivery = { ...claim, ...event };
   const sent = await sendDelivery(tools.sender, endpoint, delivery, deadlineMs - leaseClockMs());
   tools.limiter.learn(endpoint.id, sent.result);
-  // First attempts were counted when they were handed over.
-  if (claim.attempts > 0) tools.limiter.spend(endpoint.id, 1);
-  const { eventType } = event;
-  const made = { ...claim, eventType, endpoint, isProbe: leave.isProbe, sent, workflowId: ref.workflowId };
+  tools.limiter.spend(endpoint.id, 1);
+  const { eventType, eventId } = event;
+  const made = {
+    ...claim,
+    eventType,
+    eventId,
+    endpoint,
+    isProbe: leave.isProbe,
+    sent,
+    workflowId: ref.workflowId,
+  };
   const { outcomes } = await settleOne(tools, made);
   const lost = {
     state: 'waiting',
@@ -124,7 +131,7 @@ async function giveBack(database: Database, claim: Claim): Promise<void> {
   const { deliveryId, attempts, probes } = claim;
   await database.transaction(async (trx) => {
     const ours = await lockClaims(trx, [claim]);
-    const row = { deliveryId, state: 'due' as const, attempts, probes, delayMs: null, awaitsWorkflow: false };
+    const row = { deliveryId, state: 'due' as const, attempts, probes, delayMs: null, byWorkflow: false };
     if (ours.size > 0) await keepDeliveries(trx, [row]);
   });
 }

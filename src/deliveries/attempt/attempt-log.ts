@@ -28,16 +28,16 @@ export function settledDelivery(attempt: MadeAttempt, outcome: SettledOutcome): 
     nextState: isFinal ? null : isDeferred ? 'due' : 'retrying',
     attempt: outcome.attempt,
     probes: usedNoRetry ? probes + 1 : probes,
-    delayMs: outcome.state === 'retrying' || outcome.state === 'parked' ? outcome.delayMs : null,
-    awaitsWorkflow: outcome.state === 'parked' || (outcome.state === 'retrying' && !isCarried(attempt)),
+    delayMs: outcome.state === 'retrying' ? outcome.delayMs : null,
+    byWorkflow: outcome.state === 'retrying' && outcome.byWorkflow,
     logState: isFinal ? outcome.state : 'pending',
     error: outcome.state === 'delivered' ? null : outcome.reason,
     record: attemptRecord(attempt),
   };
 }
 
-/** Whether a workflow has this delivery already and will attempt it again itself. */
-export function isCarried({ workflowId }: Pick<MadeAttempt, 'workflowId'>): boolean {
+/** Whether the delivery has a workflow, which would attempt it again. */
+export function hasWorkflow({ workflowId }: Pick<MadeAttempt, 'workflowId'>): boolean {
   return workflowId?.startsWith('delivery/') === true;
 }
 

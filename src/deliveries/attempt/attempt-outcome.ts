@@ -5,10 +5,15 @@ export type AttemptOutcome = SettledOutcome | UnattemptedOutcome;
 export type SettledOutcome =
   | { state: 'delivered'; statusCode: number; attempt: number }
   | { state: 'failed'; reason: string; attempt: number }
-  /** To be attempted again after `delayMs` by the workflow that has it, or by one that is started for it now. */
-  | { state: 'retrying'; reason: string; attempt: number; delayMs: number; isProbe: boolean }
-  /** The same, but by a workflow that is started only then: enough others are open. */
-  | { state: 'parked'; reason: string; attempt: number; delayMs: number }
+  /** To be attempted again after `delayMs`: by its workflow, or by a delivery loop where enough workflows are open. */
+  | {
+      state: 'retrying';
+      reason: string;
+      attempt: number;
+      delayMs: number;
+      isProbe: boolean;
+      byWorkflow: boolean;
+    }
   /** Kept in the queue, without having used up a retry, until its endpoint takes deliveries again. */
   | { state: 'deferred'; reason: string; attempt: number };
 

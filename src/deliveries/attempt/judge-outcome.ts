@@ -4,8 +4,13 @@ import type { SendResult } from '../sender/send-result.ts';
 import type { SettledOutcome } from './attempt-outcome.ts';
 import { type AttemptVerdict, judgeAttempt } from './attempt-verdict.ts';
 
-/** Retry workflows that one endpoint and all together may have open; what is beyond waits in the database. */
-export type RetryLimits = { perEndpoint: number; overall: number };
+/** Retry workflows that one endpoint and all together may have open; what is beyond is retried by a delivery loop. */
+export type RetryLimits = {
+  perEndpoint: number;
+  overall: number;
+  /** Whether one more workflow may be started now; uses up a start. */
+  takeStart: () => boolean;
+};
 
 /** How soon a receiver that was down is noticed to be back, and how little it is bothered meanwhile. */
 const LONGEST_PROBE_WAIT_MS = 5 * 60_000;
@@ -17,6 +22,8 @@ export type AttemptMade = {
   /** Earlier attempts that used up no retry. */
   probes: number;
   isProbe: boolean;
+  /** A workflow carries it and would attempt it again. */
+  hasWorkflow: boolean;
   retryScheduleMs: readonly number[];
   result: SendResult;
 };
@@ -47,25 +54,32 @@ export function judgeOutcome(made: AttemptMade, now: EndpointNow, limits: RetryL
   const { reason } = verdict;
   if (made.eventType === 'test') return { state: 'failed', reason, attempt };
   if (verdict.kind === 'gone') return { state: 'deferred', reason, attempt };
-  if (made.isProbe && now.mode === 'probing') return failedProbe(made, verdict);
+  if (made.isProbe && now.mode === 'probing') return failedProbe(made, verdict, now.room, limits);
   if (now.mode !== 'open') return { state: 'deferred', reason, attempt };
   return failedAttempt(made, verdict, now.room, limits);
 }
 
 type Retry = Extract<AttemptVerdict, { kind: 'retry' }>;
 
-function failedProbe(made: AttemptMade, { reason, retryAfterMs }: Retry): SettledOutcome {
-  const waitMs = probeDelayMs(made.retryScheduleMs, made.probes, Math.random);
-  const delayMs = Math.max(waitMs, retryAfterMs ?? 0);
-  return { state: 'retrying', reason, attempt: made.attempt, delayMs, isProbe: true };
-}
-
-function failedAttempt(
-  { attempt, probes, retryScheduleMs: schedule }: AttemptMade,
+function failedProbe(
+  made: AttemptMade,
   { reason, retryAfterMs }: Retry,
   room: RetryRoom,
   limits: RetryLimits,
 ): SettledOutcome {
+  const waitMs = probeDelayMs(made.retryScheduleMs, made.probes, Math.random);
+  const delayMs = Math.max(waitMs, retryAfterMs ?? 0);
+  const byWorkflow = takeRoom(made, room, limits);
+  return { state: 'retrying', reason, attempt: made.attempt, delayMs, isProbe: true, byWorkflow };
+}
+
+function failedAttempt(
+  made: AttemptMade,
+  { reason, retryAfterMs }: Retry,
+  room: RetryRoom,
+  limits: RetryLimits,
+): SettledOutcome {
+  const { attempt, probes, retryScheduleMs: schedule } = made;
   const delayMs = nextDelayMs({
     schedule,
     attemptsMade: attempt - probes,
@@ -73,10 +87,20 @@ function failedAttempt(
     random: Math.random,
   });
   if (delayMs === null) return { state: 'failed', reason, attempt };
-  if (room.openRetries >= limits.perEndpoint || room.openRetriesOverall >= limits.overall) {
-    return { state: 'parked', reason, attempt, delayMs };
-  }
+  const byWorkflow = takeRoom(made, room, limits);
+  return { state: 'retrying', reason, attempt, delayMs, isProbe: false, byWorkflow };
+}
+
+/**
+ * Takes a place among the retry workflows, if there is one. A tenant may have as many as are still free for others, so
+ * there is always room for a tenant that has none.
+ */
+function takeRoom(made: AttemptMade, room: RetryRoom, limits: RetryLimits): boolean {
+  const free = limits.overall - room.openRetriesOverall;
+  if (room.openRetries >= limits.perEndpoint || room.openRetriesOfTenant >= free) return false;
+  if (!made.hasWorkflow && !limits.takeStart()) return false;
   room.openRetries += 1;
+  room.openRetriesOfTenant += 1;
   room.openRetriesOverall += 1;
-  return { state: 'retrying', reason, attempt, delayMs, isProbe: false };
+  return true;
 }

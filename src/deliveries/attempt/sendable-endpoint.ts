@@ -13,7 +13,7 @@ export type DeliveryDefaults = {
 /** An endpoint with its secrets opened. Never logged. */
 export type SendableEndpoint = Pick<
   EndpointSettings,
-  'id' | 'wabaId' | 'url' | 'version' | 'signatureProfile' | 'maxInFlight' | 'rateLimitPerSecond'
+  'id' | 'wabaId' | 'tenantId' | 'url' | 'version' | 'signatureProfile' | 'maxInFlight' | 'rateLimitPerSecond'
 > & {
   timeoutMs: number;
   retryScheduleMs: readonly number[];
@@ -29,11 +29,11 @@ export function openEndpoint(
   settings: EndpointSettings,
   { secretBox, defaults }: { secretBox: SecretBox; defaults: DeliveryDefaults },
 ): SendableEndpoint {
-  const { id, wabaId, url, version, signatureProfile, maxInFlight, rateLimitPerSecond } = settings;
+  const { id, wabaId, tenantId, url, version, signatureProfile, maxInFlight, rateLimitPerSecond } = settings;
   const { customHeadersSealed, previousSecretSealed, previousSecretExpiresAt } = settings;
   const openSecret = (sealed: string) => secretBox.open(sealed, endpointSecretPlace(id));
   return {
-    ...{ id, wabaId, url, version, signatureProfile, maxInFlight, rateLimitPerSecond },
+    ...{ id, wabaId, tenantId, url, version, signatureProfile, maxInFlight, rateLimitPerSecond },
     timeoutMs: Math.min(settings.timeoutMs ?? defaults.timeoutMs, defaults.timeoutMs),
     retryScheduleMs: settings.retryScheduleSeconds?.map((s) => s * 1_000) ?? defaults.retryScheduleMs,
     customHeaders:

@@ -17,7 +17,7 @@ import {
   settleDeliveries,
 } from '../queue/settle.ts';
 import { isTimeout } from '../sender/send-result.ts';
-import { isCarried, type SentRequest, settledDelivery } from './attempt-log.ts';
+import { hasWorkflow, type SentRequest, settledDelivery } from './attempt-log.ts';
 import type { SettledOutcome } from './attempt-outcome.ts';
 import { type EndpointNow, judgeOutcome, probeDelayMs, type RetryLimits } from './judge-outcome.ts';
 import type { RecordGate } from './record-gate.ts';
@@ -49,6 +49,7 @@ export type MadeAttempt = {
   probes: number;
   eventUuid: string;
   eventType: string;
+  eventId: string;
   replay: boolean;
   endpoint: SendableEndpoint;
   isProbe: boolean;
@@ -116,14 +117,22 @@ async function putOff(tools: SettlementTools, attempt: MadeAttempt): Promise<Set
   const { deliveryId, probes } = attempt;
   const delayMs = REFUSED_WAIT_MS;
   const attempts = attempt.attempts + 1;
+  const byWorkflow = hasWorkflow(attempt);
   const isOurs = await tools.database.transaction(async (trx) => {
     const ours = await lockClaims(trx, [attempt]);
-    const row = { deliveryId, state: 'retrying' as const, attempts, probes, delayMs };
-    if (ours.size > 0) await keepDeliveries(trx, [{ ...row, awaitsWorkflow: !isCarried(attempt) }]);
+    const row = { deliveryId, state: 'retrying' as const, attempts, probes, delayMs, byWorkflow };
+    if (ours.size > 0) await keepDeliveries(trx, [row]);
     return ours.size > 0;
   });
   const reason = 'its attempt could not be recorded';
-  const outcome = { state: 'retrying' as const, reason, attempt: attempts, delayMs, isProbe: false };
+  const outcome = {
+    state: 'retrying' as const,
+    reason,
+    attempt: attempts,
+    delayMs,
+    isProbe: false,
+    byWorkflow,
+  };
   return { outcomes: [isOurs ? outcome : null], promoted: 0, followers: [], orphans: [] };
 }
 
@@ -175,7 +184,7 @@ export function isFailure({ sent: { result } }: MadeAttempt): boolean {
   return result.outcome === 'error' || result.statusCode < 200 || result.statusCode > 299;
 }
 
-const NO_ROOM = { mode: 'disabled', openRetries: 0, openRetriesOverall: 0 };
+const NO_ROOM = { mode: 'disabled', openRetries: 0, openRetriesOfTenant: 0, openRetriesOverall: 0 };
 
 /** Judges in order, so that the failure with which an endpoint is taken for down already uses up no retry. */
 function outcomeOf(
@@ -192,6 +201,7 @@ function outcomeOf(
   const made = {
     ...{ eventType: attempt.eventType, probes: attempt.probes, isProbe: attempt.isProbe },
     attempt: attempt.attempts + 1,
+    hasWorkflow: hasWorkflow(attempt),
     retryScheduleMs: endpoint.retryScheduleMs,
     result: sent.result,
   };

@@ -26,7 +26,10 @@ export type AttemptSlots = {
  * Bounds what one process has under way. Endpoints that begin to hang together would fill any number of slots
  * until their first time-outs, so what waits long for its answer does not count.
  */
-export function makeAttemptSlots(now: () => number = () => performance.now()): AttemptSlots {
+export function makeAttemptSlots(
+  { quick: quickSlots, most }: { quick: number; most: number } = { quick: SLOTS, most: MOST_SLOTS },
+  now: () => number = () => performance.now(),
+): AttemptSlots {
   /** Oldest first. */
   const waiting = new Set<UnderWay>();
   const waitingLong = new Set<UnderWay>();
@@ -49,9 +52,9 @@ export function makeAttemptSlots(now: () => number = () => performance.now()): A
         waiting.delete(attempt);
         waitingLong.add(attempt);
       }
-      const quick = SLOTS - waiting.size - answered.size;
+      const quick = quickSlots - waiting.size - answered.size;
       const unrecorded = MOST_ANSWERED - answered.size - answeredLate.size;
-      return Math.max(0, Math.min(quick, unrecorded, MOST_SLOTS - taken()));
+      return Math.max(0, Math.min(quick, unrecorded, most - taken()));
     },
     taken,
   };

@@ -1,59 +1,66 @@
 import { randomUUID } from 'node:crypto';
 import { type AttemptTools, isInTime, leaseMsFor } from '../attempt/attempt-delivery.ts';
+import type { AttemptOutcome } from '../attempt/attempt-outcome.ts';
 import { leaseClockMs } from '../attempt/lease-clock.ts';
 import { sendDelivery } from '../attempt/send-delivery.ts';
 import type { SendableEndpoint } from '../attempt/sendable-endpoint.ts';
 import type { MadeAttempt } from '../attempt/settle-attempts.ts';
-import { type ClaimedDelivery, claimDue, type Orphan, releaseClaims } from '../queue/claim.ts';
+import { recordWorkflow } from '../log/deliveries.ts';
+import { type ClaimedDelivery, claimDue, claimProbes, type Orphan, releaseClaims } from '../queue/claim.ts';
+import { type DeliveryLabel, deliveryWorkflowId } from '../queue/delivery-label.ts';
 import { dropOrphans } from '../queue/remove.ts';
+import { leaveToWorkflow, retryInLoop } from '../queue/retries.ts';
 import { type AttemptSlots, makeAttemptSlots } from './attempt-slots.ts';
+import type { CarriedAttempt, DeliveryWorkflows } from './delivery-workflows.ts';
 import { type Begun, type DirectClaims, makeDirectClaims } from './direct-claims.ts';
 import { type DueFinder, makeDueFinder } from './due-finder.ts';
-import { type EndpointBook, makeEndpointBook } from './endpoint-cache.ts';
+import { type EndpointCache, makeEndpointCache } from './endpoint-cache.ts';
 import type { UnderWay } from './endpoint-limiter.ts';
 import { makeResultRecorder, type Recorded, type ResultRecorder } from './result-recorder.ts';
 
-/** A session that found nothing to do for this long ends; shorter lulls do not bring the slower way back. */
-const IDLE_MS = 1_000;
-
 /** Beside the wake-ups: rate limits and leases end by themselves. */
-const POLL_MS = 50;
+const BUSY_POLL_MS = 50;
+const IDLE_POLL_MS = 250;
 const BACK_OFF_MS = 500;
 
-export type SessionCounts = { claimed: number; delivered: number; failing: number; lost: number };
+/** Probes that one look starts. */
+const PROBES_AT_ONCE = 20;
 
-/** The workflow on whose behalf the session claims; over when `ended` says so. */
-export type SessionSeat = { workflowId: string; ended: () => boolean };
+/** Attempts that wait for their workflows hold a slot, and Temporal is slower than the network. */
+const ALWAYS_SLOTS = { quick: 40, most: 180 };
 
-export type SessionTools = AttemptTools & {
-  /** Deliveries now need a workflow of their own. */
-  onRetries: () => void;
-};
+export type LoopCounts = { claimed: number; delivered: number; failing: number; lost: number };
+
+export type LoopTools = AttemptTools & { workflows: DeliveryWorkflows };
 
 /**
- * Carries deliveries without a workflow each: claims what is due as slots get free, attempts side by side, records in
- * groups. Attempts outlive the seat: when one ends, the next goes on claiming while the old ones finish.
+ * Delivers: claims what is due as slots get free, attempts side by side, records in groups. It runs as long as its
+ * process and needs nothing but PostgreSQL; workflows show what it does and carry what an operator may have to act on.
  */
-export class DeliverySession {
-  readonly #tools: SessionTools;
+export class DeliveryLoop {
+  readonly #tools: LoopTools;
   readonly #leaseMs: number;
-  readonly #book: EndpointBook;
+  readonly #endpoints: EndpointCache;
   readonly #recorder: ResultRecorder;
-  readonly #slots: AttemptSlots = makeAttemptSlots();
+  readonly #slots: AttemptSlots;
   readonly #due: DueFinder;
-  readonly #unrecorded = new WeakMap<MadeAttempt, UnderWay>();
-  readonly #counts: SessionCounts = { claimed: 0, delivered: 0, failing: 0, lost: 0 };
-  #seat: SessionSeat | null = null;
+  readonly #made = new WeakMap<MadeAttempt, { underWay: UnderWay; carried: CarriedAttempt | null }>();
+  readonly #counts: LoopCounts = { claimed: 0, delivered: 0, failing: 0, lost: 0 };
+  #running: Promise<void> | null = null;
+  #stopping = false;
+  /** The workflow that shows this loop at present. */
+  #shownBy: string | null = null;
   /** All slots did not suffice at the last claim: new deliveries must not overtake what may still wait. */
   #full = false;
   #woken = false;
   #interrupt: (() => void) | null = null;
 
-  constructor(tools: SessionTools) {
+  constructor(tools: LoopTools) {
     this.#tools = tools;
     this.#leaseMs = leaseMsFor(tools.defaults.timeoutMs);
+    this.#slots = makeAttemptSlots(tools.workflows.mode === 'always' ? ALWAYS_SLOTS : undefined);
     this.#due = makeDueFinder(tools);
-    this.#book = makeEndpointBook({ ...tools, onUnreadable: (_id, error) => tools.onTrouble(error) });
+    this.#endpoints = makeEndpointCache({ ...tools, onUnreadable: (_id, error) => tools.onTrouble(error) });
     this.#recorder = makeResultRecorder(tools, {
       giveUpMs: this.#leaseMs,
       followerClaims: () => this.#followerClaims(),
@@ -62,18 +69,30 @@ export class DeliverySession {
     });
   }
 
-  /** Claims and attempts until there was nothing to do for a while (`idle`) or the seat's time is over (`ended`). */
-  async run(seat: SessionSeat): Promise<'idle' | 'ended'> {
-    this.#seat = seat;
-    try {
-      return await this.#claimLoop(seat);
-    } finally {
-      if (this.#seat === seat) this.#seat = null;
-    }
+  start(): void {
+    this.#running ??= this.#claimLoop();
   }
 
-  isActive(): boolean {
-    return this.#seat !== null;
+  /** Claims nothing more; what is under way goes on. */
+  stopClaiming(): void {
+    this.#stopping = true;
+    this.wake();
+  }
+
+  /** Resolves when nothing is claimed any more, no attempt is under way, and all are recorded. */
+  async drained(): Promise<void> {
+    this.stopClaiming();
+    await this.#running;
+    while (this.#slots.taken() > 0) await sleep(20);
+  }
+
+  /** Attempts name this workflow as theirs, unless they have one of their own; null: none shows the loop. */
+  showIn(workflowId: string | null): void {
+    this.#shownBy = workflowId;
+  }
+
+  isShown(): boolean {
+    return this.#shownBy !== null;
   }
 
   /** Deliveries that are claimed, being sent or being recorded. */
@@ -81,24 +100,42 @@ export class DeliverySession {
     return this.#slots.taken();
   }
 
-  counts(): SessionCounts {
+  counts(): LoopCounts {
     return { ...this.#counts };
   }
 
-  /** Something may have become claimable, or the seat may have ended. */
+  /** Something may have become claimable. */
   wake(): void {
     this.#woken = true;
     this.#interrupt?.();
   }
 
-  /** Resolves when no attempt is under way any more and all are recorded. */
-  async drained(): Promise<void> {
-    while (this.#slots.taken() > 0) await sleep(20);
+  /** What comes of the attempt that is under way here for the workflow of this delivery; null when there is none. */
+  join(deliveryId: string): Promise<AttemptOutcome> | null {
+    return this.#tools.workflows.join(deliveryId);
   }
 
-  /** Lets a publisher of this process claim for the session what it inserts; null while there is none or it is busy. */
+  /** Lets a publisher of this process claim what it inserts; null while nothing can be attempted at once. */
   directClaims(): DirectClaims | null {
     return this.#claims((endpointId) => this.#slots.free() > 0 && this.#mayTake(endpointId));
+  }
+
+  /** Attempts one delivery at each endpoint whose probe is due. */
+  async probe(): Promise<void> {
+    if (!this.#mayClaim()) return;
+    const run = { token: randomUUID(), startMs: leaseClockMs(), isProbe: true };
+    const claim = { token: run.token, leaseMs: this.#leaseMs, limit: PROBES_AT_ONCE };
+    const { deliveries, orphans } = await claimProbes(this.#tools.database, claim);
+    const begun = deliveries.map((delivery) => ({
+      claim: delivery,
+      attempt: this.#begin(delivery.endpointId),
+    }));
+    await this.#attemptAll(begun, run);
+    await this.#drop(orphans, run.token);
+  }
+
+  #mayClaim(): boolean {
+    return !this.#stopping && this.#tools.gate.isOpen() && this.#tools.workflows.isReady();
   }
 
   /** The same for what follows deliveries that end: their slots are about to get free. */
@@ -107,41 +144,32 @@ export class DeliverySession {
   }
 
   #claims(mayTake: (endpointId: string) => boolean): DirectClaims | null {
-    const seat = this.#seat;
-    if (seat === null || seat.ended() || this.#full || !this.#tools.gate.isOpen()) return null;
+    if (this.#running === null || this.#full || !this.#mayClaim()) return null;
     return makeDirectClaims({
       leaseMs: this.#leaseMs,
       mayTake,
       begin: (endpointId) => this.#begin(endpointId),
       cancel: (attempt) => this.#end(attempt),
-      carry: (begun, token, startMs) => this.#attemptAll(begun, { token, startMs, ...seat }),
+      carry: (begun, token, startMs) => this.#attemptAll(begun, { token, startMs, isProbe: false }),
     });
   }
 
-  async #claimLoop(seat: SessionSeat): Promise<'idle' | 'ended'> {
-    let busyMs = performance.now();
-    let claimedBefore = this.#counts.claimed;
-    while (!seat.ended()) {
+  async #claimLoop(): Promise<void> {
+    while (!this.#stopping) {
       this.#woken = false;
       try {
-        const isOpen = this.#tools.gate.isOpen();
-        if (isOpen) await this.#claim(seat);
-        // Also what publishers claimed for the session is work.
-        const isBusy = this.#counts.claimed > claimedBefore || this.#slots.taken() > 0;
-        if (isBusy || !isOpen) busyMs = performance.now();
-        claimedBefore = this.#counts.claimed;
-        if (performance.now() - busyMs > IDLE_MS) return 'idle';
-        if (!isOpen || this.#full || !this.#due.isWalking()) await this.#pause();
+        const mayClaim = this.#mayClaim();
+        if (mayClaim) await this.#claim();
+        if (!mayClaim || this.#full || !this.#due.isWalking()) await this.#pause();
       } catch (error) {
         this.#tools.onTrouble(error);
         await sleep(BACK_OFF_MS);
       }
     }
-    return 'ended';
   }
 
   /** Claims once, as many as there are free slots. */
-  async #claim({ workflowId }: SessionSeat): Promise<void> {
+  async #claim(): Promise<void> {
     const limit = this.#slots.free();
     this.#full = limit <= 0;
     if (this.#full) return;
@@ -154,7 +182,7 @@ export class DeliverySession {
     this.#due.took(shares, taken, limit);
     this.#full = taken.length >= limit;
     const begun = deliveries.map((claim) => ({ claim, attempt: this.#begin(claim.endpointId) }));
-    await this.#attemptAll(begun, { token, startMs, workflowId });
+    await this.#attemptAll(begun, { token, startMs, isProbe: false });
     await this.#drop(orphans, token);
   }
 
@@ -167,7 +195,7 @@ export class DeliverySession {
   /** Only endpoints that are known here; the others are found due. */
   #mayTake(endpointId: string): boolean {
     const isFree = this.#tools.limiter.free(endpointId) > 0;
-    return isFree && this.#book.has(endpointId) && !this.#due.isWaiting(endpointId);
+    return isFree && this.#endpoints.has(endpointId) && !this.#due.isWaiting(endpointId);
   }
 
   #begin(endpointId: string): UnderWay {
@@ -187,28 +215,37 @@ export class DeliverySession {
   /** Starts the attempts; does not wait for them. */
   async #attemptAll(begun: readonly Begun[], run: ClaimRun): Promise<void> {
     try {
-      await this.#book.load(new Map(begun.map(({ claim }) => [claim.endpointId, claim.endpointVersion])));
+      await this.#endpoints.load(
+        new Map(begun.map(({ claim }) => [claim.endpointId, claim.endpointVersion])),
+      );
     } catch (error) {
       this.#tools.onTrouble(error);
     }
     for (const one of begun) void this.#attempt(one, run);
   }
 
-  async #attempt({ claim, attempt }: Begun, { token, startMs, workflowId }: ClaimRun): Promise<void> {
-    const endpoint = this.#book.get(claim.endpointId, claim.endpointVersion);
-    const deadlineMs = startMs + (endpoint?.timeoutMs ?? 0);
-    if (endpoint === undefined || !isInTime(deadlineMs, endpoint.timeoutMs) || !this.#tools.gate.isOpen()) {
-      // An endpoint that is gone or unreadable keeps the claim until its lease ends: nothing may spin.
-      if (endpoint !== undefined) await this.#release(claim, token);
-      this.#end(attempt);
-      return;
+  async #attempt({ claim, attempt }: Begun, { token, startMs, isProbe }: ClaimRun): Promise<void> {
+    const endpoint = this.#endpoints.get(claim.endpointId, claim.endpointVersion);
+    // An endpoint that is gone or unreadable keeps the claim until its lease ends: nothing may spin.
+    if (endpoint === undefined) return this.#end(attempt);
+    const deadlineMs = startMs + endpoint.timeoutMs;
+    const isInTimeStill = () => isInTime(deadlineMs, endpoint.timeoutMs) && this.#tools.gate.isOpen();
+    if (!isInTimeStill()) return await this.#giveBack({ claim, attempt }, token, null);
+    const label = labelOf(claim, endpoint);
+    const carried = this.#tools.workflows.carry(label, deliveryWorkflowId(label), claim.attempts === 0);
+    if (this.#tools.workflows.mode === 'always' && !((await carried?.joined) && isInTimeStill())) {
+      return await this.#giveBack({ claim, attempt }, token, carried);
     }
     const sent = await this.#send(endpoint, claim, deadlineMs - leaseClockMs());
-    if (sent === null) return this.#end(attempt);
+    if (sent === null) {
+      carried?.end(LOOK_AGAIN);
+      return this.#end(attempt);
+    }
     this.#tools.limiter.end(attempt, sent.result);
     this.#slots.answered(attempt);
-    const made = { ...claim, token, endpoint, isProbe: false, sent, workflowId };
-    this.#unrecorded.set(made, attempt);
+    const workflowId = carried === null || carried.hasFailed() ? this.#shownBy : carried.workflowId;
+    const made = { ...claim, token, endpoint, isProbe, sent, workflowId };
+    this.#made.set(made, { underWay: attempt, carried });
     this.#recorder.add(made);
   }
 
@@ -222,32 +259,58 @@ export class DeliverySession {
     }
   }
 
-  async #release(claim: ClaimedDelivery, token: string): Promise<void> {
+  /** Gives a claim back that was not attempted: to its workflow where that was started, otherwise to be claimed anew. */
+  async #giveBack({ claim, attempt }: Begun, token: string, carried: CarriedAttempt | null): Promise<void> {
+    const { database, onTrouble } = this.#tools;
     try {
-      await releaseClaims(this.#tools.database, token, [claim.deliveryId]);
+      if (carried === null || carried.hasFailed()) await releaseClaims(database, token, [claim.deliveryId]);
+      else await leaveToWorkflow(database, token, claim.deliveryId);
     } catch (error) {
-      this.#tools.onTrouble(error);
+      onTrouble(error);
     }
+    carried?.end(LOOK_AGAIN);
+    this.#end(attempt);
   }
 
   #onRecorded({ outcomes, promoted }: Recorded): void {
-    const failingBefore = this.#counts.failing;
+    const needWorkflows: DeliveryLabel[] = [];
     for (const { attempt, outcome } of outcomes) {
-      const underWay = this.#unrecorded.get(attempt);
-      if (underWay !== undefined) this.#slots.giveBack(underWay);
+      const { underWay, carried } = this.#made.get(attempt) ?? { underWay: null, carried: null };
+      if (underWay !== null) this.#slots.giveBack(underWay);
       if (outcome === null) this.#counts.lost += 1;
       else if (outcome.state === 'delivered') this.#counts.delivered += 1;
       else this.#counts.failing += 1;
+      carried?.end(outcome ?? LOOK_AGAIN);
+      const hasWorkflow = carried !== null && !carried.hasFailed();
+      if (outcome?.state === 'retrying' && outcome.byWorkflow && !hasWorkflow) {
+        needWorkflows.push(labelOf(attempt, attempt.endpoint));
+      }
     }
-    if (this.#counts.failing > failingBefore) this.#tools.onRetries();
+    if (needWorkflows.length > 0) void this.#startWorkflows(needWorkflows);
     const roomier = outcomes.some(({ attempt }) => this.#due.isWaiting(attempt.endpoint.id));
     if (promoted > 0 || this.#full || roomier) this.wake();
   }
 
+  /** What gets no workflow now is retried by a loop. */
+  async #startWorkflows(labels: readonly DeliveryLabel[]): Promise<void> {
+    const { database, workflows, onTrouble } = this.#tools;
+    try {
+      const { started, failed } = await workflows.startAll(labels);
+      await recordWorkflow(database, started);
+      await retryInLoop(
+        database,
+        failed.map(({ deliveryId }) => deliveryId),
+      );
+    } catch (error) {
+      onTrouble(error);
+    }
+  }
+
   async #pause(): Promise<void> {
     if (this.#woken) return;
+    const isBusy = this.#slots.taken() > 0 || this.#due.isHolding();
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, POLL_MS);
+      const timer = setTimeout(resolve, isBusy ? BUSY_POLL_MS : IDLE_POLL_MS);
       this.#interrupt = () => {
         clearTimeout(timer);
         resolve();
@@ -257,7 +320,22 @@ export class DeliverySession {
   }
 }
 
-type ClaimRun = { token: string; startMs: number; workflowId: string };
+type ClaimRun = { token: string; startMs: number; isProbe: boolean };
+
+/** For a workflow whose attempt was not made or not recorded: its own activity asks the queue. */
+const LOOK_AGAIN = { state: 'waiting', reason: 'the attempt was not made', delayMs: 1_000 } as const;
+
+function labelOf(
+  {
+    deliveryId,
+    deliveryDay,
+    eventType,
+    eventId,
+  }: Pick<ClaimedDelivery, 'deliveryId' | 'deliveryDay' | 'eventType' | 'eventId'>,
+  { id: endpointId, url: endpointUrl, wabaId, tenantId }: SendableEndpoint,
+): DeliveryLabel {
+  return { deliveryId, deliveryDay, endpointId, endpointUrl, wabaId, tenantId, eventType, eventId };
+}
 
 function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));

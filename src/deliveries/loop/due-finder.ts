@@ -26,6 +26,8 @@ export type DueFinder = {
   took(shares: readonly DueShare[], taken: readonly TakenPlace[], limit: number): void;
   /** Whether more of an endpoint may be due than it could have. */
   isWaiting(endpointId: string): boolean;
+  /** Whether something that is due waits for room at its endpoint. */
+  isHolding(): boolean;
   /** Whether there are endpoints that were not looked at yet. */
   isWalking(): boolean;
 };
@@ -93,33 +95,13 @@ export function makeDueFinder({
       }
     },
     isWaiting: (endpointId) => known.has(endpointId),
+    isHolding: () => known.size > 0,
     isWalking: walks.isWalking,
   };
 }
 
 /** More than any endpoint may have under way in one process. */
 const MOST_AT_ONCE = 10_000;
-
-/** Whether anything is due that may be sent; asked now and then, it remembers nothing of the answers. */
-export function makeDueWatch(tools: {
-  database: Database;
-  limiter: EndpointLimiter;
-}): () => Promise<boolean> {
-  const walks = makeWalks(tools.database);
-  const mayBeSent = ({ endpointId, isOpen, maxInFlight, ratePerSecond }: DueEndpoint) => {
-    tools.limiter.allow(new Map([[endpointId, { maxInFlight, ratePerSecond }]]));
-    return isOpen && tools.limiter.free(endpointId) > 0;
-  };
-  return async () => {
-    if (!walks.areDue()) return (await walks.lately()).some(mayBeSent);
-    do {
-      if (!(await walks.next()).some(mayBeSent)) continue;
-      walks.end();
-      return true;
-    } while (walks.isWalking());
-    return false;
-  };
-}
 
 /** Walks over all endpoints with something due, page by page, and looks at what became due lately in between. */
 function makeWalks(database: Database) {

@@ -4,22 +4,22 @@ import type { SecretBox } from '../../domain/secret-box.ts';
 import { type DeliveryDefaults, openEndpoint, type SendableEndpoint } from '../attempt/sendable-endpoint.ts';
 import type { EndpointLimiter } from './endpoint-limiter.ts';
 
-export type EndpointBook = {
+export type EndpointCache = {
   /** The endpoint as it is at this version; undefined while it has to be loaded. */
   get(endpointId: string, version: number): SendableEndpoint | undefined;
-  /** Loads endpoints that are not in the book at the wanted version; those that are gone or cannot be opened stay out. */
+  /** Loads endpoints that are not cached at the wanted version; those that are gone or cannot be opened are left out. */
   load(wanted: ReadonlyMap<string, number>): Promise<void>;
   has(endpointId: string): boolean;
 };
 
-/** The endpoints that a session sends to, read and unsealed once per version. */
-export function makeEndpointBook(tools: {
+/** The endpoints that the loop sends to, read and unsealed once per version. */
+export function makeEndpointCache(tools: {
   database: Database;
   secretBox: SecretBox;
   defaults: DeliveryDefaults;
   limiter: EndpointLimiter;
   onUnreadable: (endpointId: string, error: unknown) => void;
-}): EndpointBook {
+}): EndpointCache {
   const endpoints = new Map<string, SendableEndpoint>();
   return {
     get(endpointId, version) {

@@ -26,9 +26,18 @@ export type Orphan = { deliveryId: string; body: null };
 /** The place in the queue that a claimed delivery had. */
 export type TakenPlace = DuePlace & { endpointId: string };
 
+/** SQL that shows the rows of the expression `claimed` as claimed deliveries, in queue order. */
+const SHOW_CLAIMED = `
+  select c.delivery_id as "deliveryId", c.delivery_day as "deliveryDay", c.endpoint_id as "endpointId",
+         c.position, w.version as "endpointVersion", c.event_day as "eventDay", c.event_uuid as "eventUuid", c.attempts,
+         c.probes, c.replay, ev.event_type as "eventType", ev.event_id as "eventId", ev.sequence, ev.body
+    from claimed c
+    left join events ev on ev.day = c.event_day and ev.id = c.event_uuid
+    join webhook_endpoints w on w.id = c.endpoint_id
+   order by c.position`;
+
 /**
- * Claims due deliveries for `leaseMs`, as many as `shares` and `limit` allow, from endpoints that are open; probes are
- * left to workflows. Returns them in queue order, and what place each had there.
+ * Claims due deliveries for `leaseMs`, as many as `shares` and `limit` allow, from endpoints that are open. Returns them in queue order, and what place each had there.
  */
 export async function claimDue(
   database: Database,
@@ -38,29 +47,66 @@ export async function claimDue(
     database,
     `with ${pickDue()}, claimed as (
        update delivery_queue
-          set state = 'claimed', by_session = true, token = cast(:token as uuid),
+          set state = 'claimed', by_workflow = false, token = cast(:token as uuid),
               lease_until = clock_timestamp() + :leaseMs * interval '1 millisecond'
         where ctid = any (array(select row_id from picked)) and state = 'due'
        returning *
      )
-     select c.delivery_id as "deliveryId", c.delivery_day as "deliveryDay", c.endpoint_id as "endpointId",
-            c.position, w.version as "endpointVersion", c.event_day as "eventDay", c.event_uuid as "eventUuid", c.attempts,
-            c.probes, c.replay, ev.event_type as "eventType", ev.event_id as "eventId", ev.sequence, ev.body
-       from claimed c
-       left join events ev on ev.day = c.event_day and ev.id = c.event_uuid
-       join webhook_endpoints w on w.id = c.endpoint_id
-      order by c.position`,
+     ${SHOW_CLAIMED}`,
     {
       ...pickParameters(claim.shares, claim.limit),
       token: claim.token,
       leaseMs: claim.leaseMs,
     },
   );
+  return { ...withEvents(rows), taken: rows };
+}
+
+function withEvents(rows: readonly (ClaimedDelivery | Orphan)[]) {
   return {
     deliveries: rows.filter((row) => row.body !== null),
     orphans: rows.filter((row) => row.body === null),
-    taken: rows,
   };
+}
+
+/**
+ * Claims the oldest due delivery of each endpoint that is probed and whose probe is due: it is the one probe that the
+ * endpoint gets within `leaseMs`. A delivery that a workflow attempts, or is about to, will be the probe instead.
+ */
+export async function claimProbes(
+  database: Database,
+  claim: { limit: number; token: string; leaseMs: number },
+): Promise<{ deliveries: ClaimedDelivery[]; orphans: Orphan[] }> {
+  const rows = await query<ClaimedDelivery | Orphan>(
+    database,
+    `with picked as (
+       select w.id as endpoint_id, due.row_id
+         from webhook_endpoints w
+        cross join lateral (
+          select ctid as row_id from delivery_queue
+           where endpoint_id = w.id and state = 'due' order by replay, position limit 1 for update skip locked
+        ) as due
+        where w.mode = 'probing' and w.next_probe_at <= now()
+          and not exists (select 1 from delivery_queue b
+                           where b.endpoint_id = w.id and b.state in ('claimed', 'retrying') and b.by_workflow
+                             and (b.state = 'claimed' or b.next_attempt_at < clock_timestamp() + interval '1 second'))
+        limit cast(:limit as integer)
+     ), granted as (
+       update webhook_endpoints w set next_probe_at = clock_timestamp() + :leaseMs * interval '1 millisecond'
+         from picked p
+        where w.id = p.endpoint_id and w.mode = 'probing' and w.next_probe_at <= clock_timestamp()
+       returning p.row_id
+     ), claimed as (
+       update delivery_queue
+          set state = 'claimed', by_workflow = false, token = cast(:token as uuid),
+              lease_until = clock_timestamp() + :leaseMs * interval '1 millisecond'
+        where ctid = any (array(select row_id from granted)) and state = 'due'
+       returning *
+     )
+     ${SHOW_CLAIMED}`,
+    claim,
+  );
+  return withEvents(rows);
 }
 
 /** Gives claims back untouched, to be claimed again at once. */
@@ -78,7 +124,7 @@ export async function releaseClaims(
 }
 
 /**
- * Gives back what sessions of dead processes held: their leases have ended, `withinSeconds` ago at most. Workflows look
+ * Gives back what the loops of dead processes held: their leases have ended, `withinSeconds` ago at most. Workflows look
  * after their own.
  */
 export async function releaseExpired(
@@ -89,7 +135,7 @@ export async function releaseExpired(
     database,
     `update delivery_queue set state = 'due', token = null, lease_until = null
       where ctid = any (array(select ctid from delivery_queue
-                               where state = 'claimed' and lease_until < now() and by_session
+                               where state = 'claimed' and lease_until < now() and not by_workflow
                                  and lease_until > now() - cast(:withinSeconds as float8) * interval '1 second'
                                order by lease_until limit cast(:limit as integer) for update skip locked))`,
     options,

@@ -82,12 +82,12 @@ export async function lastPosition(database: Database): Promise<string> {
 
 /**
  * The common table expressions `in_turn` and `picked` (column row_id): due rows, locked, endpoint by endpoint in the order given, at
- * most `limit`. `free` is the SQL of an endpoint's share. With `endpoint_id` as a range
+ * most `limit`. With `endpoint_id` as a range
  * the planner reads and sorts all that an endpoint has.
  */
-export function pickDue(free = 's.share'): string {
+export function pickDue(): string {
   return `in_turn as materialized (
-    select s.endpoint_id, s.replay, s.position, ${free} as free
+    select s.endpoint_id, s.replay, s.position, s.share as free
       from unnest(cast(:endpointIds as bigint[]), cast(:shares as integer[]), cast(:replays as boolean[]),
                   cast(:positions as bigint[])) with ordinality as s (endpoint_id, share, replay, position, turn)
       join webhook_endpoints w on w.id = s.endpoint_id and w.mode = 'open'

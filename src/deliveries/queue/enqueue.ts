@@ -59,9 +59,9 @@ export async function enqueueForWorkflow(trx: Transaction, delivery: QueuedDeliv
   const queued = await execute(
     trx,
     `insert into delivery_queue (endpoint_id, lane, state, released, delivery_day, delivery_id, event_day,
-                                 event_uuid, next_attempt_at)
+                                 event_uuid, by_workflow, next_attempt_at)
      values (:endpointId, :lane, 'retrying', :released, :deliveryDay, :deliveryId, :eventDay, :eventUuid,
-             clock_timestamp())
+             true, clock_timestamp())
      on conflict (endpoint_id, lane) where state <> 'queued' do nothing`,
     delivery,
   );

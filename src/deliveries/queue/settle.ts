@@ -30,8 +30,8 @@ export type KeptDelivery = {
   probes: number;
   /** Until the next attempt; null for `due`. */
   delayMs: number | null;
-  /** Its workflow is still to be started. */
-  awaitsWorkflow: boolean;
+  /** A workflow makes the next attempt; otherwise a delivery loop does. */
+  byWorkflow: boolean;
 };
 
 /** Moves locked claims on to what waits for them. One that was not attempted has not failed. */
@@ -40,13 +40,13 @@ export async function keepDeliveries(trx: Transaction, kept: readonly KeptDelive
   await execute(
     trx,
     `update delivery_queue q
-        set state = k.state, token = null, lease_until = null, by_session = false, attempts = k.attempts,
-            probes = k.probes, awaits_workflow = k.awaits_workflow,
+        set state = k.state, token = null, lease_until = null, by_workflow = k.by_workflow, attempts = k.attempts,
+            probes = k.probes,
             next_attempt_at = clock_timestamp() + k.delay_ms * interval '1 millisecond',
             first_failed_at = case when k.attempts > q.attempts
                                    then coalesce(q.first_failed_at, clock_timestamp()) else q.first_failed_at end
        from unnest(?::uuid[], ?::text[], ?::integer[], ?::integer[], ?::float8[], ?::boolean[])
-              as k (delivery_id, state, attempts, probes, delay_ms, awaits_workflow)
+              as k (delivery_id, state, attempts, probes, delay_ms, by_workflow)
       where q.delivery_id = k.delivery_id`,
     [
       kept.map((k) => k.deliveryId),
@@ -54,21 +54,22 @@ export async function keepDeliveries(trx: Transaction, kept: readonly KeptDelive
       kept.map((k) => k.attempts),
       kept.map((k) => k.probes),
       kept.map((k) => k.delayMs),
-      kept.map((k) => k.awaitsWorkflow),
+      kept.map((k) => k.byWorkflow),
     ],
   );
 }
 
-/** What decides how a failed attempt goes on. */
+/** What decides how a failed attempt goes on. Retry workflows are counted up to one more than the limits. */
 export type RetryRoom = {
   endpointId: string;
   mode: string;
-  /** Retry workflows of this endpoint, and of all, counted up to one more than the limits. */
+  /** Retry workflows that are open for this endpoint, for all of its tenant, and for all tenants. */
   openRetries: number;
+  openRetriesOfTenant: number;
   openRetriesOverall: number;
 };
 
-/** The present mode of endpoints and how many retry workflows they have open. */
+/** The present mode of endpoints and how many retry workflows are open beside them. */
 export async function findRetryRoom(
   trx: Transaction,
   endpointIds: readonly string[],
@@ -76,16 +77,24 @@ export async function findRetryRoom(
 ): Promise<Map<string, RetryRoom>> {
   const rows = await query<RetryRoom>(
     trx,
-    `select w.id as "endpointId", w.mode, own.n as "openRetries", overall.n as "openRetriesOverall"
+    `with open as materialized (
+       select endpoint_id from delivery_queue where state = 'retrying' and by_workflow
+        limit cast(:overall as integer) + 1
+     ), by_tenant as materialized (
+       select a.tenant_id, count(*)::integer as n
+         from open o join webhook_endpoints w on w.id = o.endpoint_id join wabas a on a.waba_id = w.waba_id
+        group by a.tenant_id
+     )
+     select w.id as "endpointId", w.mode, own.n as "openRetries", coalesce(t.n, 0) as "openRetriesOfTenant",
+            (select count(*)::integer from open) as "openRetriesOverall"
        from webhook_endpoints w
+       join wabas a on a.waba_id = w.waba_id
       cross join lateral (select count(*)::integer as n from (
-        select 1 from delivery_queue where endpoint_id = w.id and state = 'retrying' and not awaits_workflow
+        select 1 from delivery_queue where endpoint_id = w.id and state = 'retrying' and by_workflow
          limit cast(:perEndpoint as integer) + 1) as r) as own
-      cross join (select count(*)::integer as n from (
-        select 1 from delivery_queue where state = 'retrying' and not awaits_workflow
-         limit cast(:overall as integer) + 1) as r) as overall
+       left join by_tenant t on t.tenant_id = a.tenant_id
       where w.id = any (cast(:endpointIds as bigint[]))`,
-    { ...limits, endpointIds },
+    { perEndpoint: limits.perEndpoint, overall: limits.overall, endpointIds },
   );
   return new Map(rows.map((row) => [row.endpointId, row]));
 }
@@ -100,7 +109,7 @@ export type SettledDelivery = {
   attempt: number;
   probes: number;
   delayMs: number | null;
-  awaitsWorkflow: boolean;
+  byWorkflow: boolean;
   logState: 'pending' | 'delivered' | 'failed';
   error: string | null;
   workflowId: string | null;
@@ -135,7 +144,7 @@ export async function settleDeliveries(
   const rows = await query<SettledRow | ClaimedDelivery | Orphan>(
     database,
     `select settled, promoted, ${CLAIM_COLUMNS} from settle_and_follow(
-       :ids, :tokens, :nextStates, :attempts, :probes, :delaysMs, :awaits, :days, :logStates, :errors, :workflowIds,
+       :ids, :tokens, :nextStates, :attempts, :probes, :delaysMs, :byWorkflow, :days, :logStates, :errors, :workflowIds,
        :wabaIds, :endpointIds, :started, :durationsMs, :timings, :statusCodes, :errorClasses, :errorMessages, :urls,
        :addresses, :requestHeaders, :responseHeaders, :responseBodies, :worker, :follows, :followToken, :leaseMs)`,
     {
@@ -145,7 +154,7 @@ export async function settleDeliveries(
       attempts: settled.map((s) => s.attempt),
       probes: settled.map((s) => s.probes),
       delaysMs: settled.map((s) => s.delayMs),
-      awaits: settled.map((s) => s.awaitsWorkflow),
+      byWorkflow: settled.map((s) => s.byWorkflow),
       days: settled.map((s) => s.deliveryDay),
       logStates: settled.map((s) => s.logState),
       errors: settled.map((s) => s.error),

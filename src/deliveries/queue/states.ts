@@ -11,9 +11,9 @@ export type QueueState =
   | 'suspended'
   /** Head; may be claimed. */
   | 'due'
-  /** Head; a `deliverEvent` workflow is responsible, or will be (`awaits_workflow`); `next_attempt_at` says from when. */
+  /** Head; waits for `next_attempt_at`; its workflow (`by_workflow`) or a delivery loop makes the attempt. */
   | 'retrying'
-  /** Head; an attempt holds it until `lease_until`; `by_session` says for whom. */
+  /** Head; an attempt of its workflow (`by_workflow`) or of a delivery loop holds it until `lease_until`. */
   | 'claimed';
 
 /** `new` and `gone` are the two ends: no row before, no row afterwards. */
@@ -64,15 +64,21 @@ export const TRANSITIONS: readonly Transition[] = [
   },
   {
     from: ['due'],
+    to: ['claimed'],
+    by: 'claim of a probe',
+    when: 'the endpoint is `probing` and its probe is due',
+  },
+  {
+    from: ['claimed'],
     to: ['retrying'],
-    by: 'hand-over to a workflow',
-    when: 'the endpoint is `open`, or `probing` and its probe is due; limits below',
+    by: 'leave to its workflow',
+    when: 'the token matches; not attempted, since its workflow came late',
   },
   {
     from: ['retrying'],
     to: ['due'],
-    by: 'return of a hand-over',
-    when: 'its workflow could not be started; not attempted meanwhile',
+    by: 'release of retries',
+    when: 'its time has come, and no workflow has it',
   },
   {
     from: ['due', 'retrying', 'claimed'],
@@ -92,7 +98,12 @@ export const TRANSITIONS: readonly Transition[] = [
     by: 'settle, or return of a claim',
     when: 'the token matches; the endpoint is not `open` (any more), or too little time was left to send',
   },
-  { from: ['claimed'], to: ['due'], by: 'the sweep', when: 'a session claimed it and its lease has ended' },
+  {
+    from: ['claimed'],
+    to: ['due'],
+    by: 'the sweep',
+    when: 'a delivery loop claimed it and its lease has ended',
+  },
   {
     from: ['retrying'],
     to: ['retrying'],

@@ -25,8 +25,7 @@ export async function stepAside(
        join webhook_endpoints w on w.id = q.endpoint_id and w.mode = 'open'
       where q.state = 'retrying' and q.stepped_aside_at is null and q.attempts > 0
         and q.first_failed_at < now() - interval '1 minute'
-        and (q.awaits_workflow or q.next_attempt_at > clock_timestamp()
-             or q.next_attempt_at < clock_timestamp() - interval '1 minute')
+        and (q.next_attempt_at > clock_timestamp() or q.next_attempt_at < clock_timestamp() - interval '1 minute')
         and exists (select 1 from delivery_queue b
                      where b.endpoint_id = q.endpoint_id and b.lane = q.lane and b.state = 'queued')
         and greatest(q.first_failed_at, w.mode_changed_at) < clock_timestamp() - interval '1 second' * nullif(

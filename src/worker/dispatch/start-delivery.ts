@@ -1,18 +1,9 @@
 import type { WorkflowStartOptions } from '@temporalio/client';
-import type { DeliveryLabel } from '../../deliveries/queue/hand-over.ts';
+import { type DeliveryLabel, deliveryWorkflowId } from '../../deliveries/queue/delivery-label.ts';
 import { publicDeliveryId } from '../../domain/public-ids.ts';
 import { shownUrl } from '../../domain/shown-url.ts';
 import type { deliverEvent } from '../../workflows/deliver-event.ts';
 import { searchAttributes } from '../../workflows/search-attributes.ts';
-
-/** Temporal allows ids of 1,000 characters; upstream chooses how long an eventId is. */
-const MAX_EVENT_ID_IN_WORKFLOW_ID = 200;
-
-/** The id under which operators find a delivery: endpoint, the eventId as the tenant knows it, delivery. */
-export function deliveryWorkflowId(label: DeliveryLabel): string {
-  const eventId = label.eventId.slice(0, MAX_EVENT_ID_IN_WORKFLOW_ID);
-  return `delivery/${label.endpointId}/${eventId}/${publicDeliveryId(label.deliveryId)}`;
-}
 
 export type DeliveryStartTools = {
   taskQueue: string;

@@ -1,10 +1,12 @@
+import type { Database } from '../../database/database.ts';
 import { makeFullLooks } from '../../database/full-looks.ts';
 import { releaseExpired } from '../../deliveries/queue/claim.ts';
-import { takeOverdue } from '../../deliveries/queue/hand-over.ts';
-import { returnUnattempted } from '../../deliveries/queue/hand-over-returns.ts';
+import { takeOverdue } from '../../deliveries/queue/overdue.ts';
+import { releaseDueRetries, retryInLoop } from '../../deliveries/queue/retries.ts';
 import { stepAside } from '../../deliveries/queue/step-aside.ts';
+import type { Logger } from '../logger.ts';
 import { type Loop, startLoop } from '../loop.ts';
-import { type StartTools, startDeliveries } from './start-deliveries.ts';
+import { restartDeliveries, type StartTools } from './restart-deliveries.ts';
 
 export type SweeperTools = StartTools & {
   /** For how long a failing delivery may block others; 0: by event type and order scope. Endpoints may say otherwise. */
@@ -13,7 +15,7 @@ export type SweeperTools = StartTools & {
   onReleased: () => void;
 };
 
-/** A first attempt follows its hand-over at once, unless the process ended in between. */
+/** A first attempt by a workflow follows at once, unless the process ended in between. */
 const FIRST_OVERDUE_MS = 10_000;
 const OVERDUE_MS = 60_000;
 /** After which a delivery is looked after again whose workflow still does nothing. */
@@ -25,7 +27,7 @@ const RESTARTS = 100;
 const RELEASES = 5_000;
 const STEPS_ASIDE = 50;
 
-/** Brings back what got stuck: claims of dead sessions, lost workflows, lanes behind a head that fails for too long. */
+/** Brings back what got stuck: claims of dead loops, lost workflows, lanes behind a head that fails for too long. */
 export function startSweeper(tools: SweeperTools): Loop {
   const { database } = tools;
   const reach = makeReach();
@@ -48,12 +50,52 @@ export function startSweeper(tools: SweeperTools): Loop {
       };
       const overdue = await takeOverdue(database, limits);
       if (released < RELEASES && overdue.length < RESTARTS) look.end();
-      const { dropped, failure } = await startDeliveries(tools, overdue, {
-        giveBack: (ids) => returnUnattempted(database, ids),
-        runsAlready: 'trust',
-      });
+      const { failed, dropped, failure } = await restartDeliveries(tools, overdue);
+      await retryInLoop(
+        database,
+        failed.map(({ deliveryId }) => deliveryId),
+      );
       if (failure !== null) throw failure;
       return released === RELEASES || stepped === STEPS_ASIDE || dropped >= RESTARTS;
+    },
+  });
+}
+
+const RETRY_POLL_MS = 250;
+const RETRIES = 1_000;
+
+/** Makes retries due whose time has come and that no workflow carries. */
+export function startRetryRelease(tools: {
+  database: Database;
+  logger: Logger;
+  onReleased: () => void;
+}): Loop {
+  const reach = makeReach();
+  return startLoop({
+    name: 'retry-release',
+    pollMs: RETRY_POLL_MS,
+    logger: tools.logger,
+    turn: async () => {
+      const { withinSeconds, end } = reach.begin();
+      const released = await releaseDueRetries(tools.database, { withinSeconds, limit: RETRIES });
+      if (released > 0) tools.onReleased();
+      if (released < RETRIES) end();
+      return released === RETRIES;
+    },
+  });
+}
+
+const PROBE_POLL_MS = 1_000;
+
+/** Lets the probes of endpoints whose breaker is open go when they are due. */
+export function startProber(tools: { logger: Logger; probe: () => Promise<void> }): Loop {
+  return startLoop({
+    name: 'prober',
+    pollMs: PROBE_POLL_MS,
+    logger: tools.logger,
+    turn: async () => {
+      await tools.probe();
+      return false;
     },
   });
 }

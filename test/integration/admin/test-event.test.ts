@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { query } from '../../../src/database/sql.ts';
 import { enqueueDeliveries } from '../../../src/deliveries/queue/enqueue.ts';
-import { takeOverdue } from '../../../src/deliveries/queue/hand-over.ts';
+import { takeOverdue } from '../../../src/deliveries/queue/overdue.ts';
 import { uuidV7 } from '../../../src/domain/uuid-v7.ts';
 import { answer, startReceiver } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';

@@ -4,7 +4,7 @@ import { query } from '../../../src/database/sql.ts';
 import { type AttemptTools, attemptDelivery } from '../../../src/deliveries/attempt/attempt-delivery.ts';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
-import { type HandedOver, labelDeliveries } from '../../../src/deliveries/queue/hand-over.ts';
+import { type DeliveryPlace, labelDeliveries } from '../../../src/deliveries/queue/delivery-label.ts';
 import { makeAddressGuard } from '../../../src/deliveries/sender/address-guard.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { deliveryStart } from '../../../src/worker/dispatch/start-delivery.ts';
@@ -44,7 +44,7 @@ async function ladder(schedule: number[]) {
     secretBox: testSecretBox,
     defaults: { retryScheduleMs: schedule, timeoutMs: TIMEOUT_MS },
     health: makeEndpointHealth(),
-    retryLimits: { perEndpoint: 20, overall: 200 },
+    retryLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
     gate: { isOpen: () => true, check: async () => true },
     onTrouble: () => undefined,
     worker: 'test',
@@ -87,7 +87,7 @@ describe('an attempt', () => {
     expect(receiver.received[0]?.path).toBe('/hook?token=geheim');
     const [attempt] = await query<{ url: string }>(database, 'select url from attempts');
     expect(attempt?.url).toBe(`${receiver.url}/hook?token=***`);
-    const heads = await query<HandedOver>(
+    const heads = await query<DeliveryPlace>(
       database,
       `select delivery_id as "deliveryId", delivery_day as "deliveryDay", event_day as "eventDay",
               event_uuid as "eventUuid", endpoint_id as "endpointId" from delivery_queue limit 1`,

@@ -6,10 +6,10 @@ import { findChangedEndpoints } from '../../../src/database/endpoint-settings.ts
 import { oldestDueAt } from '../../../src/database/system-health.ts';
 import { makeDueFinder } from '../../../src/deliveries/loop/due-finder.ts';
 import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
-import { claimDue, releaseExpired } from '../../../src/deliveries/queue/claim.ts';
+import { claimDue, claimProbes, releaseExpired } from '../../../src/deliveries/queue/claim.ts';
 import { findLatelyDue, lastPosition } from '../../../src/deliveries/queue/due-pick.ts';
-import { handOverProbes, takeOverdue } from '../../../src/deliveries/queue/hand-over.ts';
 import { findWantedScopes } from '../../../src/deliveries/queue/order-scope.ts';
+import { takeOverdue } from '../../../src/deliveries/queue/overdue.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
 import { holdSnapshot } from '../../support/held-snapshot.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
@@ -85,7 +85,10 @@ test('what is asked about endpoints once a second reads none of 50,000 that it i
   await database.raw('vacuum analyze');
   const statements: [string, (explaining: Database) => Promise<unknown>][] = [
     ['findChangedEndpoints', (explaining) => findChangedEndpoints(explaining, 30)],
-    ['handOverProbes', (explaining) => handOverProbes(explaining, 20)],
+    [
+      'claimProbes',
+      (explaining) => claimProbes(explaining, { limit: 20, token: randomUUID(), leaseMs: LEASE_MS }),
+    ],
     ['findFailingFor', (explaining) => findFailingFor(explaining, 120)],
     ['findWantedScopes', (explaining) => findWantedScopes(explaining)],
     ['oldestDueAt', (explaining) => oldestDueAt(explaining)],
@@ -99,9 +102,7 @@ test('what is asked about endpoints once a second reads none of 50,000 that it i
 async function deliver(database: Database, ids: readonly string[], count: number): Promise<void> {
   const endpoints = Array.from({ length: count }, (_, n) => ids[n % ids.length] ?? '');
   await queueEach(database, WABA, endpoints, () => `lane ${randomUUID()}`);
-  await database.raw(
-    `update delivery_queue set state = 'claimed', by_session = true, lease_until = now() - interval '1 hour'`,
-  );
+  await database.raw(`update delivery_queue set state = 'claimed', lease_until = now() - interval '1 hour'`);
   await database.raw('delete from delivery_queue');
 }
 

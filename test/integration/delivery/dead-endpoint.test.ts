@@ -225,7 +225,7 @@ async function watchOpenWorkflows(database: Database, endpointId: string, settin
         client.workflow.count(filter),
         query(
           database,
-          `select 1 from delivery_queue where endpoint_id = ? and state = 'retrying' and not awaits_workflow`,
+          `select 1 from delivery_queue where endpoint_id = ? and state = 'retrying' and by_workflow`,
           [endpointId],
         ),
       ]);

@@ -4,8 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { loadConfig } from '../../../src/config/config.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
 import { query } from '../../../src/database/sql.ts';
-import { labelDeliveries } from '../../../src/deliveries/queue/hand-over.ts';
-import { deliveryWorkflowId } from '../../../src/worker/dispatch/start-delivery.ts';
+import { deliveryWorkflowId, labelDeliveries } from '../../../src/deliveries/queue/delivery-label.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
 import { connectTemporal, installTemporalRuntime } from '../../../src/worker/temporal-connection.ts';
 import { taskQueues } from '../../../src/workflows/task-queues.ts';
@@ -76,7 +75,7 @@ const change = (column: string) =>
 
 const takeIn = (id: string) => insertBodies(store.database, [bodyOf(ACCOUNT, [textMessage(id, 'x')])]);
 
-describe('a delivery that is handed over while an earlier workflow of it still ends', () => {
+describe('a delivery that is claimed while an earlier workflow of it still ends', () => {
   test('is sent soon: a 410 that came while the endpoint was edited costs no minute', async () => {
     receiver.behave(async (webhook, response) => {
       if (receiver.received.length > 1) return answer(200)(webhook, response);
@@ -108,7 +107,7 @@ describe('a delivery that is handed over while an earlier workflow of it still e
       startDelay: '1 hour',
     });
     await change(`mode = 'open'`);
-    await eventually('handed over', async () => (await queued())[0]?.change !== before?.change);
+    await eventually('claimed', async () => (await queued())[0]?.change !== before?.change);
     expect(receiver.received).toHaveLength(0);
     await earlier.terminate('it has ended');
     await eventually('settled', async () => (await queued()).length === 0, SOON_MS);

@@ -82,7 +82,7 @@ describe('dropping what waits', () => {
         const live = await claim(database, endpoint, 2, 60_000);
         await execute(
           database,
-          `update delivery_queue set state = 'retrying', next_attempt_at = now(), awaits_workflow = true
+          `update delivery_queue set state = 'retrying', next_attempt_at = now(), by_workflow = false
             where endpoint_id = ? and state = 'due' and random() < 0.5`,
           [endpoint],
         );

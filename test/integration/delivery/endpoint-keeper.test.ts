@@ -33,15 +33,18 @@ async function withEndpoint() {
 
 function keep(database: Database, worker: string) {
   const health = makeEndpointHealth();
+  const shared = { processes: 0 };
   const keeper = startEndpointKeeper({
     onPeers: () => undefined,
     ...{ database, worker, health, limiter: makeEndpointLimiter(), logger: silentLogger },
-    session: { isActive: () => worker === 'second' },
+    shareWith: (processes: number) => {
+      shared.processes = processes;
+    },
     retryScheduleMs: [5_000],
     disableAfterHours: 120,
   });
   onTestFinished(() => keeper.stop());
-  return { health, keeper };
+  return { health, keeper, shared };
 }
 
 async function modeOf(database: Database, id: string) {
@@ -145,13 +148,14 @@ describe('the endpoint keeper', () => {
     expect(await countRecentlyFailed(database, WABA)).toEqual(new Map([[id, 5_011]]));
   });
 
-  test('tells processes of each other: how many share a rate limit, and whether one runs a session', async () => {
+  test('tells processes how many share what is allowed to the installation', async () => {
     const { database } = await withEndpoint();
     const first = keep(database, 'first');
     const second = keep(database, 'second');
-    await eventually('heard of the session', () => first.keeper.sessionElsewhere());
-    expect(second.keeper.sessionElsewhere()).toBe(false);
+    await eventually('heard of each other', () =>
+      [first, second].every(({ shared }) => shared.processes === 2),
+    );
     await second.keeper.stop();
-    await eventually('heard of its end', () => !first.keeper.sessionElsewhere());
+    await eventually('heard of its end', () => first.shared.processes === 1);
   });
 });

@@ -5,12 +5,11 @@ import { startProbing } from '../../../src/database/endpoint-modes.ts';
 import { query } from '../../../src/database/sql.ts';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
-import { handOverProbes } from '../../../src/deliveries/queue/hand-over.ts';
+import { claimProbes } from '../../../src/deliveries/queue/claim.ts';
 import { dropDelivery } from '../../../src/deliveries/queue/remove.ts';
 import { keepDeliveries } from '../../../src/deliveries/queue/settle.ts';
 import { stepAside } from '../../../src/deliveries/queue/step-aside.ts';
 import { startEndpointKeeper } from '../../../src/worker/endpoint-keeper.ts';
-import { handOverAll } from '../../support/due-shares.ts';
 import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { deliverHeads, settleDelivered } from '../../support/settle-rows.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
@@ -22,7 +21,6 @@ import { eventually } from '../../support/webhook-receiver.ts';
 const WABA = '900000000000101';
 const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
 const TOKEN = '00000000-0000-4000-8000-000000000001';
-const LIMITS = { limit: 100, firstAttemptsPerEndpoint: 10 };
 
 async function withEndpoint() {
   const { database } = await testWorkerDatabase();
@@ -39,20 +37,24 @@ async function rowsOf(database: Database): Promise<{ id: string; state: string }
   return await query(database, 'select delivery_id as id, state from delivery_queue order by position');
 }
 
-test('a retry that waits for hours keeps no probe away, one that comes at once does', async () => {
+const probes = async (database: Database) =>
+  (await claimProbes(database, { limit: 20, token: TOKEN, leaseMs: 60_000 })).deliveries;
+
+test('a workflow’s retry that waits for hours keeps no probe away, one that comes at once does', async () => {
   const { database, id } = await withEndpoint();
   await takeIn(database, message('P1'));
   await database.raw(
-    `update delivery_queue set state = 'retrying', attempts = 9, next_attempt_at = now() + interval '12 hours'`,
+    `update delivery_queue set state = 'retrying', by_workflow = true, attempts = 9,
+            next_attempt_at = now() + interval '12 hours'`,
   );
   await takeIn(database, message('P2'));
   await database.transaction((trx) => startProbing(trx, id, { probeAfterMs: 0, reason: 'down' }));
   await database.raw(`update delivery_queue set next_attempt_at = now() where state = 'retrying'`);
-  expect(await handOverProbes(database, 20)).toHaveLength(0);
+  expect(await probes(database)).toHaveLength(0);
   await database.raw(
     `update delivery_queue set next_attempt_at = now() + interval '12 hours' where state = 'retrying'`,
   );
-  expect(await handOverProbes(database, 20)).toHaveLength(1);
+  expect(await probes(database)).toHaveLength(1);
 });
 
 test('a delivery that is dropped while the one before it is settled leaves no lane without a head', async () => {
@@ -115,7 +117,7 @@ test('the time during which an endpoint took nothing does not count against the 
   expect(await step()).toBe(1);
 });
 
-test('an attempt that is due is made before its delivery steps aside, unless it waits for room or is overdue', async () => {
+test('an attempt that is due is made before its delivery steps aside, unless it is overdue', async () => {
   const { database } = await withEndpoint();
   await takeIn(database, ...ladder('sent', 'delivered'));
   await database.raw(
@@ -127,12 +129,8 @@ test('an attempt that is due is made before its delivery steps aside, unless it 
   );
   const step = () => stepAside(database, { defaultSeconds: 0, limit: 10 });
   expect(await step()).toBe(0);
-  await database.raw(`update delivery_queue set awaits_workflow = true where state = 'retrying'`);
-  expect(await step()).toBe(1);
-  await takeIn(database, ...ladder('read', 'failed'));
   await database.raw(
-    `update delivery_queue set state = 'retrying', attempts = 1, first_failed_at = now() - interval '2 hours',
-            next_attempt_at = now() - interval '2 minutes' where state = 'due'`,
+    `update delivery_queue set next_attempt_at = now() - interval '2 minutes' where state = 'retrying'`,
   );
   expect(await step()).toBe(1);
 });
@@ -141,7 +139,7 @@ test('a claim that is given back without an attempt has not failed', async () =>
   const { database } = await withEndpoint();
   await takeIn(database, message('G'));
   const [row] = await rowsOf(database);
-  const back = { probes: 0, delayMs: null, awaitsWorkflow: false, state: 'due' as const };
+  const back = { probes: 0, delayMs: null, byWorkflow: false, state: 'due' as const };
   const failedAt = async () =>
     (await query<{ at: Date | null }>(database, 'select first_failed_at as at from delivery_queue'))[0]?.at;
   await database.transaction((trx) =>
@@ -154,24 +152,6 @@ test('a claim that is given back without an attempt has not failed', async () =>
   expect(await failedAt()).toBeInstanceOf(Date);
 });
 
-test('workflows get no more deliveries of an endpoint than its tenant allows at once, whoever has the others', async () => {
-  const { database, id } = await withEndpoint();
-  await takeIn(database, ...Array.from({ length: 20 }, (_, n) => message(`F${n}`)));
-  await database.raw(`update webhook_endpoints set max_in_flight = 3 where id = ${id}`);
-  for (let turn = 0; turn < 5; turn += 1) await handOverAll(database, LIMITS);
-  const open = async () => (await rowsOf(database)).filter(({ state }) => state !== 'due').length;
-  expect(await open()).toBe(3);
-  // One is claimed by somebody else, one waits for its retry, one is done.
-  const [claimed, retrying, done] = await rowsOf(database);
-  await database.raw(`update delivery_queue set state = 'claimed' where delivery_id = '${claimed?.id}'`);
-  await database.raw(
-    `update delivery_queue set attempts = 1, next_attempt_at = now() + interval '1 hour'
-      where delivery_id = '${retrying?.id}'`,
-  );
-  await database.raw(`delete from delivery_queue where delivery_id = '${done?.id}'`);
-  expect(await handOverAll(database, LIMITS)).toHaveLength(2);
-});
-
 test('a limit that a tenant takes away is gone a moment later', async () => {
   const { database, id } = await withEndpoint();
   await database.raw(
@@ -181,7 +161,7 @@ test('a limit that a tenant takes away is gone a moment later', async () => {
   const keeper = startEndpointKeeper({
     onPeers: () => undefined,
     ...{ database, worker: 'w', health: makeEndpointHealth(), limiter, logger: silentLogger },
-    session: { isActive: () => false },
+    shareWith: () => undefined,
     retryScheduleMs: [5_000],
     disableAfterHours: 120,
   });

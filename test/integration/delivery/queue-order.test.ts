@@ -11,18 +11,16 @@ import {
   type QueuedDelivery,
   releaseEvent,
 } from '../../../src/deliveries/queue/enqueue.ts';
-import { handOverDue, leaseDelivery } from '../../../src/deliveries/queue/hand-over.ts';
-import { returnUnattempted } from '../../../src/deliveries/queue/hand-over-returns.ts';
+import { leaseDelivery } from '../../../src/deliveries/queue/lease.ts';
+import { releaseDueRetries } from '../../../src/deliveries/queue/retries.ts';
 import { keepDeliveries, lockClaims } from '../../../src/deliveries/queue/settle.ts';
 import { stepAside } from '../../../src/deliveries/queue/step-aside.ts';
 import { dayOfUuidV7, uuidV7 } from '../../../src/domain/uuid-v7.ts';
-import { dueShares, handOverAll } from '../../support/due-shares.ts';
+import { claimAll, dueShares } from '../../support/due-shares.ts';
 import { seededDice } from '../../support/seeded-dice.ts';
 import { deliverHeads } from '../../support/settle-rows.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
-
-const LIMITS = { limit: 50, firstAttemptsPerEndpoint: 5 };
 
 function newRow(endpointId: string, lane: string, released = true): QueuedDelivery {
   const id = uuidV7(Date.now());
@@ -70,19 +68,19 @@ async function placesOf(database: Database, ids: readonly string[]): Promise<Map
 
 type Place = { lane: string; position: string };
 
-/** Claims and settles until the queue is empty, by workflows and by sessions; failing, giving back and dying at random. */
+/** Claims and settles until the queue is empty, by workflows and by loops; failing, giving back and dying at random. */
 async function work(database: Database, laneOf: Map<string, string>, watch: Watch, dice: () => number) {
   for (let idle = 0; idle < 200; ) {
     if (dice() < 0.3) await someStepAside(database, watch);
-    const claimed = dice() < 0.5 ? await claimAsSession(database, laneOf, watch, dice) : 0;
-    const handed = await handOverAll(database, LIMITS);
-    const retrying = await query<{ id: string; day: string }>(
+    const claimed = dice() < 0.5 ? await claimAsLoop(database, laneOf, watch, dice) : 0;
+    await releaseDueRetries(database, { withinSeconds: 3_600, limit: 2 });
+    const open = await query<{ id: string; day: string }>(
       database,
       `select delivery_id as id, delivery_day as day from delivery_queue
-        where state in ('retrying', 'claimed') order by random() limit 5`,
+        where state in ('due', 'retrying', 'claimed') order by random() limit 5`,
     );
-    if (handed.length + claimed === 0 && retrying.length === 0) idle += 1;
-    for (const { id, day } of retrying) await attempt(database, { id, day }, laneOf, watch, dice);
+    if (claimed === 0 && open.length === 0) idle += 1;
+    for (const { id, day } of open) await attempt(database, { id, day }, laneOf, watch, dice);
     if ((await query(database, 'select 1 from delivery_queue limit 1')).length === 0) return;
   }
   throw new Error('the queue did not run empty');
@@ -96,7 +94,7 @@ async function someStepAside(database: Database, watch: Watch): Promise<void> {
 }
 
 /** A group under one token, attempted side by side and settled in one transaction; now and then the process dies. */
-async function claimAsSession(
+async function claimAsLoop(
   database: Database,
   laneOf: Map<string, string>,
   watch: Watch,
@@ -135,7 +133,7 @@ function keptRow(deliveryId: string, dice: () => number) {
     attempts: 1,
     probes: 0,
     delayMs: retries ? dice() * 10 : null,
-    awaitsWorkflow: retries && dice() < 0.5,
+    byWorkflow: retries && dice() < 0.5,
   };
 }
 
@@ -189,7 +187,6 @@ async function attempt(
   await new Promise((resolve) => setTimeout(resolve, dice() * 3));
   watch.inFlight.delete(place?.lane ?? '');
   const what = dice();
-  if (what >= 0.3 && what < 0.35) await returnUnattempted(database, [id]);
   const isFinished = what >= 0.35;
   if (isFinished) noteFinished(watch, lane, id);
   await settle(
@@ -276,41 +273,42 @@ describe('the queue keeps the order of each lane', () => {
     }
   });
 
-  test('an endpoint that is not open is not handed anything, and everything once it is', async () => {
+  test('of an endpoint that is not open nothing is claimed, and everything once it is', async () => {
     const { database, endpoints } = await withEndpoints(2);
     const [off = '', on = ''] = endpoints;
     await database.raw(`update webhook_endpoints set mode = 'paused' where id = ?`, [off]);
     const rows = [newRow(off, 'a'), newRow(off, 'b'), newRow(on, 'a')];
     await database.transaction((trx) => enqueueDeliveries(trx, rows));
-    expect((await handOverAll(database, LIMITS)).map((row) => row.endpointId)).toEqual([on]);
+    expect((await claimAll(database)).taken.map((row) => row.endpointId)).toEqual([on]);
     await database.raw(`update webhook_endpoints set mode = 'open' where id = ?`, [off]);
-    expect(await handOverAll(database, LIMITS)).toHaveLength(2);
+    expect((await claimAll(database)).taken).toHaveLength(2);
   });
 
-  test('one endpoint never takes more than its share of the first attempts', async () => {
+  test('one endpoint never takes more than its share of a claim', async () => {
     const { database, endpoints } = await withEndpoints(2);
     const [busy = '', calm = ''] = endpoints;
     const rows = Array.from({ length: 100 }, (_, n) => newRow(busy, `lane ${n}`));
     await database.transaction((trx) => enqueueDeliveries(trx, [...rows, newRow(calm, 'a')]));
-    const handed = [...(await handOverAll(database, LIMITS)), ...(await handOverAll(database, LIMITS))];
-    expect(handed.filter((row) => row.endpointId === busy)).toHaveLength(5);
-    expect(handed.filter((row) => row.endpointId === calm)).toHaveLength(1);
+    const { taken } = await claimAll(database, { share: 5 });
+    expect(taken.filter((row) => row.endpointId === busy)).toHaveLength(5);
+    expect(taken.filter((row) => row.endpointId === calm)).toHaveLength(1);
   });
 
   test('endpoints are served in turn: one with a low id cannot starve one with a high id', async () => {
     const { database, endpoints } = await withEndpoints(3);
     const rows = endpoints.flatMap((id) => Array.from({ length: 6 }, (_, n) => newRow(id, `lane ${n}`)));
     await database.transaction((trx) => enqueueDeliveries(trx, rows));
-    const limits = { limit: 2, firstAttemptsPerEndpoint: 2 };
+    const limit = 2;
     const due = makeDueFinder({ database, limiter: makeEndpointLimiter() });
     const served: string[] = [];
     for (let turn = 0; turn < 4; turn += 1) {
-      const shares = await due.find(limits.limit);
-      const handed = await handOverDue(database, { ...limits, shares });
-      due.took(shares, handed, limits.limit);
-      served.push(...new Set(handed.map((row) => row.endpointId)));
+      const shares = await due.find(limit);
+      const claim = { shares, limit, token: randomUUID(), leaseMs: 60_000 };
+      const { taken, orphans } = await claimDue(database, claim);
+      due.took(shares, taken, limit);
+      served.push(...new Set(taken.map((row) => row.endpointId)));
       await database.raw('delete from delivery_queue where delivery_id = any (?)', [
-        handed.map((r) => r.deliveryId),
+        orphans.map((row) => row.deliveryId),
       ]);
     }
     const [a, b, c] = endpoints;

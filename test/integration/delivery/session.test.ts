@@ -149,7 +149,7 @@ describe('a session', () => {
       expect(attemptsWhileDown).toBeLessThan(200);
       const open = await query(
         store.database,
-        `select 1 from delivery_queue where state = 'retrying' and not awaits_workflow`,
+        `select 1 from delivery_queue where state = 'retrying' and by_workflow`,
       );
       expect(open.length).toBeLessThanOrEqual(40);
       const [waiting] = await query<{ n: number }>(

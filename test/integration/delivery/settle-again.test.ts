@@ -1,11 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
 import { query } from '../../../src/database/sql.ts';
 import { type MadeAttempt, settleAttempts } from '../../../src/deliveries/attempt/settle-attempts.ts';
 import { BREAKER, makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
-import { leaseDelivery } from '../../../src/deliveries/queue/hand-over.ts';
-import { handOverAll } from '../../support/due-shares.ts';
+import { claimAll } from '../../support/due-shares.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
@@ -22,11 +20,9 @@ async function failedAttempts(database: Database, count: number): Promise<MadeAt
   const { id } = await addEndpoint(database, WABA, url);
   const messages = Array.from({ length: count }, (_, n) => textMessage(`wamid.AGAIN${n}`, 'hello'));
   await takeIn(database, ...messages.map((message) => bodyOf(ACCOUNT, [message])));
-  const due = await handOverAll(database, { limit: 100, firstAttemptsPerEndpoint: 100 });
+  const { deliveries, token } = await claimAll(database);
   const made: MadeAttempt[] = [];
-  for (const { deliveryId, deliveryDay } of due) {
-    const token = randomUUID();
-    await leaseDelivery(database, { deliveryId, deliveryDay, token, leaseMs: 60_000 });
+  for (const { deliveryId, deliveryDay } of deliveries) {
     const attempt = madeAttempt(response(500));
     const endpoint = { ...attempt.endpoint, id, url, wabaId: WABA, retryScheduleMs: [60_000] };
     made.push({
@@ -58,7 +54,7 @@ async function settleUntilRecorded(database: Database, attempts: readonly MadeAt
   const health = makeEndpointHealth();
   const tools = {
     ...{ database: stumbling(database, 2), health, worker: 'test', onAttempt: () => undefined },
-    retryLimits: { perEndpoint: 20, overall: 200 },
+    retryLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
     gate: { isOpen: () => true, check: async () => true },
     onTrouble: () => undefined,
   };

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
 import { query } from '../../../src/database/sql.ts';
 import { dropWaiting } from '../../../src/deliveries/queue/drop-waiting.ts';
-import { leaseDelivery } from '../../../src/deliveries/queue/hand-over.ts';
+import { leaseDelivery } from '../../../src/deliveries/queue/lease.ts';
 import { applyWantedScope } from '../../../src/deliveries/queue/order-scope.ts';
 import { stepAside } from '../../../src/deliveries/queue/step-aside.ts';
 import { bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';

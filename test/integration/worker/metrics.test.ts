@@ -45,11 +45,14 @@ async function countingWorker() {
   const metrics = makeWorkerMetrics();
   const port = await serve(
     (): ReturnType<typeof makeWorkerScrape> =>
-      makeWorkerScrape(metrics, { database, session: { inFlight: () => 0 } }),
+      makeWorkerScrape(metrics, { database, loop: { inFlight: () => 0 } }),
   );
   const tools: AttemptTools = {
     ...{ database, sender, limiter: makeEndpointLimiter(), secretBox: testSecretBox, worker: 'test' },
-    ...{ health: makeEndpointHealth(), retryLimits: { perEndpoint: 20, overall: 200 } },
+    ...{
+      health: makeEndpointHealth(),
+      retryLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
+    },
     defaults: { retryScheduleMs: [60_000], timeoutMs: 5_000 },
     gate: { isOpen: () => true, check: async () => true },
     onTrouble: () => undefined,
@@ -135,7 +138,7 @@ describe('the metrics of a worker', () => {
     expect(samples.get('heliograph_inbox_backlog')).toBe(1);
 
     await worker.database.raw(`update webhook_endpoints set mode = 'paused' where waba_id = '${WABA}'`);
-    const again = makeWorkerScrape(makeWorkerMetrics(), { ...worker, session: { inFlight: () => 0 } });
+    const again = makeWorkerScrape(makeWorkerMetrics(), { ...worker, loop: { inFlight: () => 0 } });
     const paused = samplesOf((await again()).text);
     expect(paused.get('heliograph_delivery_oldest_due_seconds')).toBe(0);
     expect(paused.get('heliograph_endpoints{mode="paused"}')).toBe(1);
@@ -147,13 +150,13 @@ describe('the metrics of a worker', () => {
     const database = openDatabase({ url, poolMax: 1, applicationName: 'test' });
     const metrics = makeWorkerMetrics();
     metrics.send('accepted');
-    const own = await serve(() => makeWorkerScrape(metrics, { database, session: { inFlight: () => 3 } }));
+    const own = await serve(() => makeWorkerScrape(metrics, { database, loop: { inFlight: () => 3 } }));
     const samples = samplesOf(await scrape(own));
     await database.destroy();
     expect(samples.get('heliograph_database_up')).toBe(0);
     expect(samples.has('heliograph_inbox_backlog')).toBe(false);
     expect(samples.get('heliograph_sends_total{result="accepted"}')).toBe(1);
-    expect(samples.get('heliograph_session_in_flight')).toBe(3);
+    expect(samples.get('heliograph_deliveries_in_flight')).toBe(3);
   });
 
   test('name no tenant, endpoint, address or event', async () => {

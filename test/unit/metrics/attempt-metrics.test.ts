@@ -13,7 +13,10 @@ const NAME = 'heliograph_webhook_attempts_total';
 const LATENCY = 'heliograph_webhook_delivery_latency_seconds';
 
 const DELIVERED: SettledOutcome = { state: 'delivered', statusCode: 200, attempt: 1 };
-const RETRYING: SettledOutcome = { state: 'retrying', reason: 'x', attempt: 1, delayMs: 1, isProbe: false };
+const RETRYING: SettledOutcome = {
+  ...{ state: 'retrying', reason: 'x', attempt: 1, delayMs: 1 },
+  ...{ isProbe: false, byWorkflow: true },
+};
 
 function observed(result: SendResult, outcome: SettledOutcome | null, more: Partial<MadeAttempt> = {}) {
   const registry = new Registry();

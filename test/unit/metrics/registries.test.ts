@@ -4,7 +4,7 @@ import { makeApiMetrics } from '../../../src/metrics/api-metrics.ts';
 import { watchProcess } from '../../../src/metrics/process-metrics.ts';
 import { counted as countedActivity } from '../../../src/metrics/result-counter.ts';
 import { makeSystemGauges } from '../../../src/metrics/system-gauges.ts';
-import { makeWorkerMetrics, watchSession } from '../../../src/metrics/worker-metrics.ts';
+import { makeWorkerMetrics, watchDeliveryLoop } from '../../../src/metrics/worker-metrics.ts';
 import { counted, samplesOf } from '../../support/metrics-text.ts';
 import { repositoryFile } from '../deployment/compose-file.ts';
 
@@ -40,7 +40,7 @@ const FIGURES: SystemFigures = {
 
 function fullRegistries() {
   const worker = makeWorkerMetrics();
-  watchSession(worker.registry, { inFlight: () => 17 });
+  watchDeliveryLoop(worker.registry, { inFlight: () => 17 });
   const show = makeSystemGauges(worker.registry);
   const api = makeApiMetrics();
   watchProcess(api.registry);
@@ -87,7 +87,7 @@ describe('the metrics of worker and API', () => {
   test('show what the session holds at the moment of the scrape', async () => {
     const { worker } = fullRegistries();
     const samples = samplesOf(await worker.registry.metrics());
-    expect(samples.get('heliograph_session_in_flight')).toBe(17);
+    expect(samples.get('heliograph_deliveries_in_flight')).toBe(17);
   });
 
   test('have every known result from the start, so that a first failure shows as an increase', async () => {

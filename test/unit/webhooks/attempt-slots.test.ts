@@ -3,7 +3,7 @@ import { makeAttemptSlots } from '../../../src/deliveries/loop/attempt-slots.ts'
 
 function slotsAt() {
   let nowMs = 0;
-  const slots = makeAttemptSlots(() => nowMs);
+  const slots = makeAttemptSlots(undefined, () => nowMs);
   const take = (count: number) =>
     Array.from({ length: count }, () => {
       const attempt = { endpointId: '7', startMs: nowMs };

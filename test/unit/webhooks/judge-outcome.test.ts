@@ -9,16 +9,17 @@ import type { SendErrorClass } from '../../../src/deliveries/sender/send-error.t
 import { failure, response } from './send-results.ts';
 
 const DAY_MS = 86_400_000;
-const LIMITS = { perEndpoint: 20, overall: 200 };
+const LIMITS = { perEndpoint: 20, overall: 200, takeStart: () => true };
 const SCHEDULE = [5_000, 30_000, 120_000];
 
 function made(changes: Partial<AttemptMade> = {}): AttemptMade {
-  const none = { eventType: 'message', attempt: 1, probes: 0, isProbe: false, retryScheduleMs: SCHEDULE };
-  return { ...none, result: response(500), ...changes };
+  const counts = { eventType: 'message', attempt: 1, probes: 0, retryScheduleMs: SCHEDULE };
+  return { ...counts, isProbe: false, hasWorkflow: false, result: response(500), ...changes };
 }
 
-function endpoint(mode = 'open', openRetries = 0, openRetriesOverall = openRetries) {
-  return { mode, room: { endpointId: '7', mode, version: 1, openRetries, openRetriesOverall } };
+function endpoint(mode = 'open', own = 0, ofTenant = own, overall = ofTenant) {
+  const open = { openRetries: own, openRetriesOfTenant: ofTenant, openRetriesOverall: overall };
+  return { mode, room: { endpointId: '7', mode, ...open } };
 }
 
 const failing = fc.oneof(
@@ -70,11 +71,40 @@ describe('a failure of an endpoint that takes deliveries', () => {
     expect(outcome).toMatchObject({ delayMs: expect.closeTo(5_000, -3.5) });
   });
 
-  test('is parked when the endpoint, or all together, have enough retries open', () => {
-    expect(judgeOutcome(made(), endpoint('open', 19), LIMITS).state).toBe('retrying');
-    expect(judgeOutcome(made(), endpoint('open', 20), LIMITS).state).toBe('parked');
-    expect(judgeOutcome(made(), endpoint('open', 0, 199), LIMITS).state).toBe('retrying');
-    expect(judgeOutcome(made(), endpoint('open', 0, 200), LIMITS).state).toBe('parked');
+  /** Whether a workflow makes the retry; the delivery loop does otherwise. */
+  const isByWorkflow = (now: ReturnType<typeof endpoint>, limits = LIMITS, hasWorkflow = false) => {
+    const outcome = judgeOutcome(made({ hasWorkflow }), now, limits);
+    if (outcome.state !== 'retrying') throw new Error(`it is ${outcome.state}`);
+    return outcome.byWorkflow;
+  };
+
+  test('is retried by the loop when its endpoint has enough retry workflows open', () => {
+    expect(isByWorkflow(endpoint('open', 19))).toBe(true);
+    expect(isByWorkflow(endpoint('open', 20))).toBe(false);
+  });
+
+  test('is retried by the loop when its tenant has as many open as are still free for others', () => {
+    expect(isByWorkflow(endpoint('open', 0, 99))).toBe(true);
+    expect(isByWorkflow(endpoint('open', 0, 100))).toBe(false);
+    expect(isByWorkflow(endpoint('open', 0, 0, 199))).toBe(true);
+    expect(isByWorkflow(endpoint('open', 0, 1, 199))).toBe(false);
+    expect(isByWorkflow(endpoint('open', 0, 0, 200))).toBe(false);
+  });
+
+  test('uses a start up, unless its workflow was started before', () => {
+    let left = 1;
+    const limits = { ...LIMITS, takeStart: () => left-- > 0 };
+    expect(isByWorkflow(endpoint(), limits, true)).toBe(true);
+    expect(isByWorkflow(endpoint(), limits)).toBe(true);
+    expect(isByWorkflow(endpoint(), limits)).toBe(false);
+    expect(isByWorkflow(endpoint(), limits, true)).toBe(true);
+  });
+
+  test('uses no start up where there is no room', () => {
+    const takeStart = () => {
+      throw new Error('a start was used up');
+    };
+    expect(isByWorkflow(endpoint('open', 20), { ...LIMITS, takeStart })).toBe(false);
   });
 });
 
@@ -114,29 +144,47 @@ describe('properties', () => {
             LIMITS,
           );
           const expected =
-            isProbe && mode === 'probing' ? { state: 'retrying', isProbe: true } : { state: 'deferred' };
+            isProbe && mode === 'probing' ? { state: 'retrying', isProbe } : { state: 'deferred' };
           expect(outcome).toMatchObject({ ...expected, attempt: counts.attempt });
-          expect(now.room.openRetries).toBe(0);
+          expect(now.room.openRetries).toBe(expected.isProbe ? 1 : 0);
         },
       ),
     );
   });
 
-  test('a group of failures opens as many retries as there is room for, never one more', () => {
+  test('a group of failures opens as many retry workflows as there is room and starts for, never one more', () => {
     const group = fc.array(fc.tuple(failing, attempts), { maxLength: 60 });
-    const limits = fc.record({ perEndpoint: fc.nat(30), overall: fc.nat(60) });
+    const limits = fc.record({ perEndpoint: fc.nat(30), overall: fc.nat(60), starts: fc.nat(30) });
+    const open = fc.record({ own: fc.nat(40), ofTenant: fc.nat(40), ofOthers: fc.nat(40) });
     fc.assert(
-      fc.property(group, limits, fc.nat(40), fc.nat(40), (failures, limit, own, others) => {
-        const now = endpoint('open', own, own + others);
-        const roomBefore = Math.max(0, Math.min(limit.perEndpoint - own, limit.overall - own - others));
+      fc.property(group, limits, open, (failures, { starts, ...limit }, { own, ofTenant, ofOthers }) => {
+        const now = endpoint('open', own, own + ofTenant, own + ofTenant + ofOthers);
+        const free = limit.overall - own - ofTenant - ofOthers;
+        // Each one more of the tenant is one less that is free.
+        const fair = Math.ceil((free - own - ofTenant) / 2);
+        const roomBefore = Math.max(0, Math.min(limit.perEndpoint - own, fair, starts));
+        let left = starts;
         const outcomes = failures.map(([result, counts]) =>
-          judgeOutcome(made({ ...counts, result }), now, limit),
+          judgeOutcome(made({ ...counts, result }), now, { ...limit, takeStart: () => left-- > 0 }),
         );
-        const wanting = outcomes.filter(({ state }) => state !== 'failed').length;
-        const opened = outcomes.filter(({ state }) => state === 'retrying').length;
-        expect(opened).toBe(Math.min(roomBefore, wanting));
+        const retrying = outcomes.filter((outcome) => outcome.state === 'retrying');
+        const opened = retrying.filter(({ byWorkflow }) => byWorkflow).length;
+        expect(opened).toBe(Math.min(roomBefore, retrying.length));
         expect(now.room.openRetries).toBe(own + opened);
-        expect(now.room.openRetriesOverall).toBe(own + others + opened);
+        expect(now.room.openRetriesOfTenant).toBe(own + ofTenant + opened);
+        expect(now.room.openRetriesOverall).toBe(own + ofTenant + ofOthers + opened);
+      }),
+    );
+  });
+
+  test('a tenant with any number of failures leaves room for one that has none', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 400 }), (overall, failures) => {
+        const limits = { perEndpoint: 1_000, overall, takeStart: () => true };
+        const busy = endpoint();
+        for (let n = 0; n < failures; n += 1) judgeOutcome(made(), busy, limits);
+        const other = endpoint('open', 0, 0, busy.room.openRetriesOverall);
+        expect(judgeOutcome(made(), other, limits)).toMatchObject({ byWorkflow: overall > 1 });
       }),
     );
   });

@@ -23,7 +23,7 @@ async function shortestGapMs({ promoted }: { promoted: number }): Promise<number
     {
       database: { raw } as unknown as Database,
       health: makeEndpointHealth(),
-      retryLimits: { perEndpoint: 20, overall: 200 },
+      retryLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
       worker: 'test',
       onAttempt: () => undefined,
       gate: { isOpen: () => true, check: async () => true },
@@ -81,7 +81,7 @@ describe('a group that the database refuses', () => {
       {
         database: database as unknown as Database,
         health: makeEndpointHealth(),
-        retryLimits: { perEndpoint: 20, overall: 200 },
+        retryLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
         worker: 'test',
         onAttempt: () => undefined,
         gate: { isOpen: () => true, check: async () => true },

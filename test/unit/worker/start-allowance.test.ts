@@ -1,56 +1,63 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { makeStartAllowance } from '../../../src/worker/dispatch/start-allowance.ts';
+import { makeRetryAllowance, makeStartAllowance } from '../../../src/deliveries/loop/start-allowance.ts';
 
 const CORES = 2;
 const PER_SECOND = 10;
 
-function allowanceAt() {
+function allowanceAt(make: typeof makeStartAllowance) {
   let nowMs = 0;
-  const allowance = makeStartAllowance(CORES, () => nowMs);
-  return {
-    ...allowance,
-    wait: (ms: number) => {
-      nowMs += ms;
-    },
+  const allowance = make(CORES, () => nowMs);
+  const takeAll = () => {
+    let taken = 0;
+    while (allowance.take()) taken += 1;
+    return taken;
   };
+  const wait = (ms: number) => {
+    nowMs += ms;
+  };
+  return { ...allowance, takeAll, wait };
 }
 
-test('five workflow starts per second and core, of which a second’s worth can be saved up', () => {
-  const { available, spend, wait } = allowanceAt();
-  expect(available()).toBe(PER_SECOND);
-  spend(PER_SECOND);
-  expect(available()).toBe(0);
+test.each([
+  ['head starts', makeStartAllowance, 2],
+  ['retry workflows', makeRetryAllowance, 20],
+])('%s: five per second and core, of which a few can be saved up', (_, make, saved) => {
+  const { takeAll, wait } = allowanceAt(make);
+  expect(takeAll()).toBe(saved);
   wait(99);
-  expect(available()).toBe(0);
+  expect(takeAll()).toBe(0);
   wait(1);
-  expect(available()).toBe(1);
+  expect(takeAll()).toBe(1);
   wait(3_600_000);
-  expect(available()).toBe(PER_SECOND);
+  expect(takeAll()).toBe(saved);
 });
 
-test('what was spent beyond it is made up for', () => {
-  const { available, spend, wait } = allowanceAt();
-  spend(3 * PER_SECOND);
-  wait(1_900);
-  expect(available()).toBeLessThanOrEqual(0);
-  wait(200);
-  expect(available()).toBe(1);
+test('processes share it evenly', () => {
+  const { takeAll, wait, shareWith } = allowanceAt(makeStartAllowance);
+  takeAll();
+  shareWith(4);
+  wait(399);
+  expect(takeAll()).toBe(0);
+  wait(1);
+  expect(takeAll()).toBe(1);
+  // Before a process knows of any, itself included, it is alone.
+  shareWith(0);
+  wait(100);
+  expect(takeAll()).toBe(1);
 });
 
-test('property: over any time never more than the rate and one burst, however often it is asked', () => {
+test('property: over any time never more than the rate and what was saved, however often it is asked', () => {
   const steps = fc.array(fc.record({ waitMs: fc.nat(500), wanted: fc.nat(20) }), { maxLength: 200 });
   fc.assert(
-    fc.property(steps, (plan) => {
-      const { available, spend, wait } = allowanceAt();
-      let [spent, elapsedMs] = [0, 0];
+    fc.property(steps, fc.constantFrom(2, 20), (plan, saved) => {
+      const { take, wait } = allowanceAt(saved === 2 ? makeStartAllowance : makeRetryAllowance);
+      let [taken, elapsedMs] = [0, 0];
       for (const { waitMs, wanted } of plan) {
         wait(waitMs);
         elapsedMs += waitMs;
-        const starts = Math.min(wanted, available());
-        spend(starts);
-        spent += starts;
-        expect(spent).toBeLessThanOrEqual(PER_SECOND + (elapsedMs / 1_000) * PER_SECOND + 1e-6);
+        for (let n = 0; n < wanted; n += 1) if (take()) taken += 1;
+        expect(taken).toBeLessThanOrEqual(saved + (elapsedMs / 1_000) * PER_SECOND + 1e-6);
       }
     }),
   );

@@ -187,7 +187,7 @@ function attemptCount(attempts: number): string {
 }
 
 function workflowLink(url: string | null, workflowId: string | null): Child {
-  if (workflowId === null) return html`<span class="faint">none: it went out in a session</span>`;
+  if (workflowId === null) return html`<span class="faint">none: Temporal was away</span>`;
   if (url === null) return copyable(workflowId);
   return html`<a class="mono break" href="${url}" rel="noreferrer">${workflowId}</a>`;
 }

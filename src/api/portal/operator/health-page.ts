@@ -131,10 +131,10 @@ function workerTable(workers: readonly SeenWorker[], now: Date): Markup {
   return dataTable(
     'Worker processes',
     [{ label: 'Process' }, { label: 'State', kind: 'narrow' }, { label: 'Heard of', kind: 'narrow' }],
-    workers.map(({ id, session, seenAt }) => {
+    workers.map(({ id, seenAt }) => {
       const isSilent = now.getTime() - seenAt.getTime() > SILENT_AFTER_MS;
-      const state = session ? badge('good', 'Runs a session') : badge('good', 'Runs');
-      return [html`<code>${id}</code>`, isSilent ? badge('bad', 'Silent') : state, timeAgo(seenAt, now)];
+      const state = isSilent ? badge('bad', 'Silent') : badge('good', 'Runs');
+      return [html`<code>${id}</code>`, state, timeAgo(seenAt, now)];
     }),
   );
 }
