@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { Client } from '@temporalio/client';
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import { reportUnreadableSecrets } from '../accounts/secret-keys.ts';
 import type { Config } from '../config/config.ts';
@@ -215,8 +215,14 @@ function startTemporalLoops(
   const { blockLimitHours } = config.webhooks;
   workflows.connect(async (label) => {
     const options = deliveryStart({ ...tools, eager: true }, label);
-    await client.workflow.start('deliverEvent', { ...options, workflowIdConflictPolicy: 'USE_EXISTING' });
-    return options.workflowId;
+    const { workflowId } = options;
+    try {
+      await client.workflow.start('deliverEvent', options);
+      return { workflowId, isNew: true };
+    } catch (error) {
+      if (error instanceof WorkflowExecutionAlreadyStartedError) return { workflowId, isNew: false };
+      throw error;
+    }
   });
   const ofSession = { deliveries: queues.deliveries, session: queues.session(worker) };
   return [

@@ -8,13 +8,13 @@ import type { StartAllowance } from './start-allowance.ts';
  */
 export type WorkflowMode = 'auto' | 'always' | 'failures';
 
-/** Starts the workflow of a delivery and returns its id; rejects when Temporal is away or refuses. */
-type StartWorkflow = (label: DeliveryLabel) => Promise<string>;
+/** Starts the workflow of a delivery unless a run of it is open; rejects when Temporal is away or refuses. */
+type StartWorkflow = (label: DeliveryLabel) => Promise<{ workflowId: string; isNew: boolean }>;
 
 /** An attempt of this process that a workflow carries. */
 export type CarriedAttempt = {
   readonly workflowId: string;
-  /** The workflow could not be started. */
+  /** The workflow could not be started, or an earlier run is open, which may just be ending, and did not join. */
   hasFailed(): boolean;
   /** Whether the workflow's activity has come for the attempt; false when it did not in time or was not started. */
   readonly joined: Promise<boolean>;
@@ -80,10 +80,15 @@ export function makeDeliveryWorkflows(options: {
         if (carried.get(deliveryId) === attempt) carried.delete(deliveryId);
       });
       carried.set(deliveryId, attempt);
-      start(label).catch((error) => {
-        attempt.fail();
-        failed(error);
-      });
+      start(label).then(
+        ({ isNew }) => {
+          if (!isNew) attempt.doubt();
+        },
+        (error) => {
+          attempt.fail();
+          failed(error);
+        },
+      );
       return attempt;
     },
     join(deliveryId) {
@@ -97,7 +102,7 @@ export function makeDeliveryWorkflows(options: {
       const startOne = async (label: DeliveryLabel) => {
         try {
           if (start === null || !mayStart()) notStarted.push(label);
-          else started.push({ ...label, workflowId: await start(label) });
+          else started.push({ ...label, workflowId: (await start(label)).workflowId });
         } catch (error) {
           failed(error);
           notStarted.push(label);
@@ -109,12 +114,19 @@ export function makeDeliveryWorkflows(options: {
   };
 }
 
-type Carried = CarriedAttempt & { outcome: Promise<AttemptOutcome>; join(): void; fail(): void };
+type Carried = CarriedAttempt & {
+  outcome: Promise<AttemptOutcome>;
+  join(): void;
+  fail(): void;
+  /** It is carried only if the earlier run, which is open, joins. */
+  doubt(): void;
+};
 
 function makeCarried(workflowId: string, forget: () => void): Carried {
   const joined = Promise.withResolvers<boolean>();
   const outcome = Promise.withResolvers<AttemptOutcome>();
   let hasFailed = false;
+  let isDoubtful = false;
   let hasJoined = false;
   let hasEnded = false;
   const patience = setTimeout(() => joined.resolve(false), JOIN_WITHIN_MS);
@@ -122,13 +134,16 @@ function makeCarried(workflowId: string, forget: () => void): Carried {
     workflowId,
     joined: joined.promise,
     outcome: outcome.promise,
-    hasFailed: () => hasFailed,
+    hasFailed: () => hasFailed || (isDoubtful && !hasJoined),
     join() {
       hasJoined = true;
       // What came of it is told once: a later activity of the workflow makes attempts of its own.
       if (hasEnded) forget();
       clearTimeout(patience);
       joined.resolve(true);
+    },
+    doubt() {
+      isDoubtful = true;
     },
     fail() {
       hasFailed = true;
