@@ -35,10 +35,9 @@ function keep(database: Database, worker: string) {
   const health = makeEndpointHealth();
   const shared = { processes: 0 };
   const keeper = startEndpointKeeper({
-    onPeers: () => undefined,
     ...{ database, worker, health, limiter: makeEndpointLimiter(), logger: silentLogger },
-    shareWith: (processes: number) => {
-      shared.processes = processes;
+    onPeers: ({ count }) => {
+      shared.processes = count;
     },
     retryScheduleMs: [5_000],
     disableAfterHours: 120,

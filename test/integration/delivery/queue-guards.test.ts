@@ -161,7 +161,6 @@ test('a limit that a tenant takes away is gone a moment later', async () => {
   const keeper = startEndpointKeeper({
     onPeers: () => undefined,
     ...{ database, worker: 'w', health: makeEndpointHealth(), limiter, logger: silentLogger },
-    shareWith: () => undefined,
     retryScheduleMs: [5_000],
     disableAfterHours: 120,
   });
