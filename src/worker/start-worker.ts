@@ -75,8 +75,7 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
   };
   const eventLoopUse = watchEventLoop();
   // With others beside it, a busy process leaves deliveries to whoever has room.
-  const directClaims = () =>
-    peers.count > 1 && eventLoopUse() > BUSY ? null : delivery.loop.directClaims();
+  const directClaims = () => (peers.count > 1 && eventLoopUse() > BUSY ? null : delivery.loop.directClaims());
   const intake = startIntake(
     { database, logger, directClaims, memory: makeIntakeMemory(), onBody: metrics.inboxBody },
     () => peers,
