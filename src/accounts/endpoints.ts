@@ -10,6 +10,7 @@ import {
   nextEndpointId,
   type StoredEndpointOptions,
 } from '../database/webhook-endpoints.ts';
+import { applyOrderScope } from '../deliveries/queue/order-scope.ts';
 import { endpointSecretPlace } from '../domain/secret-places.ts';
 import { newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
 import { AccountError } from './account-error.ts';
@@ -77,7 +78,7 @@ export async function storeEndpoint(
 
 /**
  * Changes the options that are given and leaves the others. Another order scope takes effect once nothing of the
- * present one is open; until then it shows as wanted. A URL of another origin forgets own headers that are not given
+ * present one is open, or while the endpoint is paused; until then it shows as wanted. A URL of another origin forgets own headers that are not given
  * again. Throws AccountError as `addEndpoint`, and `unknown_endpoint`.
  */
 export async function updateEndpoint(
@@ -90,7 +91,7 @@ export async function updateEndpoint(
   await knownEndpoint(database, wabaId, endpointId);
   // Names are resolved before the row is locked: that can take seconds.
   const checked = await checkEndpointOptions(tools, wabaId, options);
-  return await database.transaction(async (trx) => {
+  const { view, move } = await database.transaction(async (trx) => {
     if (!(await lockEndpoint(trx, wabaId, endpointId))) throw unknownEndpoint(endpointId);
     const present = await knownEndpoint(trx, wabaId, endpointId);
     const { move, customHeadersSealed } = headersAfterChange(secretBox, present, {
@@ -104,8 +105,11 @@ export async function updateEndpoint(
     const detail = { changed, ...moveDetail(present.url, updated.url, move) };
     const target = endpointName(endpointId);
     await recordChange(trx, actor, { wabaId, action: 'endpoint.updated', target, detail });
-    return { ...endpointView(secretBox, updated), ...move };
+    return { view: endpointView(secretBox, updated), move };
   });
+  if (view.wantedOrderScope === null || !(await applyOrderScope(database, endpointId)))
+    return { ...view, ...move };
+  return { ...endpointView(secretBox, await knownEndpoint(database, wabaId, endpointId)), ...move };
 }
 
 /** The endpoints of a WABA, or those behind one, with what waits for each. Throws AccountError: `invalid_value`, `unknown_waba`. */

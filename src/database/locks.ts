@@ -4,14 +4,14 @@ import { query } from './sql.ts';
 /** With a shard: the lock that makes its intake one at a time over all worker processes. */
 const INTAKE_LOCK = 7_340_001;
 
-/** Held, shared, while deliveries are queued; alone, while an endpoint's order scope changes. */
+/** Held, shared, while events are stored and their deliveries queued: it tells since when somebody does. */
 export const PUBLISHING_LOCK = 7_340_002;
 
 /** With a shard: held while contacts or conversations are added or change their identity, by intake and by a first message out. */
 const CUSTOMERS_LOCK = 7_340_003;
 
-/** Held while an endpoint's order scope changes, so that two processes do not stop publishing one after the other. */
-const ORDER_SCOPE_LOCK = 7_340_004;
+/** With a group of WABAs: held, shared, by those who publish for them; alone, while the order scope of an endpoint changes. */
+export const ORDER_SCOPE_LOCK = 7_340_004;
 
 /** Held by whoever migrates, as long as its connection lives. */
 export const MIGRATION_LOCK = 7_340_005;
@@ -94,17 +94,15 @@ export async function lockPublishing(trx: Transaction): Promise<void> {
   await query(trx, 'select pg_advisory_xact_lock_shared(?::bigint)', [PUBLISHING_LOCK]);
 }
 
-/** Waits until nobody publishes and lets nobody begin until the transaction ends. */
-export async function stopPublishing(trx: Transaction): Promise<void> {
-  await query(trx, 'select pg_advisory_xact_lock(?::bigint)', [PUBLISHING_LOCK]);
-}
-
-/** Takes the order scope lock for the rest of the transaction; false when another process has it. */
-export async function tryOrderScopeLock(trx: Transaction): Promise<boolean> {
-  const [row] = await query<{ locked: boolean }>(
+/**
+ * Keeps the order scopes of these WABAs' endpoints as they are until the transaction ends; before they are read. Whoever
+ * changes one (the function apply_order_scope) does not wait for this lock, and holds it for one statement.
+ */
+export async function keepOrderScopes(trx: Transaction, wabaIds: readonly string[]): Promise<void> {
+  await query(
     trx,
-    'select pg_try_advisory_xact_lock(?::bigint) as locked',
-    [ORDER_SCOPE_LOCK],
+    `select count(pg_advisory_xact_lock_shared(?, order_scope_group(waba_id)))
+       from unnest(cast(? as text[])) as w (waba_id)`,
+    [ORDER_SCOPE_LOCK, wabaIds],
   );
-  return row?.locked === true;
 }

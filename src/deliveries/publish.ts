@@ -1,6 +1,6 @@
 import { byteaArray } from '../database/array-parameters.ts';
 import type { Transaction } from '../database/database.ts';
-import { lockPublishing } from '../database/locks.ts';
+import { keepOrderScopes, lockPublishing } from '../database/locks.ts';
 import { execute, query } from '../database/sql.ts';
 import { endpointsOfWabas, type Subscriber } from '../database/subscribers.ts';
 import { serializeEvent } from '../domain/envelope.ts';
@@ -48,9 +48,15 @@ export type Published = {
   claimed: ClaimedDelivery[];
 };
 
-/** Who receives events of these WABAs: it can be asked while the events are still being made. */
+/**
+ * Who receives events of these WABAs: it can be asked while the events are still being made. Until the transaction ends,
+ * none of these endpoints gets another order scope.
+ */
 export async function findSubscribers(trx: Transaction, wabaIds: readonly string[]): Promise<Subscriber[]> {
-  return wabaIds.length === 0 ? [] : await endpointsOfWabas(trx, [...new Set(wabaIds)]);
+  const wabas = [...new Set(wabaIds)];
+  if (wabas.length === 0) return [];
+  const [, subscribers] = await Promise.all([keepOrderScopes(trx, wabas), endpointsOfWabas(trx, wabas)]);
+  return subscribers;
 }
 
 /**

@@ -14,7 +14,7 @@ import { forgetWorker, reportWorker, type WorkerPeers } from '../database/worker
 import { probeDelayMs } from '../deliveries/attempt/judge-outcome.ts';
 import { BREAKER, type EndpointHealth } from '../deliveries/breaker.ts';
 import type { EndpointLimiter } from '../deliveries/loop/endpoint-limiter.ts';
-import { applyWantedScope, findWantedScopes } from '../deliveries/queue/order-scope.ts';
+import { applyWantedScopes } from '../deliveries/queue/order-scope.ts';
 import type { Logger } from './logger.ts';
 import { type Loop, startLoop } from './loop.ts';
 
@@ -112,7 +112,7 @@ async function slowWork({ database, logger, disableAfterHours }: EndpointKeeperT
     logger.info({ endpointId }, 'an endpoint was disabled: it only failed for days; its events are kept');
   }
   await tellTenants(database);
-  for (const endpointId of await findWantedScopes(database)) await applyWantedScope(database, endpointId);
+  await applyWantedScopes(database);
 }
 
 /** What no change of a mode tells: failures for good, and endpoints that fail with too few attempts to be stopped. */

@@ -43,7 +43,7 @@ export function endpointUpdateCommand(): Command {
     if (Object.keys(patch).length === 0) throw invalidValue('Say what is to be changed; see --help.');
     const move = await updateEndpoint({ ...tools, ...optionRulesOf(tools) }, wabaId, id, patch);
     const changed = await endpointStatus(tools, wabaId, id);
-    const note = `the order scope becomes "${changed.wantedOrderScope}" once nothing of the present one is open.`;
+    const note = `the order scope becomes "${changed.wantedOrderScope}" once nothing of the present one is open, or while it is paused.`;
     const notes = changed.wantedOrderScope === null ? [] : [note];
     const { json, ...described } = describeEndpoint(changed, [...notes, ...moveNotes(id, move)]);
     const { droppedHeaderNames, secretRotationAdvised } = move;

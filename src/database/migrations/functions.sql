@@ -236,6 +236,81 @@ begin
   return removed;
 end $$;
 
+-- The group of WABAs whose publishers keep a WABA's order scopes as they are: groups bound how many locks a batch holds.
+create or replace function order_scope_group(waba_id text) returns integer language sql immutable
+return hashtext(waba_id) & 255;
+
+-- Gives an endpoint the order scope that was asked for, if no event can overtake another by it:
+--   - nothing of the endpoint is open (replays, the test event and what stepped aside have lanes of their own), or
+--   - it is paused or disabled, no attempt is under way, and at most `most` deliveries wait: those move to the lanes that
+--     they would have now, in the order of their places.
+-- Whoever publishes for the WABA, and so may have read the present scope, holds the lock of its group until its rows are to
+-- be seen. This never waits for that lock or for a row, and has it for this one statement: publishers of other groups know
+-- nothing of it, those of this one wait for milliseconds. The commit need not be on disk: what is published by the new scope
+-- comes behind it in the log.
+create or replace function apply_order_scope(endpoint bigint, lock_class integer, most integer)
+returns boolean language plpgsql set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+#variable_conflict use_column
+declare
+  waba text;
+  wanted text;
+  is_off boolean;
+  heads text[];
+  moved_lanes text[];
+begin
+  select w.waba_id, w.mode in ('paused', 'disabled') into waba, is_off
+    from webhook_endpoints w where w.id = endpoint and w.wanted_order_scope is not null;
+  if waba is null or not is_off and exists (
+       select from delivery_queue q where q.endpoint_id = endpoint and q.state <> 'queued' and not q.replay
+          and q.stepped_aside_at is null) then
+    return false;
+  end if;
+  if not pg_try_advisory_xact_lock(lock_class, order_scope_group(waba)) then
+    return false;
+  end if;
+  perform set_config('synchronous_commit', 'off', true);
+  begin
+    select w.wanted_order_scope, w.mode in ('paused', 'disabled') into wanted, is_off
+      from webhook_endpoints w where w.id = endpoint for no key update nowait;
+    select array_agg(h.state) into heads from (
+      select q.state from delivery_queue q
+       where q.endpoint_id = endpoint and q.state <> 'queued' and not q.replay and q.stepped_aside_at is null
+       order by q.endpoint_id, q.lane limit most + 1 for update nowait) as h;
+  exception when lock_not_available then
+    return false;
+  end;
+  if wanted is null then
+    return false;
+  end if;
+  if heads is not null then
+    if not is_off or 'claimed' = any (heads) or cardinality(heads) > most or most < (
+         select count(*) from (select from delivery_queue q where q.endpoint_id = endpoint and q.state = 'queued'
+                                  and not q.replay limit most + 1) as behind) then
+      return false;
+    end if;
+    with moved as (
+      update delivery_queue q
+         set state = 'queued', next_attempt_at = null,
+             lane = case when wanted = 'endpoint' then 'endpoint'
+                         when wanted = 'conversation' and ev.conversation_id is not null
+                         then 'conversation/' || ev.conversation_id
+                         else ev.lane end
+        from events ev
+       where q.endpoint_id = endpoint and not q.replay and q.stepped_aside_at is null
+         and ev.day = q.event_day and ev.id = q.event_uuid and ev.event_type <> 'test'
+      returning q.lane
+    )
+    select array_agg(distinct m.lane) into moved_lanes from moved m;
+    perform promote_next(array_agg(endpoint), array_agg(l.lane), null, null) from unnest(moved_lanes) as l (lane)
+      where not exists (select from delivery_queue q where q.endpoint_id = endpoint and q.lane = l.lane
+                           and q.state <> 'queued');
+  end if;
+  update webhook_endpoints w
+     set order_scope = wanted, wanted_order_scope = null, version = version + 1, updated_at = now()
+   where w.id = endpoint;
+  return true;
+end $$;
+
 -- Records attempts and moves their deliveries on, as far as the claim (id, token) is still in force: the lease of the
 -- others ended and somebody else took over. next_state null takes a delivery out of the queue and promotes the next of
 -- its lane, in a statement of its own: its snapshot must be taken after the head is locked, otherwise it misses rows that

@@ -122,7 +122,7 @@ create table webhook_endpoints (
   rate_limit_per_second integer,
   -- How long a delivery may hold up others of its key while its endpoint takes deliveries.
   block_limit_seconds integer,
-  -- A scope asked for; it takes effect once nothing of the present one is open.
+  -- A scope asked for; it takes effect once no event can overtake another by it (apply_order_scope).
   wanted_order_scope text check (wanted_order_scope in ('event', 'conversation', 'endpoint')),
   mode_changed_at timestamptz not null default now(),
   failing_since timestamptz,

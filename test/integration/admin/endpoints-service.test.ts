@@ -81,8 +81,15 @@ describe('endpoints of accounts', () => {
     expect(await query(database, 'select e::text as row from webhook_endpoints e')).toEqual(before);
   });
 
-  test('an order scope is wanted until it takes effect, and the present one ends the wish', async () => {
+  test('an order scope takes effect at once where nothing is open', async () => {
     const { tools, id } = await startAccounts();
+    const changed = await updateEndpoint(tools, WABA, id, { orderScope: 'endpoint' });
+    expect(changed).toMatchObject({ orderScope: 'endpoint', wantedOrderScope: null });
+  });
+
+  test('an order scope is wanted until it takes effect, and the present one ends the wish', async () => {
+    const { database, tools, id } = await startAccounts();
+    await queueRows(database, [newQueuedRow(id, 'a')]);
     const update = (orderScope: string | null) => updateEndpoint(tools, WABA, id, { orderScope });
     expect(await update('endpoint')).toMatchObject({ orderScope: 'event', wantedOrderScope: 'endpoint' });
     expect(await updateEndpoint(tools, WABA, id, { description: 'x' })).toMatchObject({
@@ -96,6 +103,7 @@ describe('endpoints of accounts', () => {
   test('publishers see the filters and the scope in effect', async () => {
     const { database, tools, id } = await startAccounts();
     const phoneNumberIds = ['800000000000112'];
+    await queueRows(database, [newQueuedRow(id, 'a')]);
     await updateEndpoint(tools, WABA, id, { phoneNumberIds, eventTypes: ['status'], orderScope: 'endpoint' });
     expect(await endpointsOfWabas(database, [WABA])).toMatchObject([
       { id, wabaId: WABA, eventTypes: ['status'], phoneNumberIds, orderScope: 'event' },

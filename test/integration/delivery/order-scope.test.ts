@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
-import { lockPublishing } from '../../../src/database/locks.ts';
 import { execute, query } from '../../../src/database/sql.ts';
-import { applyWantedScope } from '../../../src/deliveries/queue/order-scope.ts';
+import { findSubscribers } from '../../../src/deliveries/publish.ts';
+import { applyOrderScope, applyWantedScopes } from '../../../src/deliveries/queue/order-scope.ts';
 import { bodyOf, paymentStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
@@ -11,6 +11,12 @@ import { testWorkerDatabase } from '../../support/test-database.ts';
 
 const WABA = '900000000000101';
 const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
+
+const OTHER = {
+  wabaId: '900000000000202',
+  phoneNumberId: '800000000000221',
+  displayPhoneNumber: '12025550200',
+};
 
 async function withEndpoint() {
   const { database } = await testWorkerDatabase();
@@ -28,21 +34,14 @@ const messages = (count: number, name: string) =>
 const want = (database: Database) =>
   execute(database, `update webhook_endpoints set wanted_order_scope = 'endpoint'`);
 
-/** Asks for the change while somebody publishes: who would stop publishing waits here for ever. */
-const applyBesidePublisher = (database: Database, id: string) =>
-  database.transaction(async (trx) => {
-    await lockPublishing(trx);
-    return await applyWantedScope(database, id);
-  });
-
 describe('order scope', () => {
   test('changes only when nothing of the present one is open, and then holds', async () => {
     const { database, id } = await withEndpoint();
     await takeIn(database, bodyOf(ACCOUNT, [textMessage('wamid.A', 'a'), textMessage('wamid.B', 'b')]));
     await want(database);
-    expect(await applyWantedScope(database, id)).toBe(false);
+    expect(await applyOrderScope(database, id)).toBe(false);
     await database.raw('delete from delivery_queue');
-    expect(await applyWantedScope(database, id)).toBe(true);
+    expect(await applyOrderScope(database, id)).toBe(true);
     await takeIn(database, bodyOf(ACCOUNT, [textMessage('wamid.C', 'c'), textMessage('wamid.D', 'd')]));
     const rows = await query<{ lane: string; state: string }>(
       database,
@@ -89,96 +88,129 @@ describe('order scope', () => {
   });
 });
 
-describe('a wanted order scope stops nobody’s publishing', () => {
-  test.each(['paused', 'disabled', 'probing'])(
-    'while the endpoint is %s, and holds once nothing waits there',
-    async (mode) => {
-      const { database, id } = await withEndpoint();
-      await takeIn(database, messages(1, 'OFF'));
-      await execute(database, `update webhook_endpoints set mode = '${mode}'`);
-      await want(database);
-      expect(await applyBesidePublisher(database, id)).toBe(false);
-      await execute(database, 'delete from delivery_queue');
-      expect(await applyWantedScope(database, id)).toBe(true);
-    },
+type Scopes = { order_scope: string; wanted_order_scope: string | null };
+
+const scopesOf = async (database: Database) =>
+  (await query<Scopes>(database, 'select order_scope, wanted_order_scope from webhook_endpoints'))[0];
+
+const placesOf = (database: Database) =>
+  query<{ lane: string; state: string }>(
+    database,
+    'select lane, state from delivery_queue order by position',
   );
 
+describe('a wanted order scope', () => {
   test.each([
     ['an attempt takes long', `state = 'claimed', lease_until = now() + interval '30 seconds'`],
     ['a retry waits', `state = 'retrying', attempts = 1, next_attempt_at = now() + interval '1 hour'`],
     ['an event has no body yet', `state = 'unreleased', released = false`],
     ['the rate limit keeps something waiting', `state = 'due'`],
-  ])('while %s, and holds once it is through', async (_what, row) => {
+  ])('stays wanted while %s, and holds once it is through', async (_what, row) => {
     const { database, id } = await withEndpoint();
     await takeIn(database, messages(1, 'STAYS'));
     await execute(database, `update delivery_queue set ${row}`);
     await want(database);
-    expect(await applyBesidePublisher(database, id)).toBe(false);
+    expect(await applyOrderScope(database, id)).toBe(false);
+    expect(await scopesOf(database)).toEqual({ order_scope: 'event', wanted_order_scope: 'endpoint' });
     await execute(database, 'delete from delivery_queue');
-    expect(await applyWantedScope(database, id)).toBe(true);
+    expect(await applyOrderScope(database, id)).toBe(true);
   });
 
-  test('while more waits than can leave in a moment, be it behind one head', async () => {
+  test.each(['paused', 'disabled'])('moves what waits while the endpoint is %s', async (mode) => {
     const { database, id } = await withEndpoint();
-    await execute(database, `update webhook_endpoints set order_scope = 'conversation'`);
-    await takeIn(database, messages(120, 'LONG'));
-    const heads = await query(database, `select 1 from delivery_queue where state <> 'queued'`);
-    expect(heads).toHaveLength(1);
+    await takeIn(database, messages(3, 'OFF'));
+    await execute(
+      database,
+      `update delivery_queue set state = 'retrying', attempts = 1, next_attempt_at = now() + interval '1 hour'
+        where position = (select min(position) from delivery_queue)`,
+    );
+    await execute(database, `update webhook_endpoints set mode = '${mode}'`);
     await want(database);
-    expect(await applyBesidePublisher(database, id)).toBe(false);
+    expect(await applyOrderScope(database, id)).toBe(true);
+    await takeIn(database, messages(1, 'NEXT'));
+    const queued = { lane: 'endpoint', state: 'queued' };
+    expect(await placesOf(database)).toEqual([{ lane: 'endpoint', state: 'due' }, queued, queued, queued]);
+    await execute(database, `update webhook_endpoints set wanted_order_scope = 'event'`);
+    expect(await applyOrderScope(database, id)).toBe(true);
+    const places = await placesOf(database);
+    expect(new Set(places.map(({ lane }) => lane)).size).toBe(4);
+    expect(places.map(({ state }) => state)).toEqual(['due', 'due', 'due', 'due']);
   });
 
-  test('while another process tries the same', async () => {
+  test.each([
+    ['while an attempt is still under way there', `update delivery_queue set state = 'claimed'`],
+    [
+      'while more waits there than can be moved in a moment',
+      `insert into delivery_queue (endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid)
+       select endpoint_id, lane, 'queued', true, event_day, gen_random_uuid(), event_day, event_uuid
+         from delivery_queue, generate_series(1, 1001)`,
+    ],
+  ])('is not applied to a paused endpoint %s', async (_what, statement) => {
+    const { database, id } = await withEndpoint();
+    await takeIn(database, messages(1, 'OFF'));
+    await execute(database, `update webhook_endpoints set mode = 'paused'`);
+    await execute(database, statement);
+    await want(database);
+    expect(await applyOrderScope(database, id)).toBe(false);
+  });
+
+  test('is not applied while somebody publishes who may have read the present one, and waits for nobody', async () => {
     const { database, id } = await withEndpoint();
     await want(database);
-    const stop = Promise.withResolvers<void>();
-    const publisher = database.transaction(async (trx) => {
-      await lockPublishing(trx);
-      await stop.promise;
+    await database.transaction(async (trx) => {
+      await findSubscribers(trx, [WABA]);
+      expect(await applyOrderScope(database, id)).toBe(false);
     });
-    const first = applyWantedScope(database, id);
-    try {
+    await database.transaction(async (trx) => {
+      await trx.raw('select 1 from webhook_endpoints for no key update');
+      expect(await applyOrderScope(database, id)).toBe(false);
+    });
+    expect(await applyOrderScope(database, id)).toBe(true);
+  });
+
+  test('keeps nobody of another WABA from publishing, not even while it is being applied', async () => {
+    const { database, id } = await withEndpoint();
+    await addEndpoint(database, OTHER.wabaId, 'https://other.example/hook');
+    await want(database);
+    const { own } = await database.transaction(async (trx) => {
+      expect(await applyOrderScope(trx, id)).toBe(true);
+      await takeIn(database, bodyOf(OTHER, [textMessage('wamid.OTHER', 'x')]));
+      const own = takeIn(database, messages(1, 'OWN'));
       await expect.poll(() => waitingForLocks(database), { timeout: 8_000 }).toBe(1);
-      expect(await applyWantedScope(database, id)).toBe(false);
-    } finally {
-      stop.resolve();
-      await publisher;
-    }
-    expect(await first).toBe(true);
+      return { own };
+    });
+    await own;
+    expect(await placesOf(database)).toEqual([
+      { lane: expect.not.stringMatching('endpoint'), state: 'due' },
+      { lane: 'endpoint', state: 'due' },
+    ]);
   });
 });
 
-test('an order scope is applied to an endpoint that gets a steady stream and always has something open', async () => {
-  const { database, id } = await withEndpoint();
-  await takeIn(database, messages(1, 'FIRST'));
-  await want(database);
-  let publishingSince = performance.now();
+test('an order scope is applied to an endpoint that gets a steady stream, and each event goes by one that was in force', async () => {
+  const { database } = await withEndpoint();
   let over = false;
   const publish = async () => {
-    for (let n = 0; !over; n += 1) {
-      publishingSince = performance.now();
-      await takeIn(database, messages(1, `STREAM${n}-`));
-    }
+    for (let n = 0; !over; n += 1) await takeIn(database, messages(1, `STREAM${n}-`));
   };
-  // The endpoint takes all but the newest, so that something is open unless publishing stands still.
   const deliver = async () => {
-    for (; !over; await sleep(5)) {
-      const isStill = performance.now() - publishingSince > 60;
-      await execute(
-        database,
-        `delete from delivery_queue where position < (select max(position) from delivery_queue) or ${isStill}`,
-      );
-    }
+    for (; !over; await sleep(2)) await execute(database, 'delete from delivery_queue');
   };
   const stream = [publish(), deliver()];
   try {
-    await expect.poll(() => applyWantedScope(database, id), { timeout: 30_000 }).toBe(true);
+    for (const scope of ['endpoint', 'event', 'conversation']) {
+      await execute(database, `update webhook_endpoints set wanted_order_scope = '${scope}'`);
+      const applied = async () => {
+        await applyWantedScopes(database);
+        return await scopesOf(database);
+      };
+      const expected = { order_scope: scope, wanted_order_scope: null };
+      await expect.poll(applied, { timeout: 15_000, interval: 10 }).toEqual(expected);
+    }
   } finally {
     over = true;
     await Promise.all(stream);
   }
-  const [row] = await query(database, 'select order_scope, wanted_order_scope from webhook_endpoints');
-  expect(row).toEqual({ order_scope: 'endpoint', wanted_order_scope: null });
 });
 
 async function waitingForLocks(database: Database): Promise<number> {

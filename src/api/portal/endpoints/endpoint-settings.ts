@@ -23,7 +23,7 @@ export function settingsList(endpoint: EndpointView, defaults: Defaults): Markup
       'Order',
       wantedOrderScope === null
         ? `by ${orderScope}`
-        : html`by ${orderScope}; by ${wantedOrderScope} once nothing of the present order is open`,
+        : html`by ${orderScope}; by ${wantedOrderScope} once nothing of the present order is open, or while it is paused`,
     ],
     ['Form of the signature', PROFILES[endpoint.signatureProfile]],
     ['Retry schedule', scheduleText(endpoint.retryScheduleSeconds, defaults)],
