@@ -1,5 +1,7 @@
 import { insertBodies } from '../../../src/database/inbox.ts';
 import { execute, query } from '../../../src/database/sql.ts';
+import { insertTestEvent } from '../../../src/deliveries/test-events.ts';
+import { deliveryStart } from '../../../src/worker/dispatch/start-delivery.ts';
 import { bodyOf, textMessage } from '../load/upstream-bodies.ts';
 import { addEndpoint } from '../test-accounts.ts';
 import { answer, type Behaviour, eventually } from '../webhook-receiver.ts';
@@ -19,7 +21,8 @@ export async function recordDeliveries(stack: RecordingStack): Promise<Recorded>
     'deliver-event-failed-for-good': await deliver(stack, answer(500)),
     'deliver-event-cancelled': await cancelled(stack),
     'deliver-event-first-attempt-cut-off': await cutOff(stack, id),
-    'deliver-session-ended-idle': await session(stack),
+    'deliver-session-cancelled': await session(stack, 'cancelled', { stop: true }),
+    'deliver-session-process-gone': await session(stack, 'gone', { stop: false }),
     'deliver-event-kept-by-an-endpoint-that-is-gone': await deliver(stack, answer(410)),
   };
   await stack.database.raw('delete from delivery_queue; delete from webhook_endpoints');
@@ -87,9 +90,10 @@ async function cancelled(stack: RecordingStack): Promise<string> {
   return workflowId;
 }
 
-/** The endpoint's secret cannot be opened for a while, so that the first attempt is no answer at all. */
+/** The endpoint's secret cannot be opened for a while, so that the first attempt of a test event is no answer at all. */
 async function cutOff(stack: RecordingStack, endpointId: string): Promise<string> {
-  const { database } = stack;
+  const { database, client } = stack;
+  stack.receiver.behave(answer(200));
   const row = await oneRow<{ sealed: string }>(
     database,
     'select secret_sealed as sealed from webhook_endpoints where id = ?',
@@ -97,30 +101,31 @@ async function cutOff(stack: RecordingStack, endpointId: string): Promise<string
   );
   const change = 'update webhook_endpoints set secret_sealed = ?, version = version + 1 where id = ?';
   await execute(database, change, ['v1:lost:x', endpointId]);
-  const workflowId = await send(stack, answer(200));
-  await waitsForRetry(stack, workflowId);
+  const target = { endpoint: { id: endpointId, url: stack.receiver.url }, tenant: await tenantOf(database) };
+  const label = await insertTestEvent(database, WABA, target);
+  const start = deliveryStart({ taskQueue: stack.taskQueue, leaseMs: 4_000, eager: false }, label);
+  await client.workflow.start('deliverEvent', start);
+  await waitsForRetry(stack, start.workflowId);
   await execute(database, change, [row.sealed, endpointId]);
-  await ended(stack, workflowId);
-  return workflowId;
+  await ended(stack, start.workflowId);
+  return start.workflowId;
 }
 
-/** More at once than may have a workflow each. */
-async function session(stack: RecordingStack): Promise<string> {
-  const { database, receiver } = stack;
-  receiver.behave(answer(200));
-  const bodies = Array.from({ length: 300 }, (_, n) =>
-    bodyOf(ACCOUNT, [textMessage(`wamid.SESSION${n}`, 'hi')]),
-  );
-  await insertBodies(database, bodies);
-  await eventually('the flood is over', async () => {
-    const [left] = await query(database, `select 1 from deliveries where state = 'pending' limit 1`);
-    return left === undefined && receiver.received.length >= 300;
-  });
-  const { id } = await oneRow<{ id: string }>(
-    database,
-    `select workflow_id as id from deliveries where workflow_id like ? limit 1`,
-    ['delivery-session/%'],
-  );
-  await ended(stack, id);
-  return id;
+async function tenantOf(database: RecordingStack['database']) {
+  const text = `select t.id, t.business_name as "businessName" from tenants t join wabas w on w.tenant_id = t.id
+                 where w.waba_id = ?`;
+  return await oneRow<{ id: string; businessName: string }>(database, text, [WABA]);
+}
+
+/** Of a process that nobody is any more: its activity is taken by nobody. `stop` cancels it before that is noticed. */
+async function session(stack: RecordingStack, name: string, { stop }: { stop: boolean }): Promise<string> {
+  const { client, taskQueue } = stack;
+  const workflowId = `delivery-session/${name}`;
+  const input = { taskQueue: `${taskQueue}-session-${name}` };
+  const handle = await client.workflow.start('deliverSession', { taskQueue, workflowId, args: [input] });
+  const isAsked = async () => ((await handle.describe()).raw.pendingActivities ?? []).length === 1;
+  await eventually('its activity is asked for', isAsked);
+  if (stop) await handle.cancel();
+  await ended(stack, workflowId);
+  return workflowId;
 }

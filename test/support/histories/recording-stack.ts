@@ -9,6 +9,7 @@ import { startTestInfrastructure } from '../../../src/embedded/test-infrastructu
 import { startUpstreamServer } from '../../../src/sandbox/upstream-server.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { connectTemporal } from '../../../src/worker/temporal-connection.ts';
+import { taskQueues } from '../../../src/workflows/task-queues.ts';
 import { silentLogger } from '../silent-logger.ts';
 import { seedFixtureAccounts, testSecretBox } from '../test-accounts.ts';
 import { startReceiver, type WebhookReceiver } from '../webhook-receiver.ts';
@@ -20,6 +21,8 @@ export type RecordingStack = {
   database: DatabasePool;
   client: Client;
   receiver: WebhookReceiver;
+  /** Of all workflows. */
+  taskQueue: string;
   /** The stand-in for the upstream platform. */
   upstreamUrl: string;
   stop(): Promise<void>;
@@ -71,7 +74,8 @@ export async function startRecordingStack(): Promise<RecordingStack> {
     await database.destroy();
     await servers.stop();
   };
-  return { database, client, receiver, upstreamUrl: upstream.url, stop };
+  const { deliveries: taskQueue } = taskQueues(config.temporal.taskQueuePrefix);
+  return { database, client, receiver, taskQueue, upstreamUrl: upstream.url, stop };
 }
 
 async function saveAccessToken(database: DatabasePool): Promise<void> {

@@ -1,0 +1,183 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { loadConfig } from '../../../src/config/config.ts';
+import type { Database } from '../../../src/database/database.ts';
+import { insertBodies } from '../../../src/database/inbox.ts';
+import { query } from '../../../src/database/sql.ts';
+import { startWorker } from '../../../src/worker/start-worker.ts';
+import { installTemporalRuntime } from '../../../src/worker/temporal-connection.ts';
+import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import { makeOwnTemporal } from '../../support/own-temporal.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+import {
+  answer,
+  type Behaviour,
+  eventually,
+  startReceiver,
+  type WebhookReceiver,
+} from '../../support/webhook-receiver.ts';
+
+const ACCOUNT = {
+  wabaId: '900000000000101',
+  phoneNumberId: '800000000000111',
+  displayPhoneNumber: '12025550100',
+};
+
+installTemporalRuntime(silentLogger);
+
+async function installation(address: string, overrides: Record<string, string> = {}) {
+  const { database, url } = await testDatabase(20);
+  await seedFixtureAccounts(database);
+  const receiver = await startReceiver();
+  onTestFinished(() => receiver.close());
+  await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/hook`);
+  const settings = testSettings(url, { HELIOGRAPH_TEMPORAL_ADDRESS: address, ...overrides });
+  return { database, receiver, config: loadConfig(settings) };
+}
+
+const send = (database: Database, id: string) =>
+  insertBodies(database, [bodyOf(ACCOUNT, [textMessage(id, 'x')])]);
+
+const isSettled = async (database: Database) =>
+  (await query(database, 'select 1 from delivery_queue limit 1')).length === 0;
+
+/** Ms from the intake of an event to its arrival. */
+async function latencyMs(database: Database, receiver: WebhookReceiver, id: string): Promise<number> {
+  const has = () => receiver.received.find(({ headers }) => headers['x-service-event-id'] === id);
+  const startMs = performance.now();
+  await send(database, id);
+  await eventually(`${id} arrives`, () => has() !== undefined);
+  return (has()?.arrivedMs ?? Number.POSITIVE_INFINITY) - startMs;
+}
+
+/** Refuses the first attempt of each event. */
+const failOnce: Behaviour = (webhook, response) =>
+  answer(webhook.headers['x-service-attempt'] === '1' ? 503 : 200)(webhook, response);
+
+const attemptsOf = (receiver: WebhookReceiver, id: string) =>
+  receiver.received.filter(({ headers }) => headers['x-service-event-id'] === id);
+
+test('with Temporal away from the start: webhooks at once, also after idleness, retries at their times, and all in Temporal once it is there', async () => {
+  const temporal = await makeOwnTemporal();
+  const { database, receiver, config } = await installation(temporal.address);
+  const starting = startWorker(config, silentLogger);
+  onTestFinished(async () => (await starting).stop());
+  await latencyMs(database, receiver, 'wamid.FIRST');
+  await sleep(2_000);
+  const idleMs = await latencyMs(database, receiver, 'wamid.IDLE');
+  process.stdout.write(`without Temporal, after 2 s of idleness: ${Math.round(idleMs)} ms\n`);
+  expect(idleMs).toBeLessThan(1_000);
+
+  receiver.behave(failOnce);
+  await send(database, 'wamid.FAILS');
+  await eventually('retried and settled', async () => {
+    return attemptsOf(receiver, 'wamid.FAILS').length === 2 && (await isSettled(database));
+  });
+  const [first, second] = attemptsOf(receiver, 'wamid.FAILS');
+  const waitedMs = (second?.arrivedMs ?? 0) - (first?.answeredMs ?? 0);
+  // The schedule says a second, give or take a fifth.
+  expect(waitedMs).toBeGreaterThan(700);
+  expect(waitedMs).toBeLessThan(3_000);
+
+  await temporal.start();
+  await starting;
+  const client = await temporal.connect();
+  const running = async (type: string) =>
+    (await client.workflow.count(`WorkflowType = '${type}' and ExecutionStatus = 'Running'`)).count;
+  await eventually('the session is shown', async () => (await running('deliverSession')) === 1);
+  receiver.behave(answer(503, { 'retry-after': '60' }));
+  await send(database, 'wamid.SHOWN');
+  await eventually('a workflow waits for its retry', async () => (await running('deliverEvent')) === 1);
+  const [retry] = await query<{ byWorkflow: boolean }>(
+    database,
+    'select by_workflow as "byWorkflow" from delivery_queue',
+  );
+  expect(retry).toEqual({ byWorkflow: true });
+}, 120_000);
+
+test('Temporal stopped later: nothing stands still, what fails is retried by the loop in order, and nothing goes twice when it is back', async () => {
+  const temporal = await makeOwnTemporal();
+  await temporal.start();
+  const { database, receiver, config } = await installation(temporal.address);
+  const worker = await startWorker(config, silentLogger);
+  onTestFinished(() => worker.stop());
+  await latencyMs(database, receiver, 'wamid.BEFORE');
+  await temporal.stop();
+  await sleep(2_000);
+  const idleMs = await latencyMs(database, receiver, 'wamid.AWAY');
+  process.stdout.write(`Temporal stopped, after 2 s of idleness: ${Math.round(idleMs)} ms\n`);
+  expect(idleMs).toBeLessThan(1_000);
+
+  receiver.behave(failOnce);
+  const steps = ['sent', 'delivered', 'read'];
+  await insertBodies(
+    database,
+    steps.map((step) => bodyOf(ACCOUNT, [messageStatus('wamid.LADDER', step)])),
+  );
+  await eventually(
+    'each was retried and delivered',
+    async () => attemptsOf(receiver, 'wamid.LADDER').length >= 6 && (await isSettled(database)),
+    25_000,
+  );
+  const order = () =>
+    attemptsOf(receiver, 'wamid.LADDER').map(
+      ({ headers }) => `${headers['x-service-sequence']}.${headers['x-service-attempt']}`,
+    );
+  const expected = ['1.1', '1.2', '2.1', '2.2', '3.1', '3.2'];
+  expect(order()).toEqual(expected);
+
+  await temporal.start();
+  receiver.behave(answer(200));
+  const client = await temporal.connect();
+  await eventually(
+    'workflows are started again',
+    async () => {
+      await latencyMs(database, receiver, `wamid.BACK${performance.now()}`);
+      return (await client.workflow.count(`WorkflowType = 'deliverEvent'`)).count > 1;
+    },
+    60_000,
+  );
+  await eventually('settled', () => isSettled(database));
+  expect(order()).toEqual(expected);
+}, 150_000);
+
+test('always: Temporal killed in the middle: each event goes once, inside its workflow, in order, and none is lost', async () => {
+  const temporal = await makeOwnTemporal();
+  await temporal.start();
+  const overrides = { HELIOGRAPH_DELIVERY_WORKFLOWS: 'always', HELIOGRAPH_WEBHOOK_TIMEOUT_MS: '5000' };
+  const { database, receiver, config } = await installation(temporal.address, overrides);
+  receiver.behave(async (webhook, response) => {
+    await sleep(50);
+    return answer(200)(webhook, response);
+  });
+  const worker = await startWorker(config, silentLogger);
+  onTestFinished(() => worker.stop());
+  const steps = ['sent', 'delivered', 'read'];
+  const messages = Array.from({ length: 20 }, (_, n) => n);
+  const bodies = steps.flatMap((step) =>
+    messages.map((n) => bodyOf(ACCOUNT, [messageStatus(`wamid.KILL${n}`, step)])),
+  );
+  await insertBodies(database, bodies);
+  await eventually('in the middle', () => receiver.received.length >= 10);
+  temporal.kill();
+  await eventually(
+    'all delivered',
+    async () => receiver.received.length >= bodies.length && (await isSettled(database)),
+    100_000,
+  );
+  expect(receiver.received).toHaveLength(bodies.length);
+  for (const n of messages) {
+    const sequences = attemptsOf(receiver, `wamid.KILL${n}`).map(
+      ({ headers }) => headers['x-service-sequence'],
+    );
+    expect(sequences).toEqual(['1', '2', '3']);
+  }
+  const rows = await query<{ workflowId: string }>(
+    database,
+    'select workflow_id as "workflowId" from attempts',
+  );
+  expect(rows.filter(({ workflowId }) => !workflowId?.startsWith('delivery/'))).toEqual([]);
+}, 150_000);

@@ -1,0 +1,57 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { onTestFinished } from 'vitest';
+import { ensureBinaries } from '../../src/embedded/binaries.ts';
+import { findFreePorts } from '../../src/embedded/ports.ts';
+import { createSupervisor, type Supervisor } from '../../src/embedded/supervisor.ts';
+import { startTemporal } from '../../src/embedded/temporal-server.ts';
+
+export type OwnTemporal = {
+  address: string;
+  start(): Promise<void>;
+  /** Ends the server; what it has stays on disk. */
+  stop(): Promise<void>;
+  /** kill -9; it is started again at once. */
+  kill(): void;
+  /** Connects to it while it runs; closed when the test ends. */
+  connect(): Promise<Client>;
+};
+
+/** A Temporal server that a test may stop, apart from that of all tests; not running yet. */
+export async function makeOwnTemporal(): Promise<OwnTemporal> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-own-temporal-'));
+  const { temporal: binary } = await ensureBinaries({ env: process.env, log: () => undefined });
+  const [port = 0, uiPort = 0] = await findFreePorts(2);
+  let supervisor: Supervisor | null = null;
+  const stop = async () => {
+    await supervisor?.stop();
+    supervisor = null;
+  };
+  onTestFinished(async () => {
+    await stop();
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 3 });
+  });
+  const address = `127.0.0.1:${port}`;
+  return {
+    address,
+    start: async () => {
+      const recordFile = join(dataDir, 'pids.json');
+      supervisor = createSupervisor({ log: () => undefined, recordFile, restartDelayMs: 100 });
+      const logFile = join(dataDir, 'temporal.log');
+      await startTemporal(supervisor, { binary, dataDir, logFile, port, uiPort, durable: false });
+    },
+    stop,
+    kill: () => {
+      const { temporal } = supervisor?.pids() ?? {};
+      if (temporal === undefined) throw new Error('Temporal does not run');
+      process.kill(temporal, 'SIGKILL');
+    },
+    connect: async () => {
+      const connection = await Connection.connect({ address });
+      onTestFinished(() => connection.close());
+      return new Client({ connection });
+    },
+  };
+}
