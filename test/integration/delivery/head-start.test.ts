@@ -1,0 +1,167 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from '@temporalio/client';
+import type { NativeConnection } from '@temporalio/worker';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { loadConfig } from '../../../src/config/config.ts';
+import { insertBodies } from '../../../src/database/inbox.ts';
+import { query } from '../../../src/database/sql.ts';
+import { startWorker } from '../../../src/worker/start-worker.ts';
+import { connectTemporal, installTemporalRuntime } from '../../../src/worker/temporal-connection.ts';
+import { taskQueues } from '../../../src/workflows/task-queues.ts';
+import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+import {
+  answer,
+  eventually,
+  type ReceivedWebhook,
+  startReceiver,
+  type WebhookReceiver,
+} from '../../support/webhook-receiver.ts';
+
+const ACCOUNT = {
+  wabaId: '900000000000101',
+  phoneNumberId: '800000000000111',
+  displayPhoneNumber: '12025550100',
+};
+
+/** Slower than the allowance of one core fills up. */
+const CALM_MS = 400;
+
+let store: TestDatabase;
+let connection: NativeConnection;
+let client: Client;
+let receiver: WebhookReceiver;
+let sent = 0;
+
+beforeAll(async () => {
+  installTemporalRuntime(silentLogger);
+  store = await createTestDatabase(20);
+  await seedFixtureAccounts(store.database);
+  ({ connection, client } = await connectTemporal(loadConfig(testSettings(store.url)).temporal));
+});
+
+afterAll(async () => {
+  await connection?.close();
+  await store?.close();
+});
+
+beforeEach(async () => {
+  await store.database.raw('delete from delivery_queue; delete from webhook_endpoints');
+  receiver = await startReceiver();
+  onTestFinished(() => receiver.close());
+  await addEndpoint(store.database, ACCOUNT.wabaId, `${receiver.url}/hook`);
+});
+
+/** Runs a worker for one test; returns what counts its workflows of deliveries. */
+async function work(workflows: string) {
+  const settings = testSettings(store.url, { HELIOGRAPH_DELIVERY_WORKFLOWS: workflows });
+  const worker = await startWorker(loadConfig(settings), silentLogger);
+  onTestFinished(() => worker.stop());
+  const { deliveries } = taskQueues(settings.HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX ?? '');
+  const filter = `TaskQueue = '${deliveries}' and WorkflowType = 'deliverEvent'`;
+  return { started: async () => (await client.workflow.count(filter)).count };
+}
+
+async function send(): Promise<string> {
+  sent += 1;
+  const eventId = `wamid.HEAD${sent}-${process.pid}-${Date.now()}`;
+  await insertBodies(store.database, [bodyOf(ACCOUNT, [textMessage(eventId, 'x')])]);
+  return eventId;
+}
+
+const webhooksOf = (eventId: string) =>
+  receiver.received.filter(({ headers }) => headers['x-service-event-id'] === eventId);
+
+const isSettled = async () =>
+  (await query(store.database, 'select 1 from delivery_queue limit 1')).length === 0;
+
+async function workflowsOf(eventId: string) {
+  const found = [];
+  for await (const workflow of client.workflow.list({ query: `HeliographEventId = '${eventId}'` })) {
+    found.push(workflow);
+  }
+  return found;
+}
+
+async function resultOf(eventId: string): Promise<string> {
+  await eventually(`one completed workflow of ${eventId}`, async () => {
+    const [workflow, other] = await workflowsOf(eventId);
+    return other === undefined && workflow?.status.name === 'COMPLETED';
+  });
+  const [workflow] = await workflowsOf(eventId);
+  return await client.workflow.getHandle(workflow?.workflowId ?? '').result();
+}
+
+describe('auto', () => {
+  test.each([
+    ['faster than the workflow starts', 0],
+    ['about as slow', 30],
+    ['slower', 700],
+  ])(
+    'calm traffic has one completed workflow per delivery, with the result of its one POST: the receiver is %s',
+    async (_, answerAfterMs) => {
+      await work('auto');
+      receiver.behave(async (webhook, response) => {
+        await sleep(answerAfterMs);
+        return answer(202)(webhook, response);
+      });
+      const eventIds: string[] = [];
+      for (let n = 0; n < 5; n += 1) {
+        await sleep(CALM_MS);
+        eventIds.push(await send());
+      }
+      for (const eventId of eventIds) {
+        expect(await resultOf(eventId)).toBe('Delivered with 202 at attempt 1.');
+        expect(webhooksOf(eventId)).toHaveLength(1);
+      }
+      expect(await isSettled()).toBe(true);
+    },
+  );
+
+  test('the workflow of a first attempt that failed goes on with the retries, as the only one', async () => {
+    await work('auto');
+    receiver.behave((webhook, response) =>
+      answer(webhook.headers['x-service-attempt'] === '1' ? 503 : 200)(webhook, response),
+    );
+    const eventId = await send();
+    expect(await resultOf(eventId)).toBe('Delivered with 200 at attempt 2.');
+    expect(webhooksOf(eventId)).toHaveLength(2);
+  });
+});
+
+test('always: every POST is made while the activity of its workflow runs, once', async () => {
+  const { started } = await work('always');
+  const pending: (string | null | undefined)[] = [];
+  receiver.behave(async (webhook, response) => {
+    const { raw } = await (await handleOf(webhook)).describe();
+    pending.push(raw.pendingActivities?.[0]?.activityType?.name);
+    return answer(200)(webhook, response);
+  });
+  const before = await started();
+  for (let n = 0; n < 20; n += 1) await send();
+  await eventually('all delivered', async () => receiver.received.length >= 20 && (await isSettled()));
+  expect(receiver.received).toHaveLength(20);
+  expect(pending).toEqual(Array.from({ length: 20 }, () => 'attemptDelivery'));
+  await eventually('each has its own', async () => (await started()) - before === 20);
+});
+
+async function handleOf({ headers }: ReceivedWebhook) {
+  const [endpoint] = await query<{ id: string }>(store.database, 'select id from webhook_endpoints');
+  const { 'x-service-event-id': eventId, 'x-service-delivery-id': deliveryId } = headers;
+  return client.workflow.getHandle(`delivery/${endpoint?.id}/${eventId}/${deliveryId}`);
+}
+
+test('failures: a delivery that succeeds has none, one that fails gets one', async () => {
+  const { started } = await work('failures');
+  for (let n = 0; n < 10; n += 1) await send();
+  await eventually('delivered', async () => receiver.received.length === 10 && (await isSettled()));
+  receiver.behave((webhook, response) =>
+    answer(webhook.headers['x-service-attempt'] === '1' ? 503 : 200)(webhook, response),
+  );
+  const eventId = await send();
+  expect(await resultOf(eventId)).toBe('Delivered with 200 at attempt 2.');
+  expect(await started()).toBe(1);
+});
