@@ -68,7 +68,11 @@ export function openDelivery(
   });
   const settlement = { database, health, retryLimits, worker, onAttempt, gate, onTrouble };
   const attempt = { ...settlement, sender, limiter, secretBox, defaults };
-  const workflows = makeDeliveryWorkflows({ mode: config.delivery.workflows, allowance, onTrouble });
+  const workflows = makeDeliveryWorkflows({
+    mode: config.delivery.workflows,
+    allowance,
+    onTrouble: (error) => logger.warn({ err: error }, 'workflows of deliveries cannot be started at present'),
+  });
   const loop = new DeliveryLoop({ ...attempt, workflows });
   const leaseMs = leaseMsFor(timeoutMs);
   const join = (deliveryId: string) => loop.join(deliveryId);

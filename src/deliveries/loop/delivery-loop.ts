@@ -281,14 +281,18 @@ export class DeliveryLoop {
       else if (outcome.state === 'delivered') this.#counts.delivered += 1;
       else this.#counts.failing += 1;
       carried?.end(outcome ?? LOOK_AGAIN);
-      const hasWorkflow = carried !== null && !carried.hasFailed();
-      if (outcome?.state === 'retrying' && outcome.byWorkflow && !hasWorkflow) {
-        needWorkflows.push(labelOf(attempt, attempt.endpoint));
-      }
+      if (outcome?.state !== 'retrying' || !outcome.byWorkflow) continue;
+      if (carried === null || carried.hasFailed()) needWorkflows.push(labelOf(attempt, attempt.endpoint));
+      else void this.#retryUnlessStarted(carried, attempt.deliveryId);
     }
     if (needWorkflows.length > 0) void this.#startWorkflows(needWorkflows);
     const roomier = outcomes.some(({ attempt }) => this.#due.isWaiting(attempt.endpoint.id));
     if (promoted > 0 || this.#full || roomier) this.wake();
+  }
+
+  async #retryUnlessStarted({ started }: CarriedAttempt, deliveryId: string): Promise<void> {
+    if (await started) return;
+    await retryInLoop(this.#tools.database, [deliveryId]).catch(this.#tools.onTrouble);
   }
 
   /** What gets no workflow now is retried by a loop. */

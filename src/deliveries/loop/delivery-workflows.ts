@@ -16,6 +16,8 @@ export type CarriedAttempt = {
   readonly workflowId: string;
   /** The workflow could not be started, or an earlier run is open, which may just be ending, and did not join. */
   hasFailed(): boolean;
+  /** False once it is known that the workflow could not be started. */
+  readonly started: Promise<boolean>;
   /** Whether the workflow's activity has come for the attempt; false when it did not in time or was not started. */
   readonly joined: Promise<boolean>;
   /** Tells the workflow what came of the attempt. */
@@ -44,6 +46,9 @@ const JOIN_WITHIN_MS = 5_000;
 /** What came of an attempt is kept for a workflow that comes late. */
 const KEEP_OUTCOME_MS = 30_000;
 
+/** Temporal answers within milliseconds; its client goes on trying for much longer than a retry may have to wait. */
+const START_WITHIN_MS = 3_000;
+
 /** After a start that failed, others wait for so long where nothing is attempted without a workflow. */
 const PAUSE_MS = 1_000;
 
@@ -59,8 +64,8 @@ export function makeDeliveryWorkflows(options: {
   let pausedUntilMs = 0;
 
   const failed = (error: unknown) => {
+    if (performance.now() >= pausedUntilMs) onTrouble(error);
     pausedUntilMs = performance.now() + PAUSE_MS;
-    onTrouble(error);
   };
   const isReady = () => mode !== 'always' || (start !== null && performance.now() >= pausedUntilMs);
   const mayStart = () => start !== null && performance.now() >= pausedUntilMs;
@@ -80,10 +85,8 @@ export function makeDeliveryWorkflows(options: {
         if (carried.get(deliveryId) === attempt) carried.delete(deliveryId);
       });
       carried.set(deliveryId, attempt);
-      start(label).then(
-        ({ isNew }) => {
-          if (!isNew) attempt.doubt();
-        },
+      inTime(start(label)).then(
+        ({ isNew }) => attempt.begin(isNew),
         (error) => {
           attempt.fail();
           failed(error);
@@ -102,7 +105,7 @@ export function makeDeliveryWorkflows(options: {
       const startOne = async (label: DeliveryLabel) => {
         try {
           if (start === null || !mayStart()) notStarted.push(label);
-          else started.push({ ...label, workflowId: (await start(label)).workflowId });
+          else started.push({ ...label, workflowId: (await inTime(start(label))).workflowId });
         } catch (error) {
           failed(error);
           notStarted.push(label);
@@ -118,13 +121,14 @@ type Carried = CarriedAttempt & {
   outcome: Promise<AttemptOutcome>;
   join(): void;
   fail(): void;
-  /** It is carried only if the earlier run, which is open, joins. */
-  doubt(): void;
+  /** Its workflow runs; if that was open before, it is carried only if that joins. */
+  begin(isNew: boolean): void;
 };
 
 function makeCarried(workflowId: string, forget: () => void): Carried {
   const joined = Promise.withResolvers<boolean>();
   const outcome = Promise.withResolvers<AttemptOutcome>();
+  const started = Promise.withResolvers<boolean>();
   let hasFailed = false;
   let isDoubtful = false;
   let hasJoined = false;
@@ -132,6 +136,7 @@ function makeCarried(workflowId: string, forget: () => void): Carried {
   const patience = setTimeout(() => joined.resolve(false), JOIN_WITHIN_MS);
   return {
     workflowId,
+    started: started.promise,
     joined: joined.promise,
     outcome: outcome.promise,
     hasFailed: () => hasFailed || (isDoubtful && !hasJoined),
@@ -142,11 +147,13 @@ function makeCarried(workflowId: string, forget: () => void): Carried {
       clearTimeout(patience);
       joined.resolve(true);
     },
-    doubt() {
-      isDoubtful = true;
+    begin(isNew) {
+      isDoubtful = !isNew;
+      started.resolve(true);
     },
     fail() {
       hasFailed = true;
+      started.resolve(false);
       clearTimeout(patience);
       joined.resolve(false);
       forget();
@@ -159,4 +166,15 @@ function makeCarried(workflowId: string, forget: () => void): Carried {
       else setTimeout(forget, KEEP_OUTCOME_MS).unref();
     },
   };
+}
+
+/** Rejects where there is no answer in time. A start that succeeds later does no harm: leases keep attempts apart. */
+async function inTime<T>(answer: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error('Temporal did not answer in time')), START_WITHIN_MS);
+  try {
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

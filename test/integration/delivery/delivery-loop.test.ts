@@ -54,7 +54,7 @@ afterEach(() => receiver.close());
 
 /** Ladders of three statuses for `count` messages, each status in a body of its own, interleaved. */
 function ladders(account: typeof ACCOUNT, count: number): Buffer[] {
-  const ids = Array.from({ length: count }, (_, n) => `wamid.SESSION${run}-${account.wabaId}-${n}`);
+  const ids = Array.from({ length: count }, (_, n) => `wamid.LOOP${run}-${account.wabaId}-${n}`);
   return STEPS.flatMap((step) => ids.map((id) => bodyOf(account, [messageStatus(id, step)])));
 }
 
@@ -78,8 +78,8 @@ async function isQueueEmpty(): Promise<boolean> {
   return (await query(store.database, 'select 1 from delivery_queue limit 1')).length === 0;
 }
 
-describe('a session', () => {
-  test('carries a flood, shared by two processes, in order and once each, and ends when it is over', async () => {
+describe('the delivery loop', () => {
+  test('carries a flood, shared by two processes, in order and once each, and shows it in its workflow', async () => {
     await addEndpoint(store.database, WABA, `${receiver.url}/hook`);
     await insertBodies(store.database, ladders(ACCOUNT, 400));
     await eventually('everything there', () => receiver.received.length >= 1_200, 40_000);
@@ -98,12 +98,13 @@ describe('a session', () => {
       store.database,
       `select workflow_id as id from deliveries where workflow_id like 'delivery-session/%' order by finished_at desc limit 1`,
     );
-    const [, id = '', runId] = /^(delivery-session\/\d+)\/(.+)$/.exec(workflowId) ?? [];
-    const handle = environment.client.workflow.getHandle(id, runId);
-    expect(await handle.result()).toMatch(/^Claimed \d+, delivered \d+/);
+    const [, id = '', runId] = /^(delivery-session\/[^/]+)\/(.+)$/.exec(workflowId) ?? [];
+    const { status, raw } = await environment.client.workflow.getHandle(id, runId).describe();
+    expect(status.name).toBe('RUNNING');
+    expect(raw.pendingActivities?.map(({ activityType }) => activityType?.name)).toEqual(['showLoop']);
   });
 
-  test('leaves what fails to a workflow of its own, which goes on until it is delivered, in order', async () => {
+  test('gives what fails a workflow of its own, which goes on until it is delivered, in order', async () => {
     await addEndpoint(store.database, WABA, `${receiver.url}/hook`);
     const failed = new Set<string>();
     receiver.behave((webhook, response) => {
@@ -173,28 +174,6 @@ describe('a session', () => {
     } finally {
       await down.close();
     }
-  });
-
-  test('takes over when an endpoint answers too slowly for its share of workflows, few as its events are', async () => {
-    await addEndpoint(store.database, WABA, `${receiver.url}/hook`);
-    receiver.behave(async (webhook, response) => {
-      await sleep(1_500);
-      return answer(200)(webhook, response);
-    });
-    const bodies = ladders(ACCOUNT, 20);
-    for (const body of bodies) {
-      await insertBodies(store.database, [body]);
-      await sleep(110);
-    }
-    await eventually('all sent', isQueueEmpty, 20_000);
-    expect(receiver.received).toHaveLength(bodies.length);
-    expect(violations(receiver.received)).toEqual([]);
-    const carried = await query<{ workflow_id: string }>(
-      store.database,
-      `select workflow_id from deliveries where endpoint_id in (select id from webhook_endpoints)
-          and workflow_id like 'delivery-session/%'`,
-    );
-    expect(carried.length).toBeGreaterThan(0);
   });
 
   test('sends nothing to a paused endpoint, loses nothing of it, and goes on when it is enabled', async () => {
