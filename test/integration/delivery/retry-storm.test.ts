@@ -6,7 +6,7 @@ import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
-import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
+import { answer, type Behaviour, eventually, startReceiver } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
 
 const STORM = {
@@ -24,12 +24,20 @@ const SECONDS = 15;
 const FIRST_RETRY_MS = 6_000;
 const LATE_MS = 10_000;
 
+/** Of the attempts at each endpoint: fewer than the breaker takes for an endpoint that is down. */
+function failThreeOfFive(): Behaviour {
+  const counts = new Map<string, number>();
+  return (webhook, response) => {
+    const count = counts.get(webhook.path) ?? 0;
+    counts.set(webhook.path, count + 1);
+    return answer(count % 5 === 1 || count % 5 === 3 ? 200 : 503)(webhook, response);
+  };
+}
+
 test('a tenant of whose 100 attempts a second 60 fail delays no retries of another, and leaves it room for workflows', async () => {
   const { database, url } = await testDatabase();
   await seedFixtureAccounts(database);
-  const storm = await startReceiver((webhook, response) =>
-    answer(Number(webhook.headers['x-service-event-id']?.slice(-2)) < 60 ? 503 : 200)(webhook, response),
-  );
+  const storm = await startReceiver(failThreeOfFive());
   const calm = await startReceiver((webhook, response) =>
     answer(webhook.headers['x-service-attempt'] === '1' ? 503 : 200)(webhook, response),
   );
@@ -48,7 +56,7 @@ test('a tenant of whose 100 attempts a second 60 fail delays no retries of anoth
     const startMs = performance.now();
     const perEndpoint = Math.ceil(STORM_PER_SECOND / ENDPOINTS);
     const items = Array.from({ length: perEndpoint }, (_, n) =>
-      textMessage(`wamid.STORM${second}-${String((n * 13 + second * 7) % 100).padStart(2, '0')}`, 'x'),
+      textMessage(`wamid.STORM${second}-${n}`, 'x'),
     );
     await insertBodies(database, [
       bodyOf(STORM, items),
