@@ -44,7 +44,7 @@ async function printPlan(of: Database): Promise<void> {
   const shares = await sharesOf(of);
   const statements: [string, (database: Database) => Promise<unknown>][] = [
     ['walk over endpoints', (explaining) => findDueEndpoints(explaining, PAGE)],
-    ['claim of a session', (explaining) => claimOf(explaining, shares)],
+    ['claim of a loop', (explaining) => claimOf(explaining, shares)],
   ];
   for (const [name, run] of statements) {
     await explained(of, run);

@@ -26,7 +26,7 @@ export type Timing = { statement: string; p50Ms: number; p95Ms: number; rows: nu
 
 const RUNS = 100;
 
-/** What a session of one process asks for at once, and what it records at once. */
+/** What the loop of one process asks for at once, and what it records at once. */
 const CLAIM_LIMIT = 512;
 const GROUP = 250;
 const SHARE = 10;
@@ -39,7 +39,7 @@ const OVERDUE = {
   limit: 100,
 };
 
-/** Endpoints of one page, as a session walks over them. */
+/** Endpoints of one page, as a loop walks over them. */
 export const PAGE = { afterEndpointId: '0', limit: CLAIM_LIMIT };
 
 /** What the endpoints of the first page may have. */
@@ -50,7 +50,7 @@ export async function sharesOf(database: Database): Promise<DueShare[]> {
     .map(({ endpointId, replay, position }) => ({ endpointId, replay, position, share: SHARE }));
 }
 
-/** The claim of a session as it is timed here. */
+/** The claim of a loop as it is timed here. */
 export const claimOf = (
   database: Database,
   shares: readonly DueShare[],
@@ -61,7 +61,7 @@ export const claimOf = (
 /** Times each statement over some runs; what a run took out is replaced, so that all runs meet the same queue. */
 export async function timeStatements(database: Database): Promise<Timing[]> {
   return [
-    ...(await timeSession(database)),
+    ...(await timeTheLoop(database)),
     await timeLoop('findDueEndpoints, a page', async (clock) => {
       await clock(() => findDueEndpoints(database, PAGE));
     }),
@@ -133,8 +133,8 @@ function timingOf(statement: string, samples: readonly Sample[]): Timing {
   return { statement, p50Ms, p95Ms, rows: Math.round(rows) };
 }
 
-/** Round after round as a session and a publisher go: claim, settle in groups, queue as many again. */
-async function timeSession(database: Database): Promise<Timing[]> {
+/** Round after round as a loop and a publisher go: claim, settle in groups, queue as many again. */
+async function timeTheLoop(database: Database): Promise<Timing[]> {
   const [claims, settles, enqueues]: Sample[][] = [[], [], []];
   for (let run = 0; run < RUNS; run += 1) {
     const token = randomUUID();
@@ -155,7 +155,7 @@ async function timeSession(database: Database): Promise<Timing[]> {
     }
   }
   return [
-    timingOf('claim of a session', claims ?? []),
+    timingOf('claim of a loop', claims ?? []),
     timingOf('settle, groups of up to 250', settles ?? []),
     timingOf('enqueue, groups of up to 250', enqueues ?? []),
   ];

@@ -15,6 +15,9 @@ export type OwnTemporal = {
   stop(): Promise<void>;
   /** kill -9; it is started again at once. */
   kill(): void;
+  /** Lets it answer nothing until it is thawed; connections stay. */
+  freeze(): void;
+  thaw(): void;
   /** Connects to it while it runs; closed when the test ends. */
   connect(): Promise<Client>;
 };
@@ -29,7 +32,12 @@ export async function makeOwnTemporal(): Promise<OwnTemporal> {
     await supervisor?.stop();
     supervisor = null;
   };
+  const signal = (name: NodeJS.Signals) => {
+    const { temporal } = supervisor?.pids() ?? {};
+    if (temporal !== undefined) process.kill(temporal, name);
+  };
   onTestFinished(async () => {
+    signal('SIGCONT');
     await stop();
     rmSync(dataDir, { recursive: true, force: true, maxRetries: 3 });
   });
@@ -43,11 +51,9 @@ export async function makeOwnTemporal(): Promise<OwnTemporal> {
       await startTemporal(supervisor, { binary, dataDir, logFile, port, uiPort, durable: false });
     },
     stop,
-    kill: () => {
-      const { temporal } = supervisor?.pids() ?? {};
-      if (temporal === undefined) throw new Error('Temporal does not run');
-      process.kill(temporal, 'SIGKILL');
-    },
+    kill: () => signal('SIGKILL'),
+    freeze: () => signal('SIGSTOP'),
+    thaw: () => signal('SIGCONT'),
     connect: async () => {
       const connection = await Connection.connect({ address });
       onTestFinished(() => connection.close());

@@ -74,6 +74,13 @@ test('a tenant of whose 100 attempts a second 60 fail delays no retries of anoth
   process.stdout.write(`second attempts came ${Math.round(Math.max(...lateMs))} ms late at most\n`);
   expect(Math.max(...lateMs)).toBeLessThan(LATE_MS);
 
+  const carriers = await query(
+    database,
+    `select 1 from deliveries where waba_id = ? and attempts = 2 and workflow_id like 'delivery/%'`,
+    [CALM.wabaId],
+  );
+  expect(carriers.length).toBeGreaterThan(0);
+
   const failed = storm.received.filter(({ status }) => status === 503).length;
   expect(failed).toBeGreaterThan(0.4 * STORM_PER_SECOND * SECONDS);
   const open = await query<{ waba: string; n: number }>(

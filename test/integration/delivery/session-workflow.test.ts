@@ -1,24 +1,27 @@
+import { hostname } from 'node:os';
 import { Client, Connection } from '@temporalio/client';
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { query } from '../../../src/database/sql.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
 
-/** A worker process, and the workflow that shows its loop. */
-async function shownWorker() {
-  const { database, url } = await testDatabase();
+/** Worker processes of one installation, each with the workflow that shows its loop. */
+async function startShownWorkers(count: number) {
+  const { url } = await testDatabase();
   const connection = await Connection.connect({ address: inject('infrastructure').temporalAddress });
   onTestFinished(() => connection.close());
   const client = new Client({ connection });
-  const worker = startWorkerProcess(testSettings(url));
+  const settings = testSettings(url, { HELIOGRAPH_WORKER_HEALTH_PORT: '0' });
+  return await Promise.all(Array.from({ length: count }, () => startShownWorker(client, settings)));
+}
+
+async function startShownWorker(client: Client, settings: Record<string, string>) {
+  const worker = startWorkerProcess(settings);
   onTestFinished(() => worker.kill());
   await worker.ready();
-  const known = () => query<{ id: string }>(database, 'select id from worker_processes');
-  await eventually('the process is known', async () => (await known()).length === 1);
-  const [{ id } = { id: '' }] = await known();
-  const workflowId = `delivery-session/${id}`;
+  const workflowId = `delivery-session/${hostname()}:${worker.child.pid}`;
+  const handle = (runId: string) => client.workflow.getHandle(workflowId, runId);
   /** The run whose activity is under way, other than `before`. */
   const shownBy = async (before: string | null = null): Promise<string> => {
     let runId = '';
@@ -28,19 +31,19 @@ async function shownWorker() {
         .describe()
         .catch(() => null);
       runId = run?.runId ?? '';
-      const isStarted = (run?.raw.pendingActivities ?? []).some(
-        ({ lastStartedTime }) => lastStartedTime != null,
-      );
-      return run?.status.name === 'RUNNING' && isStarted && runId !== before;
+      const activities = run?.raw.pendingActivities ?? [];
+      const isUnderWay = activities.some(({ lastStartedTime }) => lastStartedTime != null);
+      return run?.status.name === 'RUNNING' && isUnderWay && runId !== before;
     });
     return runId;
   };
-  const handle = (runId: string) => client.workflow.getHandle(workflowId, runId);
   return { worker, shownBy, handle };
 }
 
 test('a loop that is no longer shown, because its workflow was cancelled or terminated, is shown again', async () => {
-  const { shownBy, handle } = await shownWorker();
+  const [shown] = await startShownWorkers(1);
+  if (shown === undefined) throw new Error('no worker');
+  const { shownBy, handle } = shown;
   const first = await shownBy();
   await handle(first).cancel();
   const second = await shownBy(first);
@@ -49,15 +52,19 @@ test('a loop that is no longer shown, because its workflow was cancelled or term
   await shownBy(second);
 }, 90_000);
 
-test('the workflow of a process that stops ends with it, that of one that was killed within a minute', async () => {
-  const { worker, shownBy, handle } = await shownWorker();
-  const first = await shownBy();
-  await worker.stop();
-  expect(await handle(first).result()).toMatch(/^Claimed \d+, delivered \d+/);
-  const other = await shownWorker();
-  const killed = await other.shownBy();
-  await other.worker.kill();
-  const startMs = performance.now();
-  expect(await other.handle(killed).result()).toMatch(/^The worker process is gone/);
-  expect(performance.now() - startMs).toBeLessThan(60_000);
+test('the workflow of a process that stops ends with it, that of one that was killed within a minute, that of another goes on', async () => {
+  const [stopped, killed, other] = await startShownWorkers(3);
+  if (stopped === undefined || killed === undefined || other === undefined) throw new Error('no workers');
+  const [ofStopped, ofKilled, ofOther] = await Promise.all([
+    stopped.shownBy(),
+    killed.shownBy(),
+    other.shownBy(),
+  ]);
+  await killed.worker.kill();
+  const killedMs = performance.now();
+  await stopped.worker.stop();
+  expect(await stopped.handle(ofStopped).result()).toMatch(/^Claimed \d+, delivered \d+/);
+  expect(await killed.handle(ofKilled).result()).toMatch(/^The worker process is gone/);
+  expect(performance.now() - killedMs).toBeLessThan(60_000);
+  expect((await other.handle(ofOther).describe()).status.name).toBe('RUNNING');
 }, 150_000);

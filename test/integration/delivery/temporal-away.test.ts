@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from '@temporalio/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../../src/config/config.ts';
 import type { Database } from '../../../src/database/database.ts';
@@ -56,6 +57,9 @@ async function latencyMs(database: Database, receiver: WebhookReceiver, id: stri
 /** Refuses the first attempt of each event. */
 const failOnce: Behaviour = (webhook, response) =>
   answer(webhook.headers['x-service-attempt'] === '1' ? 503 : 200)(webhook, response);
+
+const workflowsOf = async (client: Client, id: string) =>
+  (await client.workflow.count(`HeliographEventId = '${id}'`)).count;
 
 const attemptsOf = (receiver: WebhookReceiver, id: string) =>
   receiver.received.filter(({ headers }) => headers['x-service-event-id'] === id);
@@ -181,3 +185,34 @@ test('always: Temporal killed in the middle: each event goes once, inside its wo
   );
   expect(rows.filter(({ workflowId }) => !workflowId?.startsWith('delivery/'))).toEqual([]);
 }, 150_000);
+
+test('Temporal frozen while workflows are started: retries go by the loop, and workflows that come late make no attempt twice', async () => {
+  const temporal = await makeOwnTemporal();
+  await temporal.start();
+  const { database, receiver, config } = await installation(temporal.address);
+  const worker = await startWorker(config, silentLogger);
+  onTestFinished(() => worker.stop());
+  await latencyMs(database, receiver, 'wamid.BEFORE');
+  const client = await temporal.connect();
+  await eventually('a workflow was there', async () => (await workflowsOf(client, 'wamid.BEFORE')) === 1);
+
+  temporal.freeze();
+  receiver.behave((webhook, response) => {
+    if (webhook.headers['x-service-attempt'] !== '1') return answer(200)(webhook, response);
+    const isLater = webhook.headers['x-service-event-id'] === 'wamid.LATER';
+    return answer(503, isLater ? { 'retry-after': '15' } : {})(webhook, response);
+  });
+  await send(database, 'wamid.SOON');
+  await send(database, 'wamid.LATER');
+  await eventually('retried by the loop', () => attemptsOf(receiver, 'wamid.SOON').length === 2, 12_000);
+  temporal.thaw();
+  for (const id of ['wamid.SOON', 'wamid.LATER']) {
+    await eventually(`the workflow of ${id} comes late`, async () => (await workflowsOf(client, id)) === 1);
+  }
+  await eventually('settled', () => isSettled(database));
+  const completed = async () =>
+    (await client.workflow.count(`WorkflowType = 'deliverEvent' and ExecutionStatus = 'Completed'`)).count;
+  await eventually('all workflows end', async () => (await completed()) === 3);
+  expect(attemptsOf(receiver, 'wamid.SOON')).toHaveLength(2);
+  expect(attemptsOf(receiver, 'wamid.LATER')).toHaveLength(2);
+}, 120_000);
