@@ -181,7 +181,11 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
   }, async () => {
     receiver.behave(answer(500, { 'retry-after': '2' }));
     await insertBodies(store.database, [fixtureBody('in_text')]);
-    await eventually('first attempt', async () => (await lastDelivery())?.attempts === 1);
+    await eventually('first attempt', async () => {
+      const delivery = await lastDelivery();
+      const isOurs = receiver.received.length === 1 && delivery?.state === 'pending';
+      return isOurs && delivery.attempts === 1 && delivery.workflow_id?.startsWith('delivery/') === true;
+    });
     const handle = environment.client.workflow.getHandle((await lastDelivery())?.workflow_id ?? '');
     await handle.terminate('test');
     receiver.behave(answer(200));
