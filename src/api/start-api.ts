@@ -17,6 +17,7 @@ import { watchProcess } from '../metrics/process-metrics.ts';
 import { openObjectStore } from '../storage/object-store.ts';
 import { type ApiDependencies, buildApp } from './app.ts';
 import { warnOfClock } from './health/clock-check.ts';
+import { rehearseIngress } from './ingress/rehearsal.ts';
 import { INGRESS_TIMEOUTS } from './ingress/upstream-webhook.ts';
 import { announceSetUp } from './portal/access/announce-set-up.ts';
 
@@ -72,6 +73,10 @@ export async function startApi(
   try {
     metricsServer = await serveMetrics(config, metrics);
     servers.push(buildApp(deps));
+    await servers[0]?.ready();
+    await rehearse(config, databases.ingressDatabase, logger);
+    // What the start left behind goes now, and not while the first webhooks wait.
+    globalThis.gc?.();
     await servers[0]?.listen({ host: config.api.host, port: config.api.port, listenTextResolver });
     if (config.api.httpsPort >= 0) {
       const secure = buildApp(deps, await readTlsFiles(config));
@@ -94,13 +99,27 @@ export async function startApi(
   }
 }
 
+/** Upstream waits for it no longer than this. */
+const REHEARSE_WITHIN_MS = 2_000;
+
+async function rehearse(config: Config, database: DatabasePool, logger: Logger): Promise<void> {
+  try {
+    const late = sleep(REHEARSE_WITHIN_MS, undefined, { ref: false });
+    await Promise.race([rehearseIngress(config, database), late]);
+    // Opens the connection for notifications too; to look for bodies once more does no harm.
+    database.notify('heliograph_inbox');
+  } catch (error) {
+    logger.debug({ err: error }, 'the rehearsal failed: the first webhooks are slower');
+  }
+}
+
 /** Connections for each kind of work, so that none waits for another's. */
 function openDatabases({ database: { url, poolMax } }: Config) {
   const open = (name: string, max: number, options: Partial<DatabaseOptions> = {}) =>
     openDatabase({ url, poolMax: max, applicationName: `heliograph-${name}`, ...options });
   return {
     database: open('api', poolMax, { timeouts: REQUEST_TIMEOUTS }),
-    ingressDatabase: open('ingress', INGRESS_POOL_MAX, { timeouts: INGRESS_TIMEOUTS }),
+    ingressDatabase: open('ingress', INGRESS_POOL_MAX, { poolMin: 1, timeouts: INGRESS_TIMEOUTS }),
     lookupDatabase: open('lookup', LOOKUP_POOL_MAX, { timeouts: LOOKUP_TIMEOUTS }),
     portalDatabase: open('portal', PORTAL_POOL_MAX, { timeouts: REQUEST_TIMEOUTS }),
     limitsDatabase: open('limits', LIMITS_POOL_MAX, { durable: false }),

@@ -64,6 +64,8 @@ export type DatabaseOptions = {
   url: string;
   /** Most connections at a time. */
   poolMax: number;
+  /** So many stay open though nobody uses them: opening one takes as long as a whole delivery. */
+  poolMin?: number;
   /** Shows in pg_stat_activity. */
   applicationName: string;
   /**
@@ -95,6 +97,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     query_timeout: (options.timeouts ?? TIMEOUTS).answerMs,
     pipeline: true,
     max: options.poolMax,
+    min: Math.min(options.poolMin ?? 0, options.poolMax),
     idleTimeoutMillis: 60_000,
   });
   // A connection that is lost while nobody uses it is replaced; whoever uses one gets the error himself.
@@ -149,7 +152,7 @@ export function connectionOf({
   durable = true,
   fixedPlans = false,
   timeouts = TIMEOUTS,
-}: Omit<DatabaseOptions, 'poolMax'>): pg.ClientConfig {
+}: Omit<DatabaseOptions, 'poolMax' | 'poolMin'>): pg.ClientConfig {
   const settings = ['timezone=UTC', `lock_timeout=${LOCK_TIMEOUT_MS}`, ...SERVER_SOCKET];
   settings.push(`synchronous_commit=${durable ? 'on' : 'off'}`);
   if (fixedPlans) settings.push(...FIXED_PLANS);

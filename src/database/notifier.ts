@@ -56,6 +56,7 @@ function openPool(config: pg.ClientConfig): pg.Pool {
   const pool = new pg.Pool({
     ...config,
     max: 1,
+    min: 1,
     connectionTimeoutMillis: ANSWER_MS,
     query_timeout: ANSWER_MS,
     idleTimeoutMillis: 60_000,

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import { reportUnreadableSecrets } from '../accounts/secret-keys.ts';
@@ -25,6 +26,7 @@ import type { Logger } from './logger.ts';
 import type { Loop } from './loop.ts';
 import { openMediaActivities } from './media-activities.ts';
 import { startNumberSchedule } from './number-schedule.ts';
+import { REHEARSED_CONNECTIONS, rehearse } from './rehearsal.ts';
 import { openSendActivities } from './send-activities.ts';
 import { connectTemporal } from './temporal-connection.ts';
 import { openTemporalUpkeep, type TemporalUpkeep } from './temporal-upkeep.ts';
@@ -51,6 +53,7 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
   const database = openDatabase({
     ...config.database,
     applicationName: 'heliograph-worker',
+    poolMin: REHEARSED_CONNECTIONS,
     fixedPlans: true,
   });
   const objectStore = openObjectStore(config.objectStore);
@@ -67,6 +70,7 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
     isReady: () => ready,
     makeScrape: () => makeWorkerScrape(metrics, { database, loop: delivery.loop }),
   });
+  await rehearseOrLog({ database, secretBox: delivery.secretBox }, logger);
   void reportUnreadableSecrets({ database, secretBox: delivery.secretBox }, logger);
   let peers: WorkerPeers = { count: 1, rank: 0, isLeader: false };
   const onPeers = (seen: WorkerPeers) => {
@@ -97,6 +101,8 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
   for (const [name, loop] of startTemporalLoops(config, { client, database, delivery, logger })) {
     loops.set(name, loop);
   }
+  // What the start left behind goes now, and not while the first deliveries wait.
+  globalThis.gc?.();
   ready = true;
   logger.info('worker ready');
   return {
@@ -116,6 +122,19 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
 }
 
 type Delivery = ReturnType<typeof openDelivery>;
+
+/** Real deliveries wait for it no longer than this. */
+const REHEARSE_WITHIN_MS = 2_000;
+
+async function rehearseOrLog(tools: Parameters<typeof rehearse>[0], logger: Logger): Promise<void> {
+  try {
+    await Promise.race([rehearse(tools), sleep(REHEARSE_WITHIN_MS, undefined, { ref: false })]);
+    // Opens the connection for notifications too; to look once more does no harm.
+    tools.database.notify('heliograph_deliveries');
+  } catch (error) {
+    logger.debug({ err: error }, 'the rehearsal failed: the first deliveries are slower');
+  }
+}
 
 function listen(
   config: Config,

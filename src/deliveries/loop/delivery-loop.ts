@@ -231,12 +231,16 @@ export class DeliveryLoop {
     const deadlineMs = startMs + endpoint.timeoutMs;
     const isInTimeStill = () => isInTime(deadlineMs, endpoint.timeoutMs) && this.#tools.gate.isOpen();
     if (!isInTimeStill()) return await this.#giveBack({ claim, attempt }, token, null);
+    const { workflows } = this.#tools;
+    const send = () => this.#send(endpoint, claim, deadlineMs - leaseClockMs());
+    // The POST leaves before anything is done for the workflow, unless it has to wait for it.
+    const sending = workflows.mode === 'always' ? null : send();
     const label = labelOf(claim, endpoint);
-    const carried = this.#tools.workflows.carry(label, deliveryWorkflowId(label), claim.attempts === 0);
-    if (this.#tools.workflows.mode === 'always' && !((await carried?.joined) && isInTimeStill())) {
+    const carried = workflows.carry(label, deliveryWorkflowId(label), claim.attempts === 0);
+    if (sending === null && !((await carried?.joined) && isInTimeStill())) {
       return await this.#giveBack({ claim, attempt }, token, carried);
     }
-    const sent = await this.#send(endpoint, claim, deadlineMs - leaseClockMs());
+    const sent = await (sending ?? send());
     if (sent === null) {
       carried?.end(LOOK_AGAIN);
       return this.#end(attempt);

@@ -1,0 +1,188 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Database, Transaction } from '../database/database.ts';
+import { loadEndpointSettings } from '../database/endpoint-settings.ts';
+import { takeNewBodies } from '../database/inbox.ts';
+import { intakeEpochs, tryIntakeLocks } from '../database/locks.ts';
+import { insertRehearsalAccounts, type RehearsalAccounts } from '../database/rehearsal-accounts.ts';
+import { undone } from '../database/undone.ts';
+import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
+import { sendDelivery } from '../deliveries/attempt/send-delivery.ts';
+import { openEndpoint, type SendableEndpoint } from '../deliveries/attempt/sendable-endpoint.ts';
+import { settleAttempts } from '../deliveries/attempt/settle-attempts.ts';
+import { makeEndpointHealth } from '../deliveries/breaker.ts';
+import { makeDueFinder } from '../deliveries/loop/due-finder.ts';
+import { makeEndpointLimiter } from '../deliveries/loop/endpoint-limiter.ts';
+import { type ClaimedDelivery, claimDue } from '../deliveries/queue/claim.ts';
+import { makeAddressGuard } from '../deliveries/sender/address-guard.ts';
+import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
+import type { SecretBox } from '../domain/secret-box.ts';
+import { endpointSecretPlace } from '../domain/secret-places.ts';
+import { shardOf } from '../domain/shard.ts';
+import { newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
+import { readBody } from './intake/body-portions.ts';
+import { commitItems } from './intake/commit-items.ts';
+import { sortItems } from './intake/sort-items.ts';
+
+/** As many connections as are busy at the same time in calm traffic. */
+export const REHEARSED_CONNECTIONS = 3;
+
+/** Bodies per round. Only messages draw ids that show, so they are few; the code is the same for the most part. */
+const ROUNDS = [
+  { body: messageBody, count: 1 },
+  { body: messageBody, count: 1 },
+  ...Array.from({ length: 4 }, () => ({ body: statusesBody, count: 5 })),
+] as const;
+const PARSED_ONLY = 100;
+
+const TIMEOUT_MS = 5_000;
+const LEASE_MS = leaseMsFor(TIMEOUT_MS);
+const NO_SHARD = -1;
+
+/** Above every id that is ever drawn. */
+const FIRST_ID = 2 ** 52;
+
+/**
+ * Takes in, claims, sends and records a few made-up events, by the functions that do it for real ones, in transactions
+ * that are rolled back and to a listener of its own: connections, prepared statements, plans and compiled code are there
+ * before the first real event comes. It leaves nothing behind; should it fail, nothing is missing but speed.
+ */
+export async function rehearse(tools: { database: Database; secretBox: SecretBox }): Promise<void> {
+  const server = await openListener();
+  const guard = makeAddressGuard({ allowCidrs: ['127.0.0.1/32'] });
+  const limits = { connectTimeoutMs: TIMEOUT_MS, totalTimeoutMs: TIMEOUT_MS };
+  const sender = makeHttpSender({ guard, allowHttp: true, ...limits });
+  const { port } = server.address() as AddressInfo;
+  const stage = { ...tools, sender, url: `http://127.0.0.1:${port}/` };
+  try {
+    await Promise.all(Array.from({ length: REHEARSED_CONNECTIONS }, () => rehearseOnce(stage)));
+  } finally {
+    await sender.close();
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+type Stage = { database: Database; secretBox: SecretBox; sender: HttpSender; url: string };
+
+async function rehearseOnce({ database, secretBox, sender, url }: Stage): Promise<void> {
+  const id = String(FIRST_ID + randomInt(2 ** 47));
+  const accounts = { endpointId: id, wabaId: `0${id}`, phoneNumberId: `0${id}` };
+  for (let n = 0; n < PARSED_ONLY; n += 1) readBody(received(accounts, messageBody(accounts)));
+  await undone(database, async (trx) => {
+    const secretSealed = secretBox.seal(newWebhookSecret(), endpointSecretPlace(accounts.endpointId));
+    await insertRehearsalAccounts(trx, { ...accounts, url, secretSealed });
+    const [settings] = await loadEndpointSettings(trx, [accounts.endpointId]);
+    if (settings === undefined) return;
+    const defaults = { timeoutMs: TIMEOUT_MS, retryScheduleMs: [TIMEOUT_MS] };
+    const endpoint = openEndpoint(settings, { secretBox, defaults });
+    await prepareLooks(trx);
+    for (const { body, count } of ROUNDS) {
+      const bodies = Array.from({ length: count }, () => body(accounts));
+      let { token, claimed } = await takeIn(trx, accounts, bodies);
+      while (claimed.length > 0) {
+        const followerToken = randomUUID();
+        claimed = await deliver(trx, { sender, endpoint, token, claimed, followerToken });
+        token = followerToken;
+      }
+    }
+  });
+}
+
+/** What looks for work, without finding any. */
+async function prepareLooks(trx: Transaction): Promise<void> {
+  await Promise.all([
+    tryIntakeLocks(trx, []),
+    intakeEpochs(trx),
+    takeNewBodies(trx, [{ shard: NO_SHARD, fromId: '0' }], { bodies: 1, bytes: 1 }),
+  ]);
+  await makeDueFinder({ database: trx, limiter: makeEndpointLimiter() }).find(1);
+  await claimDue(trx, { shares: [], limit: 0, token: randomUUID(), leaseMs: LEASE_MS });
+}
+
+async function takeIn(
+  trx: Transaction,
+  { endpointId, wabaId }: RehearsalAccounts,
+  bodies: readonly Buffer[],
+): Promise<{ token: string; claimed: ClaimedDelivery[] }> {
+  const items = bodies.flatMap((body) => readBody(received({ wabaId }, body)).items);
+  const { owned } = await sortItems(trx, items, { owners: new Map(), held: new Set([shardOf(wabaId)]) });
+  const claimer = { token: randomUUID(), leaseMs: LEASE_MS, take: (id: string) => id === endpointId };
+  const { answers } = await commitItems(trx, owned, claimer);
+  return { token: claimer.token, claimed: await answers };
+}
+
+/** Sends what was claimed, records it, and returns what followed in its lanes, claimed with `followerToken`. */
+async function deliver(
+  trx: Transaction,
+  run: {
+    sender: HttpSender;
+    endpoint: SendableEndpoint;
+    token: string;
+    claimed: readonly ClaimedDelivery[];
+    followerToken: string;
+  },
+): Promise<ClaimedDelivery[]> {
+  const { sender, endpoint, token, claimed, followerToken } = run;
+  const made = await Promise.all(
+    claimed.map(async (claim) => {
+      const sent = await sendDelivery(sender, endpoint, claim, TIMEOUT_MS);
+      return { ...claim, token, endpoint, isProbe: false, sent, workflowId: null };
+    }),
+  );
+  const behind = new Set(claimed.map(({ deliveryId }) => deliveryId));
+  const { followers } = await settleAttempts(
+    { ...SETTLEMENT, database: trx, health: makeEndpointHealth() },
+    made,
+    {
+      ...{ token: followerToken, leaseMs: LEASE_MS, behind },
+    },
+  );
+  return followers;
+}
+
+const SETTLEMENT = {
+  retryLimits: { perEndpoint: 0, overall: 0, takeStart: () => false },
+  gate: { isOpen: () => true, check: async () => true },
+  onTrouble: () => undefined,
+  worker: 'rehearsal',
+  onAttempt: () => undefined,
+} as const;
+
+function received({ wabaId }: Pick<RehearsalAccounts, 'wabaId'>, body: Buffer) {
+  return { day: '', id: '0', shard: NO_SHARD, wabaId, body, notes: null, partly: null };
+}
+
+function messageBody(accounts: RehearsalAccounts): Buffer {
+  const from = accounts.wabaId;
+  const text = { body: 'Is it ready?' };
+  return upstreamBody(accounts, {
+    contacts: [{ profile: { name: 'rehearsal' }, wa_id: from }],
+    messages: [{ from, id: randomUUID(), timestamp: '1790000000', type: 'text', text }],
+  });
+}
+
+function statusesBody(accounts: RehearsalAccounts): Buffer {
+  const status = { id: randomUUID(), timestamp: '1790000000', recipient_id: accounts.wabaId };
+  return upstreamBody(accounts, {
+    statuses: ['sent', 'delivered', 'read'].map((name) => ({ ...status, status: name })),
+  });
+}
+
+function upstreamBody({ wabaId, phoneNumberId }: RehearsalAccounts, content: object): Buffer {
+  const metadata = { display_phone_number: '', phone_number_id: phoneNumberId };
+  const value = { messaging_product: 'whatsapp', metadata, ...content };
+  const entry = [{ id: wabaId, changes: [{ field: 'messages', value }] }];
+  return Buffer.from(JSON.stringify({ object: 'whatsapp_business_account', entry }));
+}
+
+async function openListener(): Promise<Server> {
+  const server = createServer((request, response) => {
+    request.resume().once('end', () => response.end());
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', resolve);
+  });
+  return server;
+}

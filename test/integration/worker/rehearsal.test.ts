@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import type { Database } from '../../../src/database/database.ts';
+import { query } from '../../../src/database/sql.ts';
+import { REHEARSED_CONNECTIONS, rehearse } from '../../../src/worker/rehearsal.ts';
+import { databaseDigest } from '../../support/database-digest.ts';
+import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
+
+/** Of what a delivery takes: taken in, queued, recorded. */
+const STATEMENTS = ['insert into dedup_keys', 'publish_events', 'settled, promoted'];
+
+test('the rehearsal prepares what a delivery takes on each connection and leaves nothing behind', async () => {
+  const { database } = await testWorkerDatabase(REHEARSED_CONNECTIONS);
+  await seedFixtureAccounts(database);
+  const before = await databaseDigest(database);
+  await rehearse({ database, secretBox: testSecretBox });
+  expect(await databaseDigest(database)).toEqual(before);
+  for (const statements of await preparedByConnection(database)) {
+    for (const wanted of STATEMENTS)
+      expect(statements.filter((text) => text.includes(wanted))).toHaveLength(1);
+  }
+});
+
+/** The prepared statements of each connection: all are held until the last one is there. */
+async function preparedByConnection(database: Database): Promise<string[][]> {
+  const all = Promise.withResolvers<void>();
+  let connected = 0;
+  const ask = () =>
+    database.transaction(async (trx) => {
+      const rows = await query<{ statement: string }>(trx, 'select statement from pg_prepared_statements');
+      connected += 1;
+      if (connected === REHEARSED_CONNECTIONS) all.resolve();
+      await all.promise;
+      return rows.map(({ statement }) => statement);
+    });
+  return await Promise.all(Array.from({ length: REHEARSED_CONNECTIONS }, ask));
+}
