@@ -111,7 +111,7 @@ export const TRANSITIONS: readonly Transition[] = [
     when: 'it has failed for its block limit and others wait behind it ([0040](decisions/0040-step-aside.md))',
   },
   {
-    from: ['unreleased', 'due', 'retrying'],
+    from: ['queued', 'unreleased', 'due', 'retrying'],
     to: ['queued'],
     by: 'move to the lanes of another order scope (`apply_order_scope`)',
     when: 'the endpoint is paused or disabled and no attempt is under way; the first of each lane is promoted at once',

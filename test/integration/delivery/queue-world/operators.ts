@@ -1,0 +1,219 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AccountError } from '../../../../src/accounts/account-error.ts';
+import { SYSTEM } from '../../../../src/accounts/audit.ts';
+import { enableEndpoint, holdEndpoint } from '../../../../src/accounts/endpoint-modes.ts';
+import { deleteEndpoint } from '../../../../src/accounts/endpoint-removal.ts';
+import { startReplay } from '../../../../src/accounts/replays.ts';
+import { lockPublishing } from '../../../../src/database/locks.ts';
+import { changeReplay, queueReplayPage, settleReplay } from '../../../../src/database/replay-steps.ts';
+import { findReplay } from '../../../../src/database/replays.ts';
+import { execute, query } from '../../../../src/database/sql.ts';
+import type { OrderScope } from '../../../../src/database/subscribers.ts';
+import { findSubscribers, publishTo, releaseReservedEvent } from '../../../../src/deliveries/publish.ts';
+import { dropWaiting } from '../../../../src/deliveries/queue/drop-waiting.ts';
+import { applyOrderScope } from '../../../../src/deliveries/queue/order-scope.ts';
+import { dropDelivery, removeDelivery } from '../../../../src/deliveries/queue/remove.ts';
+import { insertTestEvent } from '../../../../src/deliveries/test-events.ts';
+import { publicDeliveryId } from '../../../../src/domain/public-ids.ts';
+import { carry, newRun } from './workers.ts';
+import { WABAS, type World } from './world.ts';
+
+/** A body of upstream: its items by ordering key; `beside`: not by intake, but by media or sends. */
+export type Publication = { waba: number; items: { key: number; reserved: boolean }[]; beside: boolean };
+
+class PublisherDied extends Error {}
+
+/** Publishes a body, now and then claiming what becomes a head; now and then the process dies before it commits. */
+export async function publish(world: World, publication: Publication): Promise<void> {
+  const { wabaId } = WABAS[publication.waba] ?? WABAS[0];
+  const work = () =>
+    store(world, publication).catch((error: unknown) => {
+      if (!(error instanceof PublisherDied)) throw error;
+    });
+  await (publication.beside ? work() : world.inTurn(`intake ${wabaId}`, work));
+}
+
+async function store(world: World, { waba, items, beside }: Publication): Promise<void> {
+  const { database, dice } = world;
+  const { wabaId, phoneNumberId } = WABAS[waba] ?? WABAS[0];
+  const run = newRun(dice);
+  const claims = dice() < 0.5;
+  const claimer = claims ? { token: run.token, leaseMs: run.leaseMs, take: () => dice() < 0.7 } : null;
+  const events = items.map(({ key, reserved }) => ({
+    ...{ wabaId, phoneNumberId, tenantId: String(waba + 1), messageId: null },
+    type: reserved ? ('order' as const) : ('message' as const),
+    eventId: `key ${key}`,
+    laneKey: `key ${key}`,
+    conversationId: key === 0 ? null : String(1 + (key % 2)),
+    dataJson: reserved ? null : '{}',
+  }));
+  const { published, subscribers } = await database.transaction(async (trx) => {
+    await lockPublishing(trx);
+    const found = await findSubscribers(trx, [wabaId]);
+    await sleep(dice() * 3);
+    const stored = await publishTo(trx, found, events, { occurredAt: new Date(), claimer });
+    if (dice() < 0.05) throw new PublisherDied();
+    return { published: stored, subscribers: new Map(found.map(({ id, orderScope }) => [id, orderScope])) };
+  });
+  for (const event of published.events) {
+    const { uuid, lane: key, conversationId, sequence, day } = event;
+    const turn = beside ? null : world.published.length;
+    world.published.push({ uuid, key, conversationId, sequence: Number(sequence), turn, subscribers });
+    if (event.body === null) world.reserved.push({ wabaId, day, uuid });
+  }
+  world.background.push(carry(world, published.claimed, run));
+}
+
+/** Gives some reserved event its body. */
+export async function releaseOne({ database, reserved, dice }: World): Promise<boolean> {
+  const [event] = reserved.splice(Math.floor(dice() * reserved.length), 1);
+  if (event === undefined) return false;
+  await database.transaction((trx) => releaseReservedEvent(trx, { ...event, dataJson: '{}' }, new Date()));
+  return true;
+}
+
+export const OPERATIONS = [
+  'drop',
+  'give up',
+  'empty',
+  'pause',
+  'enable',
+  'scope',
+  'replay',
+  'test',
+  'remove',
+] as const;
+export type Operation = { what: (typeof OPERATIONS)[number]; endpoint: number; choice: number };
+
+/** What tenants and operators do; what they may not is refused. */
+export async function operate(world: World, operation: Operation): Promise<void> {
+  await carryOut(world, operation).catch((error: unknown) => {
+    if (!(error instanceof AccountError)) throw error;
+  });
+}
+
+async function carryOut(world: World, { what, endpoint: index, choice }: Operation): Promise<void> {
+  const { database } = world;
+  const endpoint = world.endpoints[index];
+  if (endpoint === undefined || endpoint.removed) return;
+  const { id, wabaId, url } = endpoint;
+  const tools = { database, actor: SYSTEM };
+  if (what === 'drop' || what === 'give up') return await dropSome(world, wabaId, what);
+  if (what === 'empty') {
+    world.dropped.add(id);
+    await dropWaiting(database, wabaId, id, { reason: 'emptied by a test' });
+  }
+  const pauses = what === 'pause' || (what === 'scope' && choice > 2);
+  if (pauses) await holdEndpoint(tools, wabaId, { id, mode: 'paused', reason: '' });
+  if (what === 'scope') await wantScope(world, id, choice % 3);
+  if (what === 'enable') await enableEndpoint(tools, wabaId, { id, waiting: 'send', by: 'a test' });
+  if (what === 'replay') await replaySome(world, wabaId, choice);
+  if (what === 'test') {
+    const tenant = { id: '1', businessName: 'x' };
+    await insertTestEvent(database, wabaId, { endpoint: { id, url }, tenant });
+  }
+  if (what === 'remove' && choice === 0) {
+    endpoint.removed = true;
+    world.dropped.add(id);
+    await deleteEndpoint(tools, wabaId, id);
+  }
+}
+
+async function dropSome(
+  { database, dropped }: World,
+  wabaId: string,
+  how: 'drop' | 'give up',
+): Promise<void> {
+  const rows = await query<{ id: string }>(
+    database,
+    'select delivery_id as id from delivery_queue order by random() limit 2',
+  );
+  for (const { id } of rows) {
+    dropped.add(id);
+    await database.transaction((trx) =>
+      how === 'drop'
+        ? dropDelivery(trx, wabaId, id, 'dropped by a test')
+        : removeDelivery(trx, id, 'given up'),
+    );
+  }
+}
+
+const SCOPES: readonly OrderScope[] = ['event', 'conversation', 'endpoint'];
+
+/** Asks for a scope; it is tried with all that are wanted, now and after the next changes. */
+async function wantScope(world: World, endpointId: string, choice: number): Promise<void> {
+  const { database } = world;
+  await world.inTurn('scopes', async () => {
+    await execute(
+      database,
+      'update webhook_endpoints set wanted_order_scope = nullif(cast(? as text), order_scope) where id = ?',
+      [SCOPES[choice] ?? 'event', endpointId],
+    );
+  });
+  await applyScopes(world);
+}
+
+export async function applyScopes(world: World): Promise<void> {
+  const { database } = world;
+  await world.inTurn('scopes', async () => {
+    const wanted = await query<{ id: string; scope: OrderScope }>(
+      database,
+      'select id, wanted_order_scope as scope from webhook_endpoints where wanted_order_scope is not null',
+    );
+    for (const { id: endpointId, scope } of wanted) {
+      const change = { endpointId, scope, fromMs: Date.now(), untilMs: 0 };
+      if (await applyOrderScope(database, endpointId)) world.scopes.push(change);
+      change.untilMs = Date.now() + 1;
+    }
+  });
+}
+
+/** Begins a replay of what is settled, or pauses, resumes or cancels one. */
+async function replaySome(world: World, wabaId: string, choice: number): Promise<void> {
+  const { database, replays } = world;
+  const running = replays[Math.floor(world.dice() * replays.length)];
+  if (running !== undefined && choice < 3) {
+    const state = (['paused', 'running', 'cancelled'] as const)[choice] ?? 'running';
+    running.cancelled ||= state === 'cancelled';
+    if (running.cancelled) world.dropped.add(`replay ${running.replayId}`);
+    await changeReplay(database, running, state);
+    return;
+  }
+  const settled = await query<{ id: string }>(
+    database,
+    `select id from deliveries d where waba_id = ? and state in ('delivered', 'failed') order by random() limit 20`,
+    [wabaId],
+  );
+  if (settled.length === 0) return;
+  const deliveryIds = settled.map(({ id }) => publicDeliveryId(id));
+  const { replayId } = await startReplay({ database, actor: SYSTEM }, wabaId, { deliveryIds }, 'test');
+  const replay = { wabaId, replayId, cancelled: false };
+  replays.push(replay);
+  await queuePages(world);
+  if (choice < 4) return;
+  await sleep(world.dice() * 6);
+  await changeReplay(database, replay, 'paused');
+}
+
+/** Does what the workflows of the replays do: queues pages, and repeats what a pause or a cancel left. */
+export async function queuePages({ database, replays }: World): Promise<void> {
+  for (const replay of replays) {
+    const { cursor } = (await findReplay(database, replay.wabaId, replay.replayId)) ?? {
+      cursor: { endpoints: [] },
+    };
+    for (const { id } of cursor.endpoints) await queueReplayPage(database, { ...replay, endpointId: id });
+    await settleReplay(database, replay);
+  }
+}
+
+/** Lets everything go on that somebody stopped, until the queue is empty. */
+export async function resumeAll(world: World): Promise<void> {
+  const { database, replays } = world;
+  while (await releaseOne(world));
+  await execute(
+    database,
+    `update webhook_endpoints set mode = 'open', next_probe_at = null where mode <> 'open'`,
+  );
+  for (const replay of replays) if (!replay.cancelled) await changeReplay(database, replay, 'running');
+  await queuePages(world);
+}
