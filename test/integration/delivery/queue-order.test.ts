@@ -14,7 +14,7 @@ import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts
 import { testWorkerDatabase } from '../../support/test-database.ts';
 import {
   applyScopes,
-  OPERATIONS,
+  CHOICES,
   type Operation,
   operate,
   type Publication,
@@ -51,11 +51,11 @@ const scripts: fc.Arbitrary<Script> = fc.record({
       }),
       beside: fc.constantFrom(false, false, false, true),
     }),
-    { minLength: 6, maxLength: 24 },
+    { minLength: 10, maxLength: 40 },
   ),
   operations: fc.array(
-    fc.record({ what: fc.constantFrom(...OPERATIONS), endpoint: fc.nat(3), choice: fc.nat(4) }),
-    { maxLength: 16 },
+    fc.record({ what: fc.constantFrom(...CHOICES), endpoint: fc.nat(3), choice: fc.nat(4) }),
+    { maxLength: 24 },
   ),
   seed: fc.integer(),
 });

@@ -50,7 +50,7 @@ async function store(world: World, { waba, items, beside }: Publication): Promis
   const { published, subscribers } = await database.transaction(async (trx) => {
     await lockPublishing(trx);
     const found = await findSubscribers(trx, [wabaId]);
-    await sleep(dice() * 3);
+    await sleep(dice() * 8);
     const stored = await publishTo(trx, found, events, { occurredAt: new Date(), claimer });
     if (dice() < 0.05) throw new PublisherDied();
     return { published: stored, subscribers: new Map(found.map(({ id, orderScope }) => [id, orderScope])) };
@@ -72,7 +72,7 @@ export async function releaseOne({ database, reserved, dice }: World): Promise<b
   return true;
 }
 
-export const OPERATIONS = [
+const OPERATIONS = [
   'drop',
   'give up',
   'empty',
@@ -83,6 +83,11 @@ export const OPERATIONS = [
   'test',
   'remove',
 ] as const;
+/** How often each is chosen. */
+export const CHOICES = OPERATIONS.flatMap((what) =>
+  Array<typeof what>(what === 'scope' ? 6 : what === 'replay' ? 3 : what === 'enable' ? 2 : 1).fill(what),
+);
+
 export type Operation = { what: (typeof OPERATIONS)[number]; endpoint: number; choice: number };
 
 /** What tenants and operators do; what they may not is refused. */

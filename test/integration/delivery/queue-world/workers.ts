@@ -51,20 +51,38 @@ export async function loopTurn(world: World, run = newRun(world.dice)): Promise<
 export async function carry(world: World, claims: readonly ClaimedDelivery[], run: Run): Promise<void> {
   const made = (await Promise.all(claims.map((claim) => attempt(world, claim, run)))).flat();
   if (made.length === 0 || run.fate === 'dies') return;
-  if (run.fate === 'freezes') await sleep(SHORT_MS * (1 + world.dice()));
+  const isLost = run.fate === 'freezes' && (await freeze(world, made, run));
   const next = newRun(world.dice);
   const behind = new Set(claims.map(({ deliveryId }) => deliveryId));
-  const { followers } = await settleAttempts(
+  const { followers, outcomes } = await settleAttempts(
     world.tools,
     made,
     world.dice() < 0.5 ? { ...next, behind } : null,
   );
+  if (isLost && outcomes[0] !== null)
+    world.violations.push('an attempt was recorded under the claim of another');
   // As after a commit whose answer was lost.
   if (world.dice() < 0.1) {
-    const { outcomes } = await settleAttempts(world.tools, made);
-    if (outcomes.some((outcome) => outcome !== null)) world.violations.push('an attempt was recorded twice');
+    const again = await settleAttempts(world.tools, made);
+    if (again.outcomes.some((outcome) => outcome !== null))
+      world.violations.push('an attempt was recorded twice');
   }
   await carry(world, followers, next);
+}
+
+/** Until somebody else has the first of these deliveries, if anybody takes it soon. */
+async function freeze({ database }: World, [first]: readonly MadeAttempt[], run: Run): Promise<boolean> {
+  if (first === undefined) return false;
+  for (let look = 1; look <= 40; look += 1) {
+    await sleep(SHORT_MS / 10);
+    const rows = await query(
+      database,
+      `select 1 from delivery_queue where delivery_id = ? and state = 'claimed' and token <> ?`,
+      [first.deliveryId, run.token],
+    );
+    if (rows.length > 0) return true;
+  }
+  return false;
 }
 
 /** None when its claim was given back, or would not have lasted for the request. */
