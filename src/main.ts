@@ -29,6 +29,11 @@ program
   .action(async () => (await import('./commands/serve.ts')).serveWorker());
 
 program
+  .command('all')
+  .description('run API and worker in one process')
+  .action(async () => (await import('./commands/serve.ts')).serveAll());
+
+program
   .command('migrate')
   .description('bring the database schema and the search attributes of Temporal to this version')
   .action(async () => (await import('./commands/migrate.ts')).runMigrations());

@@ -20,7 +20,7 @@ import { checkClock } from './health/clock-check.ts';
 import { healthRoutes } from './health/health-routes.ts';
 import { checkObjectStore } from './health/object-store-check.ts';
 import { createReadiness } from './health/readiness.ts';
-import { upstreamWebhookRoutes } from './ingress/upstream-webhook.ts';
+import { type KeepAtOnce, upstreamWebhookRoutes } from './ingress/upstream-webhook.ts';
 import { receivedMediaRoutes } from './media/received-media.ts';
 import { docsPage } from './openapi/docs-page.ts';
 import { addOpenApiDocument } from './openapi/openapi-document.ts';
@@ -58,6 +58,8 @@ export type ApiDependencies = {
   logger: Logger;
   /** What requests are counted with; a registry of its own unless given. */
   metrics?: ApiMetrics;
+  /** Given by the worker of the same process. */
+  keepAtOnce?: KeepAtOnce;
   /** How workflows are started; a connection of its own unless given. */
   temporal?: TemporalConnection;
   /** Starts the workflow of a test event; without it the worker does, later. */
@@ -89,7 +91,10 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
   });
   app.register(healthRoutes, { readiness });
   app.register(pageRoutes, { config });
-  app.register(upstreamWebhookRoutes, { config, database: ingressDatabase });
+  app.register(upstreamWebhookRoutes, {
+    ...{ config, database: ingressDatabase },
+    keepAtOnce: deps.keepAtOnce ?? null,
+  });
   app.register(receivedMediaRoutes({ database: lookupDatabase, objectStore }));
   registerAccountRoutes(app, deps);
   return app;

@@ -44,7 +44,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export async function startApi(
   config: Config,
   env: Environment,
-  { temporal, startDelivery }: Required<Pick<ApiDependencies, 'temporal' | 'startDelivery'>>,
+  {
+    temporal,
+    startDelivery,
+    ...given
+  }: Required<Pick<ApiDependencies, 'temporal' | 'startDelivery'>> & Pick<ApiDependencies, 'keepAtOnce'>,
 ): Promise<void> {
   const logger = openLogger(config, 'api');
   const settings = redactedSettings(env);
@@ -67,6 +71,7 @@ export async function startApi(
     temporal,
     startDelivery,
     settings,
+    ...given,
   };
   const servers: FastifyInstance[] = [];
   let metricsServer: MetricsServer | null = null;

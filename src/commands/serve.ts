@@ -1,6 +1,9 @@
+import type { Logger } from 'pino';
+import type { KeepAtOnce } from '../api/ingress/upstream-webhook.ts';
 import { type Config, loadConfig } from '../config/config.ts';
 import { InvalidSettingsError, redactedSettings } from '../config/read-settings.ts';
 import type { DeliveryLabel } from '../deliveries/queue/delivery-label.ts';
+import type { RunningWorker } from '../worker/start-worker.ts';
 import { openLogger } from './logger.ts';
 import { openTemporalConnection, type TemporalConnection } from './temporal-connection.ts';
 
@@ -9,11 +12,15 @@ const STOP_WITHIN_MS = 30_000;
 
 /** Runs the API process until SIGTERM or SIGINT. */
 export async function serveApi(): Promise<void> {
-  const config = configOrExit();
+  await runApi(configOrExit());
+}
+
+async function runApi(config: Config, given: { keepAtOnce?: KeepAtOnce } = {}): Promise<void> {
   const { startApi } = await import('../api/start-api.ts');
   const temporal = openTemporalConnection(config);
   try {
-    await startApi(config, process.env, { temporal, startDelivery: lazyDeliveryStart(config, temporal) });
+    const startDelivery = lazyDeliveryStart(config, temporal);
+    await startApi(config, process.env, { temporal, startDelivery, ...given });
   } finally {
     await temporal.close();
   }
@@ -30,16 +37,44 @@ function lazyDeliveryStart(config: Config, temporal: TemporalConnection) {
 /** Runs the worker process until SIGTERM or SIGINT. */
 export async function serveWorker(): Promise<void> {
   const config = configOrExit();
+  const signal = Promise.withResolvers<void>();
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => signal.resolve());
+  const worker = await beginWorker(config);
+  process.on('unhandledRejection', (error) => worker.logger.error({ err: error }, 'unhandled rejection'));
+  await Promise.race([signal.promise, worker.starting.then(() => signal.promise)]);
+  await endWorker(worker);
+}
+
+/**
+ * Runs API and worker in one process until SIGTERM or SIGINT. What the ingress gets is taken in by the transaction that
+ * keeps it, where that is possible at once, and delivered from here.
+ */
+export async function serveAll(): Promise<void> {
+  const config = configOrExit();
+  let keepAtOnce: KeepAtOnce = async () => false;
+  const worker = await beginWorker(config, (directIntake) => {
+    keepAtOnce = directIntake;
+  });
+  const failed = worker.starting.then(() => new Promise<never>(() => undefined));
+  await Promise.race([runApi(config, { keepAtOnce: (bodies) => keepAtOnce(bodies) }), failed]);
+  await endWorker(worker);
+}
+
+type BegunWorker = { logger: Logger; starting: Promise<RunningWorker> };
+
+async function beginWorker(
+  config: Config,
+  onDirectIntake?: (directIntake: KeepAtOnce) => void,
+): Promise<BegunWorker> {
   const logger = openLogger(config, 'worker');
   logger.info({ settings: redactedSettings(process.env) }, 'worker starts');
-  process.on('unhandledRejection', (error) => logger.error({ err: error }, 'unhandled rejection'));
-  const signal = Promise.withResolvers<NodeJS.Signals>();
-  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => signal.resolve(name));
   const { installTemporalRuntime } = await import('../worker/temporal-connection.ts');
   const { startWorker } = await import('../worker/start-worker.ts');
   installTemporalRuntime(logger);
-  const starting = startWorker(config, logger);
-  await Promise.race([signal.promise, starting.then(() => signal.promise)]);
+  return { logger, starting: startWorker(config, logger, { onDirectIntake }) };
+}
+
+async function endWorker({ logger, starting }: BegunWorker): Promise<never> {
   logger.info('worker stops');
   setTimeout(() => {
     logger.error('not stopped in time: ending now, leases and Temporal bring back what was under way');

@@ -86,12 +86,13 @@ function parts(context: EmbeddedContext): ApplicationPart[] {
       isReady: answers(ports.sandbox, '/sandbox/faults'),
     },
     {
-      name: 'worker',
-      args: ['worker'],
-      stopGraceMs: 30_000,
-      isReady: answers(ports.workerHealth, '/readyz'),
+      name: 'heliograph',
+      aliases: ['api', 'worker'],
+      args: ['all'],
+      stopGraceMs: 45_000,
+      isReady: async () =>
+        (await answers(ports.workerHealth, '/readyz')()) && (await answers(ports.api, '/readyz')()),
     },
-    { name: 'api', args: ['api'], isReady: answers(ports.api, '/readyz') },
   ];
 }
 

@@ -10,16 +10,48 @@ import { execute, query } from './sql.ts';
  * body is kept as it is, unless its entries are of several WABAs: then as one body for each (docs/decisions/0037).
  */
 export async function insertBodies(database: Database, bodies: readonly Buffer[]): Promise<void> {
-  const parts = bodies.flatMap(splitByWaba).map(({ wabaId, body }) => ({ wabaId: wabaId ?? NOBODY, body }));
-  const shards = parts.map(({ wabaId }) => shardOf(wabaId));
+  const given = newBodies(bodies);
+  await insertParts(database, given, 'new');
+  wakeIntake(
+    database,
+    given.map(({ shard }) => shard),
+  );
+}
+
+/** A body, or what of it is one WABA's, with the shard that it is in. */
+export type NewBody = { wabaId: string; shard: number; body: Buffer };
+
+/** Splits bodies by WABA. */
+export function newBodies(bodies: readonly Buffer[]): NewBody[] {
+  return bodies.flatMap(splitByWaba).map(({ wabaId, body }) => {
+    const known = wabaId ?? NOBODY;
+    return { wabaId: known, shard: shardOf(known), body };
+  });
+}
+
+/** Keeps bodies that the same transaction takes in. */
+export async function insertTakenIn(trx: Transaction, bodies: readonly NewBody[]): Promise<void> {
+  await insertParts(trx, bodies, 'done');
+}
+
+async function insertParts(
+  database: Database,
+  parts: readonly NewBody[],
+  state: 'new' | 'done',
+): Promise<void> {
   await execute(
     database,
-    `insert into inbox (waba_id, shard, body)
-     select waba_id, shard, body from unnest(?::text[], ?::smallint[], ?::bytea[]) with ordinality as b (waba_id, shard, body, n)
+    `insert into inbox (waba_id, shard, body, state, processed_at)
+     select waba_id, shard, body, ?, case when cast(? as boolean) then now() end
+       from unnest(?::text[], ?::smallint[], ?::bytea[]) with ordinality as b (waba_id, shard, body, n)
       order by n`,
-    [parts.map(({ wabaId }) => wabaId), shards, byteaArray(parts.map(({ body }) => body))],
+    [
+      ...[state, state === 'done'],
+      parts.map(({ wabaId }) => wabaId),
+      parts.map(({ shard }) => shard),
+      byteaArray(parts.map(({ body }) => body)),
+    ],
   );
-  wakeIntake(database, shards);
 }
 
 /** Has workers look for bodies of these shards. */
@@ -77,21 +109,21 @@ export async function takeNewBodies(
   );
 }
 
-/** Of these shards, those whose oldest body has waited for so long. Of what another worker is taking in nothing is known. */
-export async function findOverdueShards(
+/** The oldest body of each shard that is not yet taken in, and for how long it has waited. Takes no lock. */
+export async function findOldestBodies(
   database: Database,
-  shards: readonly number[],
-  waitingMs: number,
-): Promise<number[]> {
-  const rows = await query<{ shard: number }>(
+  looks: readonly ShardLook[],
+): Promise<{ shard: number; id: string; waitedMs: number }[]> {
+  return await query(
     database,
-    `select s.shard from unnest(cast(:shards as integer[])) as s (shard)
-      cross join lateral (select received_at from inbox where state = 'new' and shard = s.shard
-                           order by shard, id limit 1) as oldest
-      where oldest.received_at < now() - cast(:waitingMs as integer) * interval '1 millisecond'`,
-    { shards, waitingMs },
+    `select look.shard, oldest.id,
+            cast(extract(epoch from now() - oldest.received_at) * 1000 as double precision) as "waitedMs"
+       from unnest(cast(:shards as integer[]), cast(:fromIds as bigint[])) as look (shard, from_id)
+      cross join lateral (select id, received_at from inbox
+                           where state = 'new' and shard = look.shard and id >= look.from_id
+                           order by shard, id limit 1) as oldest`,
+    { shards: looks.map(({ shard }) => shard), fromIds: looks.map(({ fromId }) => fromId) },
   );
-  return rows.map(({ shard }) => shard);
 }
 
 /** How much is read of a backlog: of so many WABAs behind `afterWabaId` their oldest bodies, from `fromId` on. */

@@ -23,10 +23,15 @@ const SHARED_WAIT_MS = 1_000;
  * Takes the intake locks of those of the shards that are free, for the rest of the transaction; returns them.
  * They end with the transaction, also when its process dies or freezes (the server ends idle transactions).
  * The locks on customers and publishing come with them; the former may be waited for, for the milliseconds of a send.
- * Statements sent behind it know of them by `HELD_SHARDS`. With several shards no lock is waited for for long.
+ * Statements sent behind it know of them by `HELD_SHARDS`. No lock of the transaction is waited for for longer than
+ * `waitMs` (null: as ever).
  */
-export async function tryIntakeLocks(trx: Transaction, shards: readonly number[]): Promise<number[]> {
-  const impatient = shards.length > 1 ? waitAtMost(trx, SHARED_WAIT_MS) : null;
+export async function tryIntakeLocks(
+  trx: Transaction,
+  shards: readonly number[],
+  waitMs = shards.length > 1 ? SHARED_WAIT_MS : null,
+): Promise<number[]> {
+  const impatient = waitMs === null ? null : waitAtMost(trx, waitMs);
   const [row] = await query<{ shards: number[] }>(
     trx,
     `select coalesce(array_agg(shard order by shard), '{}') as shards, count(customers),

@@ -25,6 +25,8 @@ import { createSupervisor, type Supervisor } from './supervisor.ts';
 export interface ApplicationPart {
   readonly name: string;
   readonly args: readonly string[];
+  /** What else embedded.json lists it as. */
+  readonly aliases?: readonly string[];
   /** Goes over the environment that all parts get. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Rejecting counts as not ready yet. */
@@ -67,6 +69,7 @@ interface Session {
   readonly ports: EmbeddedPorts;
   readonly supervisor: Supervisor;
   readonly log: (line: string) => void;
+  parts: readonly ApplicationPart[];
   description: EmbeddedDescription | undefined;
 }
 
@@ -108,7 +111,7 @@ async function runSession(
       ended.resolve(1);
     },
   });
-  const session: Session = { options, dataDir, ports, supervisor, log, description: undefined };
+  const session: Session = { options, dataDir, ports, supervisor, log, parts: [], description: undefined };
   const release = onStopSignals({
     onFirst: () => {
       log('stopping everything (once more Ctrl-C kills it)');
@@ -148,7 +151,9 @@ async function startAll(session: Session): Promise<void> {
   };
   const tenants = await options.afterInfrastructure(context);
   keepTenants(dataDir, tenants);
-  const definitions = options.parts(context).map((part) => partDefinition(part, context, options.mainScript));
+  const parts = options.parts(context);
+  session.parts = parts;
+  const definitions = parts.map((part) => partDefinition(part, context, options.mainScript));
   await Promise.all(definitions.map((definition) => supervisor.start(definition)));
   session.description = describe(context, certificate, tenants);
   publish(session);
@@ -223,8 +228,13 @@ function publish(session: Session, pids: Readonly<Record<string, number>> = allP
   }
 }
 
-function allPids({ supervisor }: Session): Record<string, number> {
-  return { supervisor: process.pid, ...supervisor.pids() };
+function allPids({ supervisor, parts }: Session): Record<string, number> {
+  const pids = supervisor.pids();
+  const aliased = parts.flatMap(({ name, aliases = [] }) => {
+    const pid = pids[name];
+    return pid === undefined ? [] : aliases.map((alias) => [alias, pid] as const);
+  });
+  return { supervisor: process.pid, ...pids, ...Object.fromEntries(aliased) };
 }
 
 function isTerminal(): boolean {

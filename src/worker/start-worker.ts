@@ -20,6 +20,7 @@ import { startEndpointKeeper } from './endpoint-keeper.ts';
 import { watchEventLoop } from './event-loop-use.ts';
 import { startHealthServer } from './health-server.ts';
 import { startHousekeeping } from './housekeeping.ts';
+import { type DirectIntake, makeDirectIntake } from './intake/direct-intake.ts';
 import { type IntakeLoop, startIntake } from './intake/intake-loop.ts';
 import { makeIntakeMemory } from './intake/intake-memory.ts';
 import type { Logger } from './logger.ts';
@@ -38,6 +39,11 @@ import { startWorkflowStarter } from './workflow-starter.ts';
 
 export type RunningWorker = { stop(): Promise<void> };
 
+type WorkerOptions = {
+  /** Given what takes in bodies while they are kept, for an ingress in the same process. */
+  onDirectIntake?: ((directIntake: DirectIntake) => void) | undefined;
+};
+
 const CONNECT_RETRY_MS = 1_000;
 
 /** Share of the event loop's time above which another worker attempts a delivery sooner. */
@@ -47,7 +53,11 @@ const BUSY = 0.8;
  * Starts intake and the delivery loop at once, then, when Temporal answers, all that needs it; resolves when all run.
  * `stop` ends them in the order that loses no work: loops, workers, connections.
  */
-export async function startWorker(config: Config, logger: Logger): Promise<RunningWorker> {
+export async function startWorker(
+  config: Config,
+  logger: Logger,
+  { onDirectIntake }: WorkerOptions = {},
+): Promise<RunningWorker> {
   let ready = false;
   const metrics = makeWorkerMetrics();
   const database = openDatabase({
@@ -80,10 +90,11 @@ export async function startWorker(config: Config, logger: Logger): Promise<Runni
   const eventLoopUse = watchEventLoop();
   // With others beside it, a busy process leaves deliveries to whoever has room.
   const directClaims = () => (peers.count > 1 && eventLoopUse() > BUSY ? null : delivery.loop.directClaims());
-  const intake = startIntake(
-    { database, logger, directClaims, memory: makeIntakeMemory(), onBody: metrics.inboxBody },
-    () => peers,
-  );
+  const intakeTools = {
+    ...{ database, logger, directClaims, memory: makeIntakeMemory(), onBody: metrics.inboxBody },
+  };
+  const intake = startIntake(intakeTools, () => peers);
+  onDirectIntake?.(makeDirectIntake(intakeTools, intake));
   loops.set('intake', intake);
   loops.set(
     'housekeeping',

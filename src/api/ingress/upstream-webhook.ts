@@ -16,13 +16,19 @@ export const INGRESS_TIMEOUTS = { statementMs: COMMIT_TIMEOUT_MS, answerMs: COMM
 /** More than the time-out of the answer: what hangs longer has lost its connection. */
 const ABANDON_AFTER_MS = INGRESS_TIMEOUTS.answerMs + 1_000;
 
+/** Keeps bodies and takes them in in one transaction; false when they are to be kept the usual way. Never rejects. */
+export type KeepAtOnce = (bodies: readonly Buffer[]) => Promise<boolean>;
+
 /** Where the upstream platform sends its webhooks. Nothing is parsed here and nothing is asked of Temporal. */
 export async function upstreamWebhookRoutes(
   scope: FastifyInstance,
-  { config, database }: { config: Config; database: Database },
+  { config, database, keepAtOnce }: { config: Config; database: Database; keepAtOnce: KeepAtOnce | null },
 ): Promise<void> {
   const batcher = createBodyBatcher({
-    store: async (bodies) => await insertBodies(database, bodies),
+    store: async (bodies) => {
+      const isKept = keepAtOnce !== null && (await keepAtOnce(bodies));
+      if (!isKept) await insertBodies(database, bodies);
+    },
     isTransient: (error) => !isDataError(error),
     onPoison: (error, sizeBytes) =>
       scope.log.error({ err: error, sizeBytes }, 'an upstream body cannot be stored'),

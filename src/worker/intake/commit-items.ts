@@ -28,12 +28,15 @@ import { findCustomers, saveCustomers } from './save-customers.ts';
  * Turns upstream items into messages, statuses, media, orders and events, in their order, in the caller's transaction.
  * The number of statements is fixed; those that do not need each other's answers go together, and for most batches the
  * last ones are sent but not answered yet when this resolves. They answer with the deliveries that `claimer` claimed.
+ * `mayWrite` is awaited beside what is read; when it rejects, the transaction is to be undone.
  */
 export async function commitItems(
   trx: Transaction,
   owned: readonly Owned[],
   claimer: DirectClaimer | null,
+  mayWrite: Promise<void> = Promise.resolve(),
 ): Promise<LastStatements<ClaimedDelivery[]>> {
+  if (owned.length === 0) await mayWrite;
   if (owned.length === 0) return new LastStatements(Promise.resolve([]));
   const keyed = owned.map(withDedupKey);
   const [claimedKeys, contacts, states, subscribers] = await Promise.all([
@@ -41,6 +44,7 @@ export async function commitItems(
     findCustomers(trx, owned),
     lockMessageStates(trx, owned.filter(isOwnedStatus).map(statusOf)),
     findSubscribers(trx, [...new Set(owned.map(({ wabaId }) => wabaId))]),
+    mayWrite,
   ]);
   const fresh = notSeenBefore(keyed, claimedKeys);
   if (fresh.length === 0) return new LastStatements(Promise.resolve([]));

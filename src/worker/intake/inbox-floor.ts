@@ -14,7 +14,7 @@ const NOTED_EVERY_MS = 1_000;
 export type InboxFloor = {
   /** The id to look from; '0' for a full look. */
   from(): string;
-  /** A look was made under the intake lock. */
+  /** A look was made, under the intake lock or not. */
   looked(look: Look): void;
   /** Bodies may have come to wait again below. */
   reset(): void;

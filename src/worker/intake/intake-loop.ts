@@ -1,4 +1,4 @@
-import { findOverdueShards } from '../../database/inbox.ts';
+import { findOldestBodies } from '../../database/inbox.ts';
 import { SHARDS } from '../../domain/shard.ts';
 import type { Loop } from '../loop.ts';
 import { type IntakeTools, takeInShards } from './intake-batch.ts';
@@ -9,8 +9,8 @@ const POLL_MS = 250;
 /** A body that waited for so long is taken in whichever worker its shard is for. */
 const OVERDUE_MS = 1_000;
 
-/** Looks at other workers' shards may take a twentieth of the time. */
-const OVERDUE_REST_TIMES = 20;
+/** Looks may take a tenth of the time. */
+const LOOK_REST_TIMES = 9;
 
 /**
  * When the transactions under way have taken this long, another one begins beside them. One for all that is new keeps
@@ -27,6 +27,8 @@ const BACK_OFF = { firstMs: 250, longestMs: 5_000 };
 export type WorkerShare = { rank: number; count: number };
 
 export type IntakeLoop = Loop & {
+  /** Nothing of these shards waits or is being taken in, as far as this process knows. */
+  areIdle(shards: readonly number[]): boolean;
   /** Bodies came for these shards, as a notification names them; for any when it names none. */
   notified(payload: string): void;
 };
@@ -56,13 +58,18 @@ class Intake implements IntakeLoop {
   readonly #backOff = new Map<number, { untilMs: number; pauseMs: number }>();
   readonly #poll: NodeJS.Timeout;
   #timer: NodeJS.Timeout | undefined;
-  #nextOverdueMs = performance.now() + OVERDUE_MS;
+  #looking: Promise<void> | null = null;
+  #nextLookMs = 0;
   #stopping = false;
 
   constructor(tools: IntakeTools, share: () => WorkerShare) {
     this.#tools = tools;
     this.#share = share;
-    this.#poll = setInterval(() => this.#look(), POLL_MS);
+    this.#poll = setInterval(() => {
+      this.#looking ??= this.#look().finally(() => {
+        this.#looking = null;
+      });
+    }, POLL_MS);
   }
 
   wake(): void {
@@ -76,33 +83,40 @@ class Intake implements IntakeLoop {
     this.#schedule();
   }
 
+  areIdle(shards: readonly number[]): boolean {
+    return shards.every((shard) => !this.#wanted.has(shard) && !this.#busy.has(shard));
+  }
+
   async stop(): Promise<void> {
     this.#stopping = true;
     clearInterval(this.#poll);
     clearTimeout(this.#timer);
+    await this.#looking;
     await Promise.all([...this.#turns].map(({ ended }) => ended));
   }
 
-  #look(): void {
-    this.wake();
-    const { rank, count } = this.#share();
-    if (count > 1 && performance.now() >= this.#nextOverdueMs) {
-      void this.#lookAtOthers(SHARDS.filter((shard) => shard % count !== rank));
-    }
-  }
-
-  /** Their worker may have died, or have more than it can do. */
-  async #lookAtOthers(shards: readonly number[]): Promise<void> {
+  /** Looks where notifications were lost, or the worker of a shard died or has more than it can do. */
+  async #look(): Promise<void> {
     const startMs = performance.now();
-    this.#nextOverdueMs = Number.POSITIVE_INFINITY;
+    if (startMs < this.#nextLookMs) return;
+    const { database, memory } = this.#tools;
+    const { rank, count } = this.#share();
+    const looks = SHARDS.map((shard) => ({ shard, fromId: memory.of(shard).floor.from() }));
     try {
-      for (const shard of await findOverdueShards(this.#tools.database, shards, OVERDUE_MS))
-        this.#wanted.add(shard);
+      const oldest = new Map((await findOldestBodies(database, looks)).map((row) => [row.shard, row]));
+      const tookMs = performance.now() - startMs;
+      for (const shard of SHARDS) {
+        const body = oldest.get(shard);
+        memory.of(shard).floor.looked({ tookMs, ids: body === undefined ? [] : [body.id] });
+        const isMine = shard % count === rank || (body?.waitedMs ?? 0) > OVERDUE_MS;
+        if (body !== undefined && isMine) this.#wanted.add(shard);
+      }
     } catch {
-      // The turns for its own shards tell of it.
+      // The next turn tells of it.
+      this.wake();
     }
     const endMs = performance.now();
-    this.#nextOverdueMs = endMs + Math.max(OVERDUE_MS, OVERDUE_REST_TIMES * (endMs - startMs));
+    this.#nextLookMs = endMs + LOOK_REST_TIMES * (endMs - startMs);
     this.#schedule();
   }
 

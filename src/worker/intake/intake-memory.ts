@@ -11,6 +11,8 @@ export type ShardMemory = {
   readonly floor: InboxFloor;
   /** Bodies that were read and are left for the next turn: reading one can cost more than taking a part of it in. */
   readonly kept: Map<string, ReadBody>;
+  /** Of what is remembered; null before the first look. */
+  epoch(): string | null;
   /** Whether what is remembered is still so in the database (`intakeEpochs`); forgets it if not. */
   isOf(epoch: string): boolean;
   /** Something of it cannot be stored as it is. */
@@ -38,6 +40,7 @@ export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFl
     const floor = makeFloor();
     return {
       ...{ shard, floor, pace: makeIntakePace(), kept: new Map() },
+      epoch: () => known,
       isOf(epoch) {
         if (epoch === known) return true;
         known = epoch;
