@@ -12,7 +12,10 @@ export async function takeIn(database: Database, ...bodies: Buffer[]): Promise<v
   await drainInbox(database);
 }
 
-export async function drainInbox(database: Database, tools = intakeTools(database)): Promise<void> {
+export async function drainInbox(
+  database: Database,
+  tools: IntakeTools = intakeTools(database),
+): Promise<void> {
   for (;;) {
     await takeInBatch(tools);
     const left = await query(database, `select 1 from inbox where state = 'new' limit 1`);
