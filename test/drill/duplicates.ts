@@ -22,6 +22,7 @@ const BEFORE_MS = 200;
 const AFTER_MS = 1_500;
 
 const REASONS: Record<NemesisEvent['target'], DuplicateReason> = {
+  all: 'worker killed',
   'worker-1': 'worker killed',
   'worker-2': 'worker killed',
   postgres: 'postgres killed',

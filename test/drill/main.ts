@@ -13,6 +13,7 @@ that everything that was answered 200 has arrived everywhere, in order and unalt
   --seed S         what everything random comes from (1)
   --events N       send at least so many events (25 per kill)
   --endpoints K    webhook endpoints, good and bad (10)
+  --processes HOW  API and first worker in one process, or in two (one)
   --rate R         events per second from upstream (12)
   --drain-seconds  how long the last deliveries may take once all is calm (300)
   --json FILE      write the result with the log of the kills
@@ -68,6 +69,7 @@ function readOptions(): { options: DrillOptions; json: string | undefined } | nu
       events: text,
       endpoints: text,
       rate: text,
+      processes: text,
       'drain-seconds': text,
       json: text,
       help: { type: 'boolean' },
@@ -81,9 +83,15 @@ function readOptions(): { options: DrillOptions; json: string | undefined } | nu
     events: whole('--events', values.events, 25 * kills, 1),
     endpoints: whole('--endpoints', values.endpoints, 10, 1),
     eventsPerSecond: whole('--rate', values.rate, 12, 1),
+    processes: oneOrTwo(values.processes ?? 'one'),
     drainTimeoutMs: 1_000 * whole('--drain-seconds', values['drain-seconds'], 300, 1),
   };
   return { options, json: values.json };
+}
+
+function oneOrTwo(text: string): DrillOptions['processes'] {
+  if (text !== 'one' && text !== 'two') throw new Error('--processes must be one or two');
+  return text;
 }
 
 function whole(name: string, text: string | undefined, fallback: number, minimum: number): number {

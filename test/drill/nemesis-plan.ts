@@ -1,7 +1,7 @@
 import { seededDice } from '../support/seeded-dice.ts';
 
-/** What can be killed or frozen. `worker-1` and `worker-2` are two processes of one kind. */
-export type Target = 'api' | 'worker-1' | 'worker-2' | 'temporal' | 'postgres' | 'minio';
+/** What can be killed or frozen. `worker-1` and `worker-2` are two processes of one kind; `all` is `api` and `worker-1` in one. */
+export type Target = 'all' | 'api' | 'worker-1' | 'worker-2' | 'temporal' | 'postgres' | 'minio';
 
 /**
  * `kill` is kill -9 of the process. PostgreSQL has two more forms: `kill-tree` takes the postmaster with all its
@@ -21,6 +21,8 @@ export type NemesisStep = {
 export type NemesisOptions = {
   seed: number;
   kills: number;
+  /** Whether API and first worker are one process. */
+  processes: 'one' | 'two';
   /** The first of a pause's bounds lies above this: longer than a lease, so that others take over. */
   leaseMs: number;
 };
@@ -43,17 +45,22 @@ const PAUSE_WEIGHTS: readonly (readonly [Target, number])[] = [
 const KILLS_PER_PAUSE = 4;
 
 /** The steps of a run: `kills` kills with a pause after every fourth, the same for the same seed. */
-export function nemesisPlan({ seed, kills, leaseMs }: NemesisOptions): NemesisStep[] {
+export function nemesisPlan({ seed, kills, leaseMs, processes }: NemesisOptions): NemesisStep[] {
   const dice = seededDice(seed);
+  const isAll = (target: Target) => processes === 'one' && (target === 'api' || target === 'worker-1');
+  const chosen = (weights: readonly (readonly [Target, number])[]) => {
+    const target = pick(weights, dice());
+    return isAll(target) ? 'all' : target;
+  };
   const between = (low: number, high: number) => Math.round(low + dice() * (high - low));
   const steps: NemesisStep[] = [];
   for (let n = 1; n <= kills; n += 1) {
-    const target = pick(KILL_WEIGHTS, dice());
+    const target = chosen(KILL_WEIGHTS);
     const deed = target === 'postgres' ? postgresDeed(dice()) : 'kill';
     steps.push({ afterMs: between(800, 3_500), target, deed, awayMs: between(50, 2_500) });
     if (n % KILLS_PER_PAUSE !== 0) continue;
     const awayMs = between(leaseMs + 500, leaseMs + 3_500);
-    steps.push({ afterMs: between(800, 2_500), target: pick(PAUSE_WEIGHTS, dice()), deed: 'pause', awayMs });
+    steps.push({ afterMs: between(800, 2_500), target: chosen(PAUSE_WEIGHTS), deed: 'pause', awayMs });
   }
   return steps;
 }

@@ -20,6 +20,8 @@ export type DrillOptions = {
   events: number;
   endpoints: number;
   eventsPerSecond: number;
+  /** API and first worker as `heliograph all`, or apart. */
+  processes: 'one' | 'two';
   /** How long the last deliveries may take once everything is up. */
   drainTimeoutMs: number;
 };
@@ -94,6 +96,7 @@ async function drill(options: DrillOptions, control: DrillControl, place: Place)
     stack = await startStack(place.dataDir, place.supervisor, {
       accounts,
       endpointUrls: receivers.urls,
+      processes: options.processes,
       log,
     });
     const run = { options, control, place, accounts, receivers, stack, taken, startedMs };
@@ -121,7 +124,7 @@ async function carryOut(run: Run): Promise<DrillResult> {
   const readyMs = Date.now();
   const seconds = () => ((Date.now() - readyMs) / 1_000).toFixed(1).padStart(6);
   const print = (line: string) => control.print(`${seconds()} s  ${line}`);
-  const plan = nemesisPlan({ seed: options.seed, kills: options.kills, leaseMs: LEASE_MS });
+  const plan = nemesisPlan({ ...options, leaseMs: LEASE_MS });
   print(
     `ready; ${plan.length} kills and pauses to come, ${accounts.length} WABAs, ${options.endpoints} endpoints`,
   );

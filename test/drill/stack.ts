@@ -33,13 +33,14 @@ export type DrillStack = {
   database: DatabasePool;
 };
 
-/** The whole product in `dataDir`: three servers, sandbox upstream, API and two workers, each a process of its own. */
+/** The whole product in `dataDir`: three servers, sandbox upstream, API and two workers; API and the first of them as one process or two. */
 export async function startStack(
   dataDir: string,
   supervisor: DrillSupervisor,
   options: {
     accounts: readonly DrillAccount[];
     endpointUrls: readonly string[];
+    processes: 'one' | 'two';
     log: (line: string) => void;
   },
 ): Promise<DrillStack> {
@@ -60,7 +61,13 @@ export async function startStack(
   await Promise.all([migrate(database), loadWorkflowBundle(silentLogger)]);
   const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
   await addAccounts({ database, secretBox, actor: SYSTEM }, options);
-  const own = (name: string, args: string[], port: number, path: string, more: Record<string, string> = {}) =>
+  const own = (
+    name: string,
+    args: string[],
+    probed: number[],
+    path: string,
+    more: Record<string, string> = {},
+  ) =>
     supervisor.start({
       name,
       command: process.execPath,
@@ -70,16 +77,20 @@ export async function startStack(
       stopSignal: 'SIGTERM',
       stopGraceMs: 15_000,
       readyTimeoutMs: 90_000,
-      isReady: () => answers(port, path),
+      isReady: async () => (await Promise.all(probed.map((port) => answers(port, path)))).every(Boolean),
     });
   const ingressUrl = `http://127.0.0.1:${ports.api}`;
   const sandboxArgs = ['sandbox', 'serve', '--port', String(ports.sandbox), '--ingress-url', ingressUrl];
   await Promise.all([
-    own('sandbox', sandboxArgs, ports.sandbox, '/sandbox/faults'),
-    own('api', ['api'], ports.api, '/readyz'),
-    own('worker-1', ['worker'], ports.workerHealth, '/readyz'),
+    own('sandbox', sandboxArgs, [ports.sandbox], '/sandbox/faults'),
+    ...(options.processes === 'one'
+      ? [own('all', ['all'], [ports.workerHealth, ports.api], '/readyz')]
+      : [
+          own('api', ['api'], [ports.api], '/readyz'),
+          own('worker-1', ['worker'], [ports.workerHealth], '/readyz'),
+        ]),
     // The port of the sample receiver, which does not run here.
-    own('worker-2', ['worker'], ports.receiver, '/readyz', {
+    own('worker-2', ['worker'], [ports.receiver], '/readyz', {
       HELIOGRAPH_WORKER_HEALTH_PORT: String(ports.receiver),
     }),
   ]);

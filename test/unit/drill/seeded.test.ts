@@ -13,7 +13,7 @@ function firstBodies(seed: number, count: number) {
 
 describe('what a drill draws from its seed', () => {
   test('the plan has as many kills as asked for, pauses on top, and is the same for the same seed', () => {
-    const options = { seed: 5, kills: 100, leaseMs: 3_000 };
+    const options = { seed: 5, kills: 100, leaseMs: 3_000, processes: 'two' as const };
     const plan = nemesisPlan(options);
     expect(plan).toEqual(nemesisPlan(options));
     expect(plan).not.toEqual(nemesisPlan({ ...options, seed: 6 }));
@@ -22,6 +22,10 @@ describe('what a drill draws from its seed', () => {
     expect(pauses.length).toBe(25);
     expect(Math.min(...pauses.map(({ awayMs }) => awayMs))).toBeGreaterThan(3_000);
     expect(new Set(plan.map(({ target }) => target)).size).toBe(6);
+    const inOne = nemesisPlan({ ...options, processes: 'one' }).map(({ target }) => target);
+    expect(inOne).toEqual(
+      plan.map(({ target }) => (target === 'api' || target === 'worker-1' ? 'all' : target)),
+    );
   });
 
   test('the bodies are the same for the same seed, and no event occurs twice in them', () => {
