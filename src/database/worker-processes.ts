@@ -9,6 +9,8 @@ export type WorkerPeers = {
   count: number;
   /** How many of the others come before this one. */
   rank: number;
+  /** Whether one of the others runs on another machine (or in another container). */
+  isElsewhere: boolean;
   /** Whether this one does what one of all has to do; another does once it was not heard of for a while. */
   isLeader: boolean;
 };
@@ -21,12 +23,13 @@ export async function reportWorker(database: Database, id: string): Promise<Work
        insert into worker_processes (id) values (:id) on conflict (id) do update set seen_at = now()
      )
      select count(*)::integer + 1 as count, count(*) filter (where id < :id)::integer as rank,
+            coalesce(bool_or(split_part(id, ':', 1) <> split_part(:id, ':', 1)), false) as "isElsewhere",
             not coalesce(bool_or(id < :id), false) as "isLeader"
        from worker_processes
       where id <> :id and seen_at > now() - cast(:aliveSeconds as integer) * interval '1 second'`,
     { id, aliveSeconds: ALIVE_SECONDS },
   );
-  return row ?? { count: 1, rank: 0, isLeader: true };
+  return row ?? { count: 1, rank: 0, isElsewhere: false, isLeader: true };
 }
 
 /** Takes a process that ends off the list, and those that died long ago. */

@@ -46,7 +46,7 @@ const SLOW_EVERY = 5;
  */
 export function startEndpointKeeper(tools: EndpointKeeperTools): Loop {
   const { database } = tools;
-  let peers: WorkerPeers = { count: 1, rank: 0, isLeader: false };
+  let peers: WorkerPeers = { count: 1, rank: 0, isElsewhere: false, isLeader: false };
   let turns = 0;
   const applyChanges = makeChangeLook(tools);
   const loop = startLoop({

@@ -17,7 +17,6 @@ import { startSessionWorkflow } from './dispatch/session-workflow.ts';
 import { deliveryStart } from './dispatch/start-delivery.ts';
 import { startProber, startRetryRelease, startSweeper } from './dispatch/sweeper.ts';
 import { startEndpointKeeper } from './endpoint-keeper.ts';
-import { watchEventLoop } from './event-loop-use.ts';
 import { startHealthServer } from './health-server.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { type DirectIntake, makeDirectIntake } from './intake/direct-intake.ts';
@@ -32,6 +31,7 @@ import { openSendActivities } from './send-activities.ts';
 import { connectTemporal } from './temporal-connection.ts';
 import { openTemporalUpkeep, type TemporalUpkeep } from './temporal-upkeep.ts';
 import { runTemporalWorkers } from './temporal-workers.ts';
+import { leavesToOthers, watchLoad } from './worker-load.ts';
 import { workerOptions } from './worker-options.ts';
 import { makeWorkerScrape } from './worker-scrape.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
@@ -45,9 +45,6 @@ type WorkerOptions = {
 };
 
 const CONNECT_RETRY_MS = 1_000;
-
-/** Share of the event loop's time above which another worker attempts a delivery sooner. */
-const BUSY = 0.8;
 
 /**
  * Starts intake and the delivery loop at once, then, when Temporal answers, all that needs it; resolves when all run.
@@ -82,14 +79,13 @@ export async function startWorker(
   });
   await rehearseOrLog({ database, secretBox: delivery.secretBox }, logger);
   void reportUnreadableSecrets({ database, secretBox: delivery.secretBox }, logger);
-  let peers: WorkerPeers = { count: 1, rank: 0, isLeader: false };
+  let peers: WorkerPeers = { count: 1, rank: 0, isElsewhere: false, isLeader: false };
   const onPeers = (seen: WorkerPeers) => {
     peers = seen;
     delivery.shareWith(seen.count);
   };
-  const eventLoopUse = watchEventLoop();
-  // With others beside it, a busy process leaves deliveries to whoever has room.
-  const directClaims = () => (peers.count > 1 && eventLoopUse() > BUSY ? null : delivery.loop.directClaims());
+  const load = watchLoad();
+  const directClaims = () => (leavesToOthers(peers, load()) ? null : delivery.loop.directClaims());
   const intakeTools = {
     ...{ database, logger, directClaims, memory: makeIntakeMemory(), onBody: metrics.inboxBody },
   };

@@ -13,8 +13,11 @@ import { type KnownOwners, sortItems } from './sort-items.ts';
 /** The sender waits meanwhile: what takes longer is kept as it is and taken in later. */
 const PATIENCE_MS = 250;
 
-/** What is more waits for fewer commits the usual way. */
-const MOST = { bodies: 100, items: 200, bytes: 1024 * 1024 };
+/**
+ * More than that waits already when one of these transactions ends: then intake in larger groups, beside the ingress,
+ * takes in more in a second.
+ */
+const MOST = { bodies: 32, items: 100, bytes: 1024 * 1024 };
 
 /** After an attempt that took too long. */
 const REST_MS = 1_000;
