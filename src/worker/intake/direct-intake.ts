@@ -29,7 +29,11 @@ const REST_MS = 1_000;
 export type DirectIntake = (bodies: readonly Buffer[]) => Promise<boolean>;
 
 /** For a process that is both ingress and worker. */
-export function makeDirectIntake(tools: IntakeTools, loop: Pick<IntakeLoop, 'areIdle'>): DirectIntake {
+export function makeDirectIntake(
+  tools: IntakeTools,
+  loop: Pick<IntakeLoop, 'areIdle'>,
+  patienceMs = PATIENCE_MS,
+): DirectIntake {
   let restUntilMs = 0;
   return async (bodies) => {
     const startMs = performance.now();
@@ -37,10 +41,10 @@ export function makeDirectIntake(tools: IntakeTools, loop: Pick<IntakeLoop, 'are
     const batch = readBatch(bodies);
     if (batch === null || !loop.areIdle(batch.shards)) return false;
     const timer = Promise.withResolvers<'late'>();
-    const timeout = setTimeout(() => timer.resolve('late'), PATIENCE_MS);
-    const outcome = await Promise.race([keepAndTakeIn(tools, batch), timer.promise]);
+    const timeout = setTimeout(() => timer.resolve('late'), patienceMs);
+    const outcome = await Promise.race([keepAndTakeIn(tools, batch, patienceMs), timer.promise]);
     clearTimeout(timeout);
-    if (outcome === 'late' || performance.now() - startMs > PATIENCE_MS)
+    if (outcome === 'late' || performance.now() - startMs > patienceMs)
       restUntilMs = performance.now() + REST_MS;
     return outcome === 'done';
   };
@@ -74,14 +78,14 @@ function splitOrNull(body: Buffer): ReturnType<typeof splitUpstreamBody> | null 
 /** Something has to be taken in before, or otherwise. */
 class NotNowError extends Error {}
 
-async function keepAndTakeIn(tools: IntakeTools, batch: Batch): Promise<'done' | 'not now'> {
+async function keepAndTakeIn(tools: IntakeTools, batch: Batch, waitMs: number): Promise<'done' | 'not now'> {
   const claims = tools.directClaims();
   try {
     const claimed = await tools.database.transaction(async (trx) => {
       const memories = batch.shards.map((shard) => tools.memory.of(shard));
       const known = { owners: tools.memory.owners, held: new Set(batch.shards) };
       const owned = ownedOf(batch.items, known);
-      const mayWrite = prepare(trx, memories, batch.bodies);
+      const mayWrite = prepare(trx, memories, batch.bodies, waitMs);
       mayWrite.catch(() => undefined);
       if (owned !== null) return await commitItems(trx, owned, claims, mayWrite);
       await mayWrite;
@@ -117,6 +121,7 @@ async function prepare(
   trx: Transaction,
   memories: readonly ShardMemory[],
   bodies: readonly NewBody[],
+  waitMs: number,
 ): Promise<void> {
   const remembered = memories.map((memory) => memory.epoch());
   const looks = memories.map(({ shard, floor }) => ({ shard, fromId: floor.from() }));
@@ -124,7 +129,7 @@ async function prepare(
     tryIntakeLocks(
       trx,
       memories.map(({ shard }) => shard),
-      PATIENCE_MS,
+      waitMs,
     ),
     intakeEpochs(trx),
     findOldestBodies(trx, looks),

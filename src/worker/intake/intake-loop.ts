@@ -9,9 +9,6 @@ const POLL_MS = 250;
 /** A body that waited for so long is taken in whichever worker its shard is for. */
 const OVERDUE_MS = 1_000;
 
-/** Looks may take a tenth of the time. */
-const LOOK_REST_TIMES = 9;
-
 /**
  * When the transactions under way have taken this long, another one begins beside them. One for all that is new keeps
  * the cost per body low; one with a backlog leaves the machine to others.
@@ -115,8 +112,9 @@ class Intake implements IntakeLoop {
       // The next turn tells of it.
       this.wake();
     }
+    // Looks may take half of the time.
     const endMs = performance.now();
-    this.#nextLookMs = endMs + LOOK_REST_TIMES * (endMs - startMs);
+    this.#nextLookMs = endMs + (endMs - startMs);
     this.#schedule();
   }
 
