@@ -144,9 +144,11 @@ test('events keep the order of the answers while another ingress keeps bodies th
       }
     }
   };
-  for (let round = 0; round < 15; round += 1)
+  for (let round = 0; round < 15; round += 1) {
     await Promise.all([0, 1, 2].map((n) => ladder(`wamid.${round}-${n}`)));
-  await eventually('all is taken in', async () => !(await states()).includes('new'));
+    intake.wake();
+    await eventually('all is taken in', async () => !(await states()).includes('new'));
+  }
   const rows = await query<{ statuses: string }>(
     database,
     `select string_agg(convert_from(body, 'UTF8')::jsonb -> 'data' -> 'status' ->> 'status', ',' order by sequence)
