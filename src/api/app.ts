@@ -91,10 +91,9 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
   });
   app.register(healthRoutes, { readiness });
   app.register(pageRoutes, { config });
-  app.register(upstreamWebhookRoutes, {
-    ...{ config, database: ingressDatabase },
-    keepAtOnce: deps.keepAtOnce ?? null,
-  });
+  const { keepAtOnce } = deps;
+  const direct = keepAtOnce === undefined ? {} : { keepAtOnce };
+  app.register(upstreamWebhookRoutes, { config, database: ingressDatabase, ...direct });
   app.register(receivedMediaRoutes({ database: lookupDatabase, objectStore }));
   registerAccountRoutes(app, deps);
   return app;

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Database, Transaction } from '../database/database.ts';
 import { loadEndpointSettings } from '../database/endpoint-settings.ts';
-import { takeNewBodies } from '../database/inbox.ts';
+import { findOldestBodies, insertTakenIn, takeNewBodies } from '../database/inbox.ts';
 import { intakeEpochs, tryIntakeLocks } from '../database/locks.ts';
 import { insertRehearsalAccounts, type RehearsalAccounts } from '../database/rehearsal-accounts.ts';
 import { undone } from '../database/undone.ts';
@@ -39,6 +39,7 @@ const PARSED_ONLY = 100;
 const TIMEOUT_MS = 5_000;
 const LEASE_MS = leaseMsFor(TIMEOUT_MS);
 const NO_SHARD = -1;
+const LOCK_WAIT_MS = 200;
 
 /** Above every id that is ever drawn. */
 const FIRST_ID = 2 ** 52;
@@ -93,9 +94,11 @@ async function rehearseOnce({ database, secretBox, sender, url }: Stage): Promis
 /** What looks for work, without finding any. */
 async function prepareLooks(trx: Transaction): Promise<void> {
   await Promise.all([
-    tryIntakeLocks(trx, []),
+    tryIntakeLocks(trx, [], LOCK_WAIT_MS),
     intakeEpochs(trx),
     takeNewBodies(trx, [{ shard: NO_SHARD, fromId: '0' }], { bodies: 1, bytes: 1 }),
+    findOldestBodies(trx, [{ shard: NO_SHARD, fromId: '0' }]),
+    insertTakenIn(trx, []),
   ]);
   await makeDueFinder({ database: trx, limiter: makeEndpointLimiter() }).find(1);
   await claimDue(trx, { shares: [], limit: 0, token: randomUUID(), leaseMs: LEASE_MS });

@@ -22,11 +22,11 @@ export type KeepAtOnce = (bodies: readonly Buffer[]) => Promise<boolean>;
 /** Where the upstream platform sends its webhooks. Nothing is parsed here and nothing is asked of Temporal. */
 export async function upstreamWebhookRoutes(
   scope: FastifyInstance,
-  { config, database, keepAtOnce }: { config: Config; database: Database; keepAtOnce: KeepAtOnce | null },
+  { config, database, keepAtOnce }: { config: Config; database: Database; keepAtOnce?: KeepAtOnce },
 ): Promise<void> {
   const batcher = createBodyBatcher({
     store: async (bodies) => {
-      const isKept = keepAtOnce !== null && (await keepAtOnce(bodies));
+      const isKept = keepAtOnce !== undefined && (await keepAtOnce(bodies));
       if (!isKept) await insertBodies(database, bodies);
     },
     isTransient: (error) => !isDataError(error),
