@@ -6,4 +6,4 @@ import { createRequire } from 'node:module';
  */
 const library = createRequire(import.meta.url)('minio') as typeof import('minio');
 
-export const { Client, S3Error } = library;
+export const { Client } = library;

@@ -1,5 +1,3 @@
-import { S3Error } from './minio-library.ts';
-
 /** The store cannot be used now: it is away, hangs, is full or refuses our credentials. Try again later. */
 export class ObjectStoreUnavailable extends Error {
   constructor(reason: string, cause?: unknown) {
@@ -21,13 +19,19 @@ const MISSING_CODES = new Set(['NoSuchKey', 'NotFound']);
 /** Turns what the client library throws into one of our two errors; both pass unchanged. */
 export function objectStoreError(error: unknown, key: string): ObjectStoreUnavailable | ObjectMissing {
   if (error instanceof ObjectStoreUnavailable || error instanceof ObjectMissing) return error;
-  if (error instanceof S3Error && MISSING_CODES.has(error.code ?? '')) return new ObjectMissing(key);
+  if (MISSING_CODES.has(storeCode(error))) return new ObjectMissing(key);
   return new ObjectStoreUnavailable(reasonOf(error), error);
 }
 
 /** Whether the bucket itself is gone, as after the store was wiped. */
 export function isBucketMissing(error: unknown): boolean {
-  return error instanceof S3Error && error.code === 'NoSuchBucket';
+  return storeCode(error) === 'NoSuchBucket';
+}
+
+/** What the store itself said; empty for what is not its answer. By name: the library need not be loaded for it. */
+function storeCode(error: unknown): string {
+  const isAnswer = error instanceof Error && error.name === 'S3Error' && 'code' in error;
+  return isAnswer ? String(error.code) : '';
 }
 
 function reasonOf(error: unknown): string {

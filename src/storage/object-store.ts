@@ -4,7 +4,6 @@ import type { Readable } from 'node:stream';
 import type { Client } from 'minio';
 import type { Config } from '../config/config.ts';
 import { boundedTransport } from './bounded-transport.ts';
-import { Client as MinioClient } from './minio-library.ts';
 import { uploadObject } from './multipart-upload.ts';
 import { isBucketMissing, objectStoreError } from './object-store-error.ts';
 
@@ -28,23 +27,29 @@ export type ObjectStore = {
   close(): void;
 };
 
-/** Opens the object store. Nothing is connected yet, so that a store that is away does not stop the process. */
+/**
+ * Opens the object store. Nothing is connected yet, so that a store that is away does not stop the process, and the
+ * library is loaded when it is first needed: it takes 15 MiB.
+ */
 export function openObjectStore(
   config: Config['objectStore'],
   timeouts: { answerTimeoutMs: number; stallTimeoutMs: number } = DEFAULT_TIMEOUTS,
 ): ObjectStore {
-  const { client, agent } = openClient(config, timeouts);
   const { bucket } = config;
+  const agent = openAgent(config);
+  let opening: Promise<Client> | null = null;
   let bucketIsThere = false;
 
-  const ensureBucket = async () => {
+  const ensureBucket = async (client: Client) => {
     if (bucketIsThere) return;
     if (!(await client.bucketExists(bucket))) await createBucket(client, config);
     bucketIsThere = true;
   };
-  const run = async <Result>(key: string, work: () => Promise<Result>): Promise<Result> => {
+  const run = async <Result>(key: string, work: (client: Client) => Promise<Result>): Promise<Result> => {
+    opening ??= openClient(config, agent, timeouts);
+    const client = await opening;
     try {
-      return await work();
+      return await work(client);
     } catch (error) {
       if (isBucketMissing(error)) bucketIsThere = false;
       throw objectStoreError(error, key);
@@ -57,31 +62,37 @@ export function openObjectStore(
       await run(key, ensureBucket);
       const watched = watchSource(source);
       try {
-        return await run(key, () => uploadObject({ client, bucket, key, contentType }, watched.source));
+        return await run(key, (client) => uploadObject({ client, bucket, key, contentType }, watched.source));
       } catch (error) {
         throw watched.failure()?.error ?? error;
       }
     },
     getRange: (key, range) =>
-      run(key, () =>
+      run(key, (client) =>
         range === undefined
           ? client.getObject(bucket, key)
           : client.getPartialObject(bucket, key, range.start, range.end - range.start + 1),
       ),
-    stat: (key) => run(key, async () => ({ sizeBytes: (await client.statObject(bucket, key)).size })),
-    remove: (key) => run(key, () => client.removeObject(bucket, key)),
+    stat: (key) => run(key, async (client) => ({ sizeBytes: (await client.statObject(bucket, key)).size })),
+    remove: (key) => run(key, (client) => client.removeObject(bucket, key)),
     close: () => agent.destroy(),
   };
 }
 
-function openClient(
+function openAgent({ url }: Config['objectStore']): http.Agent {
+  const { Agent } = url.startsWith('https:') ? https : http;
+  return new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
+}
+
+async function openClient(
   config: Config['objectStore'],
+  agent: http.Agent,
   timeouts: { answerTimeoutMs: number; stallTimeoutMs: number },
-): { client: Client; agent: http.Agent } {
+): Promise<Client> {
+  const { Client: MinioClient } = await import('./minio-library.ts');
   const url = new URL(config.url);
   const useSSL = url.protocol === 'https:';
-  const agent = new (useSSL ? https : http).Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
-  const client = new MinioClient({
+  return new MinioClient({
     endPoint: url.hostname,
     port: url.port === '' ? (useSSL ? 443 : 80) : Number(url.port),
     useSSL,
@@ -93,7 +104,6 @@ function openClient(
     // Whoever calls decides about retries; the library's own are silent and hold the caller up.
     retryOptions: { disableRetry: true },
   });
-  return { client, agent };
 }
 
 /** Several processes may start at once: the bucket that another one made meanwhile is as good. */

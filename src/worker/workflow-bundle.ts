@@ -32,7 +32,29 @@ export async function loadWorkflowBundle(logger: Logger): Promise<WorkflowBundle
       error: (message) => logger.warn(message),
     },
   });
-  return (await keep(path, code)) ? { codePath: path } : { code };
+  const slim = slimBundle(code);
+  return (await keep(path, slim)) ? { codePath: path } : { code: slim };
+}
+
+const MAP_COMMENT = '//# sourceMappingURL=data:application/json;charset=utf-8;base64,';
+
+/**
+ * The same code in a third of the memory, of which each worker holds it twice: without the sources in its source map,
+ * which only tells their lines, and without characters for which a string takes two bytes each.
+ */
+export function slimBundle(code: string): string {
+  const at = code.lastIndexOf(MAP_COMMENT);
+  if (at < 0) return code;
+  const json = Buffer.from(code.slice(at + MAP_COMMENT.length), 'base64').toString();
+  const map: { sourcesContent?: unknown } = JSON.parse(json);
+  delete map.sourcesContent;
+  const escaped = code.slice(0, at).replace(/[^\0-\x7f]/g, escapeUnit);
+  return `${escaped}${MAP_COMMENT}${Buffer.from(JSON.stringify(map)).toString('base64')}`;
+}
+
+/** Means the same in strings and expressions, which is where such characters stand. */
+function escapeUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 /** False where the folder cannot be written to, as in a read-only image: the next start bundles again. */
@@ -48,7 +70,7 @@ async function keep(path: string, code: string): Promise<boolean> {
   }
 }
 
-/** The folders that workflow code may import from, and the SDK's version. */
+/** The folders that workflow code may import from, this file, and the SDK's version. */
 async function sourceDigest(): Promise<string> {
   const digest = createHash('sha256');
   for (const folder of ['workflows', 'domain']) {
@@ -56,6 +78,7 @@ async function sourceDigest(): Promise<string> {
     const names = entries.filter((name) => name.endsWith('.ts')).sort();
     for (const name of names) digest.update(name).update(await readFile(join(SOURCE_FOLDER, folder, name)));
   }
+  digest.update(await readFile(fileURLToPath(import.meta.url)));
   const sdk: { version: string } = createRequire(import.meta.url)('@temporalio/worker/package.json');
   return digest.update(sdk.version).digest('hex').slice(0, 16);
 }
