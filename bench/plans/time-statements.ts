@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../../src/database/database.ts';
-import { countWaiting } from '../../src/database/endpoint-waiting.ts';
+import { countWaiting } from '../../src/deliveries/queue/read-waiting.ts';
 import { insertDeliveries } from '../../src/deliveries/log/deliveries.ts';
 import {
   type ClaimedDelivery,

@@ -1,6 +1,5 @@
 import type { Database } from '../database/database.ts';
 import { lockEndpoint, saveEndpointOptions } from '../database/endpoint-changes.ts';
-import { countWaiting, type WaitingDeliveries } from '../database/endpoint-waiting.ts';
 import {
   type Endpoint,
   findEndpoint,
@@ -11,6 +10,7 @@ import {
   type StoredEndpointOptions,
 } from '../database/webhook-endpoints.ts';
 import { applyOrderScope } from '../deliveries/queue/order-scope.ts';
+import { countWaiting, type WaitingDeliveries } from '../deliveries/queue/read-waiting.ts';
 import { endpointSecretPlace } from '../domain/secret-places.ts';
 import { newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
 import { AccountError } from './account-error.ts';

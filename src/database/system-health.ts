@@ -1,7 +1,7 @@
 import { ACTIVE } from '../deliveries/queue/due-pick.ts';
+import { firstDue } from '../deliveries/queue/read-waiting.ts';
 import type { Database } from './database.ts';
 import type { EndpointMode } from './endpoint-settings.ts';
-import { firstDue } from './endpoint-waiting.ts';
 import { query } from './sql.ts';
 
 /** Counting stops here, so that a million waiting deliveries cost no more than this many. */

@@ -1,7 +1,7 @@
 import type { Database } from '../../../database/database.ts';
-import { countWaiting } from '../../../database/endpoint-waiting.ts';
 import { type Endpoint, listEndpoints } from '../../../database/webhook-endpoints.ts';
 import { type DeliveryOutlook, findDeliveryOutlooks } from '../../../deliveries/log/delivery-outlook.ts';
+import { countWaiting } from '../../../deliveries/queue/read-waiting.ts';
 import { deliveryUuidOf } from '../../../domain/public-ids.ts';
 import type { ConsoleChoice } from './console-choice.ts';
 import type { Behaviour, ChatEntry, ListedWebhook, ReceivedCounts, SandboxClient } from './sandbox-client.ts';

@@ -178,11 +178,11 @@ async function replaySome(world: World, wabaId: string, choice: number): Promise
   const { database, replays } = world;
   const running = replays[Math.floor(world.dice() * replays.length)];
   if (running !== undefined && choice < 3) {
-    const state = (['paused', 'running', 'cancelled'] as const)[choice] ?? 'running';
-    running.cancelled ||= state === 'cancelled';
-    if (running.cancelled) world.dropped.add(`replay ${running.replayId}`);
-    await changeReplay(database, running, state);
-    return;
+    return await switchReplay(
+      world,
+      running,
+      (['paused', 'running', 'cancelled'] as const)[choice] ?? 'running',
+    );
   }
   const settled = await query<{ id: string }>(
     database,
@@ -197,7 +197,18 @@ async function replaySome(world: World, wabaId: string, choice: number): Promise
   await queuePages(world);
   if (choice < 4) return;
   await sleep(world.dice() * 6);
-  await changeReplay(database, replay, 'paused');
+  await switchReplay(world, replay, 'paused');
+  if (world.dice() < 0.4) await switchReplay(world, replay, 'cancelled');
+}
+
+async function switchReplay(
+  { database, dropped }: World,
+  replay: World['replays'][number],
+  state: 'paused' | 'running' | 'cancelled',
+): Promise<void> {
+  replay.cancelled ||= state === 'cancelled';
+  if (replay.cancelled) dropped.add(`replay ${replay.replayId}`);
+  await changeReplay(database, replay, state);
 }
 
 /** Does what the workflows of the replays do: queues pages, and repeats what a pause or a cancel left. */
