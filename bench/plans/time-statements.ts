@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../../src/database/database.ts';
-import { countWaiting } from '../../src/deliveries/queue/read-waiting.ts';
 import { insertDeliveries } from '../../src/deliveries/log/deliveries.ts';
 import {
   type ClaimedDelivery,
@@ -16,6 +15,7 @@ import {
 } from '../../src/deliveries/queue/due-pick.ts';
 import { enqueueDeliveries } from '../../src/deliveries/queue/enqueue.ts';
 import { takeOverdue } from '../../src/deliveries/queue/overdue.ts';
+import { countWaiting } from '../../src/deliveries/queue/read-waiting.ts';
 import { releaseDueRetries } from '../../src/deliveries/queue/retries.ts';
 import { findRetryRoom, type SettledDelivery, settleDeliveries } from '../../src/deliveries/queue/settle.ts';
 import { stepAside } from '../../src/deliveries/queue/step-aside.ts';
