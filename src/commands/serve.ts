@@ -51,7 +51,7 @@ export async function serveWorker(): Promise<void> {
  */
 export async function serveAll(): Promise<void> {
   const config = configOrExit();
-  let keepAtOnce: KeepAtOnce = async () => false;
+  let keepAtOnce: KeepAtOnce = (bodies) => ({ usual: bodies, tried: [], isKept: Promise.resolve(true) });
   const worker = await beginWorker(config, (directIntake) => {
     keepAtOnce = directIntake;
   });

@@ -16,8 +16,15 @@ export const INGRESS_TIMEOUTS = { statementMs: COMMIT_TIMEOUT_MS, answerMs: COMM
 /** More than the time-out of the answer: what hangs longer has lost its connection. */
 const ABANDON_AFTER_MS = INGRESS_TIMEOUTS.answerMs + 1_000;
 
-/** Keeps bodies and takes them in in one transaction; false when they are to be kept the usual way. Never rejects. */
-export type KeepAtOnce = (bodies: readonly Buffer[]) => Promise<boolean>;
+/**
+ * Keeps some of the bodies and takes them in in one transaction; the others, and those unless `isKept`, which never
+ * rejects, are to be kept the usual way.
+ */
+export type KeepAtOnce = (bodies: readonly Buffer[]) => {
+  usual: readonly Buffer[];
+  tried: readonly Buffer[];
+  isKept: Promise<boolean>;
+};
 
 /** Where the upstream platform sends its webhooks. Nothing is parsed here and nothing is asked of Temporal. */
 export async function upstreamWebhookRoutes(
@@ -26,8 +33,12 @@ export async function upstreamWebhookRoutes(
 ): Promise<void> {
   const batcher = createBodyBatcher({
     store: async (bodies) => {
-      const isKept = keepAtOnce !== undefined && (await keepAtOnce(bodies));
-      if (!isKept) await insertBodies(database, bodies);
+      if (keepAtOnce === undefined) return await insertBodies(database, bodies);
+      const { usual, tried, isKept } = keepAtOnce(bodies);
+      await Promise.all([
+        usual.length === 0 ? null : insertBodies(database, usual),
+        isKept.then((kept) => (kept ? null : insertBodies(database, tried))),
+      ]);
     },
     isTransient: (error) => !isDataError(error),
     onPoison: (error, sizeBytes) =>

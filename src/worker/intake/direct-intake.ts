@@ -22,11 +22,20 @@ const MOST = { bodies: 32, items: 100, bytes: 1024 * 1024 };
 /** After an attempt that took too long. */
 const REST_MS = 1_000;
 
-/**
- * Keeps bodies and takes them in, in the transaction that is acknowledged. False: it was not possible or not in time,
- * and they are to be kept the usual way. What is committed all the same then counts once, by its deduplication keys.
- */
-export type DirectIntake = (bodies: readonly Buffer[]) => Promise<boolean>;
+/** An attempt to keep bodies and take them in, in the transaction that is acknowledged. */
+type DirectAttempt = {
+  /** To be kept the usual way. */
+  usual: readonly Buffer[];
+  tried: readonly Buffer[];
+  /**
+   * Whether those that were tried are committed. Otherwise it was not possible or not in time, and they are to be kept the
+   * usual way; what is committed all the same then counts once, by its deduplication keys.
+   */
+  isKept: Promise<boolean>;
+};
+
+/** Tries bodies whose shards have nothing else to do. */
+export type DirectIntake = (bodies: readonly Buffer[]) => DirectAttempt;
 
 /** For a process that is both ingress and worker. */
 export function makeDirectIntake(
@@ -35,11 +44,8 @@ export function makeDirectIntake(
   patienceMs = PATIENCE_MS,
 ): DirectIntake {
   let restUntilMs = 0;
-  return async (bodies) => {
+  const keep = async (batch: Batch) => {
     const startMs = performance.now();
-    if (startMs < restUntilMs) return false;
-    const batch = readBatch(bodies);
-    if (batch === null || !loop.areIdle(batch.shards)) return false;
     const timer = Promise.withResolvers<'late'>();
     const timeout = setTimeout(() => timer.resolve('late'), patienceMs);
     const outcome = await Promise.race([keepAndTakeIn(tools, batch, patienceMs), timer.promise]);
@@ -47,6 +53,15 @@ export function makeDirectIntake(
     if (outcome === 'late' || performance.now() - startMs > patienceMs)
       restUntilMs = performance.now() + REST_MS;
     return outcome === 'done';
+  };
+  return (bodies) => {
+    const isResting = performance.now() < restUntilMs;
+    const isPossible = (body: Buffer) => loop.areIdle(newBodies([body]).map(({ shard }) => shard));
+    const tried = isResting ? [] : bodies.filter(isPossible);
+    const batch = tried.length === 0 ? null : readBatch(tried);
+    if (batch === null) return { usual: bodies, tried: [], isKept: Promise.resolve(true) };
+    const isTried = new Set(tried);
+    return { usual: bodies.filter((body) => !isTried.has(body)), tried, isKept: keep(batch) };
   };
 }
 

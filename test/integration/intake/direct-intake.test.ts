@@ -23,7 +23,7 @@ const ACCOUNT = {
 
 let database: Database;
 let tools: IntakeTools;
-let keep: DirectIntake;
+let direct: DirectIntake;
 
 beforeEach(async () => {
   ({ database } = await testWorkerDatabase());
@@ -32,8 +32,13 @@ beforeEach(async () => {
   tools = intakeTools(database);
   await takeInBatch(tools);
   // What takes long here is the machine.
-  keep = makeDirectIntake(tools, { areIdle: () => true }, 20_000);
+  direct = makeDirectIntake(tools, { areIdle: () => true }, 20_000);
 });
+
+async function keep(bodies: readonly Buffer[]): Promise<boolean> {
+  const { usual, isKept } = direct(bodies);
+  return usual.length === 0 && (await isKept);
+}
 
 const message = (id: string) => bodyOf(ACCOUNT, [textMessage(id, 'hello')]);
 
@@ -58,6 +63,17 @@ test('bodies are taken in in the transaction that keeps them, numbers known or n
   expect(await eventIds()).toEqual(['1', '1b', '2', '2b', '3', '3b'].map((n) => `wamid.${n}`));
   expect(new Set(await states())).toEqual(new Set(['done']));
   expect(await query(database, `select 1 from delivery_queue where state = 'due'`)).toHaveLength(6);
+});
+
+test('bodies of a shard that is busy are kept the usual way, the others at once', async () => {
+  const other = { ...ACCOUNT, wabaId: '900000000000202', phoneNumberId: '800000000000221' };
+  const busy = shardOf(ACCOUNT.wabaId);
+  direct = makeDirectIntake(tools, { areIdle: (shards) => !shards.includes(busy) }, 20_000);
+  const bodies = [message('wamid.1'), bodyOf(other, [textMessage('wamid.2', 'hello')])];
+  const { usual, tried, isKept } = direct(bodies);
+  expect([usual, tried]).toEqual([[bodies[0]], [bodies[1]]]);
+  expect(await isKept).toBe(true);
+  expect(await eventIds()).toEqual(['wamid.2']);
 });
 
 test('what upstream sends again counts once, whichever way it comes', async () => {
@@ -118,7 +134,7 @@ test('a lock that is held keeps nobody waiting for the answer, and what was trie
     await execute(trx, 'select 1 from conversations for update');
     while (!isReleased) await execute(trx, 'select pg_sleep(0.1)');
   });
-  keep = makeDirectIntake(tools, { areIdle: () => true });
+  direct = makeDirectIntake(tools, { areIdle: () => true });
   const startMs = performance.now();
   expect(await acknowledge(message('wamid.2'))).toBe('later');
   expect(performance.now() - startMs).toBeLessThan(2_000);
@@ -131,7 +147,7 @@ test('a lock that is held keeps nobody waiting for the answer, and what was trie
 test('events keep the order of the answers while another ingress keeps bodies the usual way', async () => {
   const intake = startIntake(tools);
   onTestFinished(() => intake.stop());
-  keep = makeDirectIntake(tools, intake, 20_000);
+  direct = makeDirectIntake(tools, intake, 20_000);
   const ways = new Map<string, number>();
   const steps = ['sent', 'delivered', 'read'];
   const ladder = async (id: string) => {
