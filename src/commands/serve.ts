@@ -17,11 +17,11 @@ export async function serveApi(): Promise<void> {
 
 async function runApi(config: Config, given: { keepAtOnce?: KeepAtOnce } = {}): Promise<void> {
   const { startApi } = await import('../api/start-api.ts');
-  // The API listens for a signal until it stops. One that comes later must not end the process half-way.
-  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => undefined);
   const temporal = openTemporalConnection(config);
   try {
     const startDelivery = lazyDeliveryStart(config, temporal);
+    // The API listens for a signal until it stops. One that comes later must not end the process half-way.
+    for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => undefined);
     await startApi(config, process.env, { temporal, startDelivery, ...given });
   } finally {
     await temporal.close();
