@@ -220,7 +220,7 @@ export const SETTINGS = {
     choices: ['auto', 'always', 'failures'],
     fallback: 'auto',
     about:
-      'which deliveries get a workflow of their own. auto: some per second, and those that fail; always: every one, and it is sent inside its workflow; failures: only those',
+      'which deliveries get a workflow of their own. auto: all while it is calm, and those that fail; always: every one, and it is sent inside its workflow; failures: only those',
   }),
   HELIOGRAPH_RETRY_WORKFLOWS_MAX: setting({
     kind: 'integer',

@@ -8,10 +8,11 @@ import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
 import { makeRecordGate } from '../deliveries/attempt/record-gate.ts';
 import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
 import { makeEndpointHealth } from '../deliveries/breaker.ts';
+import { recordWorkflow } from '../deliveries/log/deliveries.ts';
 import { DeliveryLoop } from '../deliveries/loop/delivery-loop.ts';
 import { makeDeliveryWorkflows } from '../deliveries/loop/delivery-workflows.ts';
 import { makeEndpointLimiter } from '../deliveries/loop/endpoint-limiter.ts';
-import { makeRetryAllowance, makeStartAllowance } from '../deliveries/loop/start-allowance.ts';
+import { makeCalmWatch, makeRetryAllowance } from '../deliveries/loop/start-allowance.ts';
 import { makeAddressGuard } from '../deliveries/sender/address-guard.ts';
 import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../domain/secret-box.ts';
@@ -40,7 +41,7 @@ export function openDelivery(
   const health = makeEndpointHealth();
   const limiter = makeEndpointLimiter();
   const cores = availableParallelism();
-  const allowance = makeStartAllowance(cores);
+  const calm = makeCalmWatch(cores);
   const retryAllowance = makeRetryAllowance(cores);
   const retryLimits = {
     perEndpoint: RETRY_WORKFLOWS_PER_ENDPOINT,
@@ -70,7 +71,8 @@ export function openDelivery(
   const attempt = { ...settlement, sender, limiter, secretBox, defaults };
   const workflows = makeDeliveryWorkflows({
     mode: config.delivery.workflows,
-    allowance,
+    calm,
+    onHeadStart: (started) => void recordWorkflow(database, [started]).catch(onTrouble),
     onTrouble: (error) => logger.warn({ err: error }, 'workflows of deliveries cannot be started at present'),
   });
   const loop = new DeliveryLoop({ ...attempt, workflows });
@@ -85,7 +87,7 @@ export function openDelivery(
     },
     /** How many processes share what is allowed to the installation; at least 1. */
     shareWith: (processes: number) => {
-      for (const shared of [limiter, allowance, retryAllowance]) shared.shareWith(processes);
+      for (const shared of [limiter, calm, retryAllowance]) shared.shareWith(processes);
     },
     /** Nothing more is claimed; what is under way goes on. */
     stopClaiming: () => {

@@ -247,7 +247,7 @@ export class DeliveryLoop {
     }
     this.#tools.limiter.end(attempt, sent.result);
     this.#slots.answered(attempt);
-    const workflowId = carried === null || carried.hasFailed() ? this.#shownBy : carried.workflowId;
+    const workflowId = carried?.hasWorkflow() ? carried.workflowId : this.#shownBy;
     const made = { ...claim, token, endpoint, isProbe, sent, workflowId };
     this.#made.set(made, { underWay: attempt, carried });
     this.#recorder.add(made);
@@ -267,8 +267,8 @@ export class DeliveryLoop {
   async #giveBack({ claim, attempt }: Begun, token: string, carried: CarriedAttempt | null): Promise<void> {
     const { database, onTrouble } = this.#tools;
     try {
-      if (carried === null || carried.hasFailed()) await releaseClaims(database, token, [claim.deliveryId]);
-      else await leaveToWorkflow(database, token, claim.deliveryId);
+      if (carried?.hasWorkflow()) await leaveToWorkflow(database, token, claim.deliveryId);
+      else await releaseClaims(database, token, [claim.deliveryId]);
     } catch (error) {
       onTrouble(error);
     }
@@ -286,8 +286,8 @@ export class DeliveryLoop {
       else this.#counts.failing += 1;
       carried?.end(outcome ?? LOOK_AGAIN);
       if (outcome?.state !== 'retrying' || !outcome.byWorkflow) continue;
-      if (carried === null || carried.hasFailed()) needWorkflows.push(labelOf(attempt, attempt.endpoint));
-      else void this.#retryUnlessStarted(carried, attempt.deliveryId);
+      if (carried?.hasWorkflow()) void this.#retryUnlessStarted(carried, attempt.deliveryId);
+      else needWorkflows.push(labelOf(attempt, attempt.endpoint));
     }
     if (needWorkflows.length > 0) void this.#startWorkflows(needWorkflows);
     const roomier = outcomes.some(({ attempt }) => this.#due.isWaiting(attempt.endpoint.id));

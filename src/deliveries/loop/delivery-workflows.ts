@@ -1,9 +1,9 @@
 import type { AttemptOutcome } from '../attempt/attempt-outcome.ts';
 import type { DeliveryLabel } from '../queue/delivery-label.ts';
-import type { StartAllowance } from './start-allowance.ts';
+import type { CalmWatch } from './start-allowance.ts';
 
 /**
- * Which deliveries get a `deliverEvent` workflow. `auto`: first attempts as far as the allowance goes, and failed ones.
+ * Which deliveries get a `deliverEvent` workflow. `auto`: first attempts while it is calm, and failed ones.
  * `always`: every one, and it is POSTed inside its workflow. `failures`: failed ones.
  */
 export type WorkflowMode = 'auto' | 'always' | 'failures';
@@ -14,9 +14,12 @@ type StartWorkflow = (label: DeliveryLabel) => Promise<{ workflowId: string; isN
 /** An attempt of this process that a workflow carries. */
 export type CarriedAttempt = {
   readonly workflowId: string;
-  /** The workflow could not be started, or an earlier run is open, which may just be ending, and did not join. */
-  hasFailed(): boolean;
-  /** False once it is known that the workflow could not be started. */
+  /**
+   * False while its workflow is not started yet (`auto`), could not be started, or is an earlier run, which may just be
+   * ending and did not join.
+   */
+  hasWorkflow(): boolean;
+  /** False once it is known that there is no workflow. */
   readonly started: Promise<boolean>;
   /** Whether the workflow's activity has come for the attempt; false when it did not in time or was not started. */
   readonly joined: Promise<boolean>;
@@ -30,7 +33,10 @@ export type DeliveryWorkflows = {
   connect(start: StartWorkflow): void;
   /** Whether attempts may begin: `always` stands still while Temporal is away. */
   isReady(): boolean;
-  /** Starts the workflow of an attempt that begins; null where it gets none. `isFirst`: nothing was attempted before. */
+  /**
+   * Starts the workflow of an attempt that begins; null where it gets none. `isFirst`: nothing was attempted before.
+   * `auto` starts it a moment later, and only if it is calm then.
+   */
   carry(label: DeliveryLabel, workflowId: string, isFirst: boolean): CarriedAttempt | null;
   /** What comes of the attempt that this process has under way for the workflow; null when there is none. */
   join(deliveryId: string): Promise<AttemptOutcome> | null;
@@ -39,6 +45,9 @@ export type DeliveryWorkflows = {
 };
 
 type Started = DeliveryLabel & { workflowId: string };
+
+/** A head start waits until it is known whether more comes at once: then it would take the cores from that. */
+const HEAD_START_MS = 250;
 
 /** The activity of a workflow that was started here comes at once, or not at all. */
 const JOIN_WITHIN_MS = 5_000;
@@ -55,10 +64,12 @@ const PAUSE_MS = 1_000;
 /** The workflows of the deliveries that this process attempts. */
 export function makeDeliveryWorkflows(options: {
   mode: WorkflowMode;
-  allowance: StartAllowance;
+  calm: CalmWatch;
+  /** A head start was made: the delivery has this workflow now. */
+  onHeadStart: (started: Started) => void;
   onTrouble: (error: unknown) => void;
 }): DeliveryWorkflows {
-  const { mode, allowance, onTrouble } = options;
+  const { mode, calm, onHeadStart, onTrouble } = options;
   const carried = new Map<string, Carried>();
   let start: StartWorkflow | null = null;
   let pausedUntilMs = 0;
@@ -69,8 +80,20 @@ export function makeDeliveryWorkflows(options: {
   };
   const isReady = () => mode !== 'always' || (start !== null && performance.now() >= pausedUntilMs);
   const mayStart = () => start !== null && performance.now() >= pausedUntilMs;
-  const isWanted = (isFirst: boolean) =>
-    mode === 'always' || (mode === 'auto' && isFirst && mayStart() && allowance.take());
+  const startFor = async (label: DeliveryLabel, attempt: Carried) => {
+    try {
+      const { isNew } = await inTime(start?.(label) ?? Promise.reject(new Error('Temporal was never there')));
+      attempt.begin(isNew);
+    } catch (error) {
+      attempt.fail();
+      failed(error);
+    }
+  };
+  const headStart = async (label: DeliveryLabel, attempt: Carried) => {
+    if (attempt.isOver() || !mayStart() || !calm.isCalm()) return attempt.fail();
+    await startFor(label, attempt);
+    if (attempt.hasWorkflow()) onHeadStart({ ...label, workflowId: attempt.workflowId });
+  };
 
   return {
     mode,
@@ -79,19 +102,16 @@ export function makeDeliveryWorkflows(options: {
     },
     isReady,
     carry(label, workflowId, isFirst) {
-      if (start === null || !isWanted(isFirst)) return null;
+      const isHeadStart = mode === 'auto' && isFirst;
+      if (isHeadStart) calm.note();
+      if (start === null || !(mode === 'always' || (isHeadStart && mayStart() && calm.isCalm()))) return null;
       const { deliveryId } = label;
-      const attempt: Carried = makeCarried(workflowId, () => {
+      const attempt: Carried = makeCarried(workflowId, mode === 'always', () => {
         if (carried.get(deliveryId) === attempt) carried.delete(deliveryId);
       });
       carried.set(deliveryId, attempt);
-      inTime(start(label)).then(
-        ({ isNew }) => attempt.begin(isNew),
-        (error) => {
-          attempt.fail();
-          failed(error);
-        },
-      );
+      if (isHeadStart) setTimeout(() => void headStart(label, attempt), HEAD_START_MS).unref();
+      else void startFor(label, attempt);
       return attempt;
     },
     join(deliveryId) {
@@ -123,13 +143,17 @@ type Carried = CarriedAttempt & {
   fail(): void;
   /** Its workflow runs; if that was open before, it is carried only if that joins. */
   begin(isNew: boolean): void;
+  /** The attempt has ended otherwise than in success: what comes next is decided already. */
+  isOver(): boolean;
 };
 
-function makeCarried(workflowId: string, forget: () => void): Carried {
+/** `isTrusted`: the workflow is taken for started until it is known that it is not. */
+function makeCarried(workflowId: string, isTrusted: boolean, forget: () => void): Carried {
   const joined = Promise.withResolvers<boolean>();
   const outcome = Promise.withResolvers<AttemptOutcome>();
   const started = Promise.withResolvers<boolean>();
-  let hasFailed = false;
+  let hasFailed = !isTrusted;
+  let isOver = false;
   let isDoubtful = false;
   let hasJoined = false;
   let hasEnded = false;
@@ -139,7 +163,8 @@ function makeCarried(workflowId: string, forget: () => void): Carried {
     started: started.promise,
     joined: joined.promise,
     outcome: outcome.promise,
-    hasFailed: () => hasFailed || (isDoubtful && !hasJoined),
+    hasWorkflow: () => !hasFailed && (!isDoubtful || hasJoined),
+    isOver: () => isOver,
     join() {
       hasJoined = true;
       // What came of it is told once: a later activity of the workflow makes attempts of its own.
@@ -148,6 +173,7 @@ function makeCarried(workflowId: string, forget: () => void): Carried {
       joined.resolve(true);
     },
     begin(isNew) {
+      hasFailed = false;
       isDoubtful = !isNew;
       started.resolve(true);
     },
@@ -160,6 +186,7 @@ function makeCarried(workflowId: string, forget: () => void): Carried {
     },
     end(result) {
       hasEnded = true;
+      isOver = result.state !== 'delivered';
       clearTimeout(patience);
       outcome.resolve(result);
       if (hasJoined) forget();

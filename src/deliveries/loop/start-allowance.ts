@@ -1,4 +1,4 @@
-/** How many workflows may be started beside first attempts; refilled evenly over time. */
+/** How many workflows may be started; refilled evenly over time. */
 export type StartAllowance = {
   /** Uses up one start; false when there is none left. */
   take(): boolean;
@@ -6,30 +6,55 @@ export type StartAllowance = {
   shareWith(processes: number): void;
 };
 
+/** Whether so little is delivered that each delivery may have a workflow beside it. */
+export type CalmWatch = {
+  /** A first attempt begins. */
+  note(): void;
+  isCalm(): boolean;
+  /** How many processes share the installation's allowance; at least 1. */
+  shareWith(processes: number): void;
+};
+
 /** What a core can start and carry beside everything else: a run costs about 50 ms of it. */
 const STARTS_PER_SECOND_AND_CORE = 5;
 
-/** More at once would take the cores from the burst that they belong to. */
-const SAVED_STARTS = 2;
+/** What may come at once and still be calm. */
+const CALM_AT_ONCE = 10;
+
+/** For how long, in seconds, a burst keeps what comes after it from being calm. */
+const LONGEST_DEBT_SECONDS = 2;
 
 /** Failed attempts come in bunches: what begins to fail shows at once. */
 const SAVED_RETRY_STARTS = 20;
 
-/** An allowance of head starts for `cores` cores, on the clock `now` in ms. */
-export function makeStartAllowance(cores: number, now?: () => number): StartAllowance {
-  return makeAllowance(STARTS_PER_SECOND_AND_CORE * cores, SAVED_STARTS, now);
+/** A watch for `cores` cores, on the clock `now` in ms: calm up to 5 first attempts per second and core. */
+export function makeCalmWatch(cores: number, now?: () => number): CalmWatch {
+  const perSecond = STARTS_PER_SECOND_AND_CORE * cores;
+  const bucket = makeBucket(perSecond, CALM_AT_ONCE, now);
+  const most = perSecond * LONGEST_DEBT_SECONDS;
+  return {
+    note: () => {
+      if (bucket.left() > -most) bucket.spend();
+    },
+    isCalm: () => bucket.left() >= 0,
+    shareWith: bucket.shareWith,
+  };
 }
 
-/** The same for the workflows of deliveries whose first attempt failed. */
+/** An allowance for the workflows of deliveries whose first attempt failed, for `cores` cores, on the clock `now` in ms. */
 export function makeRetryAllowance(cores: number, now?: () => number): StartAllowance {
-  return makeAllowance(STARTS_PER_SECOND_AND_CORE * cores, SAVED_RETRY_STARTS, now);
+  const bucket = makeBucket(STARTS_PER_SECOND_AND_CORE * cores, SAVED_RETRY_STARTS, now);
+  return {
+    take() {
+      if (bucket.left() < 1) return false;
+      bucket.spend();
+      return true;
+    },
+    shareWith: bucket.shareWith,
+  };
 }
 
-function makeAllowance(
-  perSecondOverall: number,
-  saved: number,
-  now: () => number = () => performance.now(),
-): StartAllowance {
+function makeBucket(perSecondOverall: number, saved: number, now: () => number = () => performance.now()) {
   let processes = 1;
   let left = saved;
   let filledMs = now();
@@ -37,15 +62,14 @@ function makeAllowance(
     const earned = ((now() - filledMs) / 1_000) * (perSecondOverall / processes);
     left = Math.min(saved, left + earned);
     filledMs = now();
+    return left;
   };
   return {
-    take() {
-      refill();
-      if (left < 1) return false;
+    left: refill,
+    spend: () => {
       left -= 1;
-      return true;
     },
-    shareWith(count) {
+    shareWith(count: number) {
       refill();
       processes = Math.max(1, count);
     },

@@ -27,40 +27,66 @@ const away: StartWorkflow = async () => {
 };
 const silent: StartWorkflow = () => new Promise(() => undefined);
 
-function workflowsWith(
-  start: StartWorkflow,
-  { mode = 'auto', starts = 100 }: { mode?: WorkflowMode; starts?: number } = {},
-) {
+function workflowsWith(start: StartWorkflow, { mode = 'auto' }: { mode?: WorkflowMode } = {}) {
   const troubles: unknown[] = [];
-  let left = starts;
-  const allowance = { take: () => left-- > 0, shareWith: () => undefined };
-  const workflows = makeDeliveryWorkflows({ mode, allowance, onTrouble: (error) => troubles.push(error) });
+  const headStarts: string[] = [];
+  const load = { isCalm: true, noted: 0 };
+  const calm = {
+    note: () => {
+      load.noted += 1;
+    },
+    isCalm: () => load.isCalm,
+    shareWith: () => undefined,
+  };
+  const workflows = makeDeliveryWorkflows({
+    mode,
+    calm,
+    onHeadStart: ({ workflowId }) => headStarts.push(workflowId),
+    onTrouble: (error) => troubles.push(error),
+  });
   workflows.connect(start);
   const carry = (n = 1, isFirst = true) => workflows.carry(label(n), `delivery/delivery-${n}`, isFirst);
-  return { workflows, troubles, carry };
+  return { workflows, troubles, headStarts, load, carry };
 }
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe('which deliveries get a workflow', () => {
-  test('auto: first attempts, as far as the allowance goes', () => {
-    const { carry } = workflowsWith(started, { starts: 2 });
-    expect([carry(1), carry(2, false), carry(3), carry(4)].map((attempt) => attempt !== null)).toEqual([
-      ...[true, false, true, false],
+  test('auto: first attempts, a moment later, if it is calm then and they did not fail', async () => {
+    const { carry, load, headStarts } = workflowsWith(started);
+    const [delivered, underWay, failed] = [carry(1), carry(2), carry(3)];
+    delivered?.end(DELIVERED);
+    failed?.end({ state: 'deferred', reason: 'gone', attempt: 1 });
+    expect(carry(4, false)).toBeNull();
+    await vi.advanceTimersByTimeAsync(249);
+    expect([delivered, underWay].map((attempt) => attempt?.hasWorkflow())).toEqual([false, false]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect([delivered, underWay, failed].map((attempt) => attempt?.hasWorkflow())).toEqual([
+      true,
+      true,
+      false,
     ]);
+    expect(headStarts).toEqual(['delivery/delivery-1', 'delivery/delivery-2']);
+    const late = carry(5);
+    load.isCalm = false;
+    await vi.advanceTimersByTimeAsync(250);
+    expect(late?.hasWorkflow()).toBe(false);
+    expect(carry(6)).toBeNull();
+    expect(load.noted).toBe(5);
   });
 
   test('always: all of them; failures: none', () => {
-    const always = workflowsWith(started, { mode: 'always', starts: 0 });
+    const always = workflowsWith(started, { mode: 'always' });
     expect([always.carry(1), always.carry(2, false)].every((attempt) => attempt !== null)).toBe(true);
     expect(workflowsWith(started, { mode: 'failures' }).carry()).toBeNull();
   });
 
   test('none before Temporal answers: always waits for it, the others go on', () => {
     for (const mode of ['auto', 'always', 'failures'] as const) {
-      const allowance = { take: () => true, shareWith: () => undefined };
-      const workflows = makeDeliveryWorkflows({ mode, allowance, onTrouble: () => undefined });
+      const calm = { note: () => undefined, isCalm: () => true, shareWith: () => undefined };
+      const ignore = () => undefined;
+      const workflows = makeDeliveryWorkflows({ mode, calm, onHeadStart: ignore, onTrouble: ignore });
       expect(workflows.isReady()).toBe(mode !== 'always');
       expect(workflows.carry(label(), 'w', true)).toBeNull();
     }
@@ -93,7 +119,7 @@ describe('the activity of a workflow', () => {
     const attempt = carry();
     await vi.advanceTimersByTimeAsync(5_001);
     expect(await attempt?.joined).toBe(false);
-    expect(attempt?.hasFailed()).toBe(false);
+    expect(attempt?.hasWorkflow()).toBe(true);
   });
 });
 
@@ -104,19 +130,19 @@ describe('a workflow that cannot be started', () => {
   ])(
     'carries nothing: the start %s; others pause for a second, and it is told once',
     async (_, start, waitMs) => {
-      const { workflows, carry, troubles } = workflowsWith(start);
+      const { workflows, carry, troubles } = workflowsWith(start, { mode: 'always' });
       const attempts = [carry(1), carry(2)];
       await vi.advanceTimersByTimeAsync(waitMs);
       for (const attempt of attempts) {
         expect(await attempt?.started).toBe(false);
         expect(await attempt?.joined).toBe(false);
-        expect(attempt?.hasFailed()).toBe(true);
+        expect(attempt?.hasWorkflow()).toBe(false);
       }
       expect(workflows.join('delivery-1')).toBeNull();
       expect(troubles).toHaveLength(1);
-      expect(carry(3)).toBeNull();
+      expect(workflows.isReady()).toBe(false);
       await vi.advanceTimersByTimeAsync(1_001);
-      expect(carry(4)).not.toBeNull();
+      expect(workflows.isReady()).toBe(true);
     },
   );
 
@@ -128,11 +154,12 @@ describe('a workflow that cannot be started', () => {
 });
 
 test('an earlier run that is open carries an attempt only once it has joined', async () => {
-  const { workflows, carry, troubles } = workflowsWith(async () => ({ workflowId: 'w', isNew: false }));
+  const earlier: StartWorkflow = async () => ({ workflowId: 'w', isNew: false });
+  const { workflows, carry, troubles } = workflowsWith(earlier, { mode: 'always' });
   const attempt = carry();
   await vi.advanceTimersByTimeAsync(1);
-  expect(attempt?.hasFailed()).toBe(true);
+  expect(attempt?.hasWorkflow()).toBe(false);
   void workflows.join('delivery-1');
-  expect(attempt?.hasFailed()).toBe(false);
+  expect(attempt?.hasWorkflow()).toBe(true);
   expect(troubles).toEqual([]);
 });
