@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /** Order matters: it is the offset from HELIOGRAPH_EMBEDDED_PORT_BASE. */
@@ -81,12 +82,17 @@ export async function assertPortsFree(ports: Readonly<Partial<Record<PortName, n
     throw new PortError([...problems, `Or move all ports with ${PORT_BASE}.`].join('\n'));
 }
 
+/** Systems give outgoing connections ports from 32,768 (Linux) or 49,152 on: these are not theirs. */
+const FREE_PORTS = { from: 10_000, to: 32_767 };
+
 /** As many different free ports of 127.0.0.1; nothing reserves them once this returns. */
 export async function findFreePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, () => listen(0)));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+  const ports = new Set<number>();
+  while (ports.size < count) {
+    const port = randomInt(FREE_PORTS.from, FREE_PORTS.to);
+    if ((await reasonNotFree(port)) === undefined) ports.add(port);
+  }
+  return [...ports];
 }
 
 function readPort(env: Readonly<Record<string, string | undefined>>, variable: string): number | undefined {

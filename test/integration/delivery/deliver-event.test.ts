@@ -133,10 +133,11 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
     receiver.behave(answer(503, { 'retry-after': '30' }));
     await insertBodies(store.database, [fixtureBody('in_image_no_url')]);
     await eventually('first attempt', async () => (await lastDelivery())?.attempts === 1);
+    const carrier = async () => (await lastDelivery())?.workflow_id ?? '';
+    await eventually('its retries are a workflow', async () => (await carrier()).startsWith('delivery/'));
     const row = await lastDelivery();
     const [webhook] = receiver.received;
     const { eventId } = JSON.parse(webhook?.body ?? '{}') as { eventId: string };
-    expect(row?.workflow_id).toMatch(/^delivery\//);
     expect(row?.workflow_id).toContain(`/${eventId}/`);
     let found: string[] = [];
     await eventually('visible', async () => {

@@ -30,7 +30,7 @@ const MOST_MS = 1_000;
 const ALLOWED_RATIO = 1.5;
 
 /** A ratio of two small numbers: what the scheduler adds is as much again. 600 time out at once, and are recorded. */
-const SLACK_MS = { few: 50, many: 500 };
+const SLACK_MS = { few: 50, many: 700 };
 
 /** /crowd/<n> answers until told to hang, /watched always. */
 async function startReceiver() {
