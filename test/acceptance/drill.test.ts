@@ -9,7 +9,7 @@ const OPTIONS = {
   drainTimeoutMs: 180_000,
 };
 
-/** The short form of `npm run drill`, on a stack of its own; docs/drill has the long one. */
+/** The short form of `npm run drill`, on a stack of its own; docs/contributors/drill has the long one. */
 test.each([
   { processes: 'one' as const, kills: 7, events: 120 },
   { processes: 'two' as const, kills: 4, events: 80 },

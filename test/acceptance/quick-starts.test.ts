@@ -16,7 +16,7 @@ import { pythonEnvironment } from './support/python-environment.ts';
 import { description } from './support/stack.ts';
 import { startTenantServer } from './support/tenant-server.ts';
 
-/** What docs/quick-start says is done here: its programs are taken from the documents and run. */
+/** What docs/tenants/quick-start says is done here: its programs are taken from the documents and run. */
 
 const run = promisify(execFile);
 const ENDPOINTS = '/api/external/webhook-endpoints';

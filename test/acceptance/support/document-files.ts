@@ -5,7 +5,7 @@ const FILE = /<!-- file: (\S+) -->\n```\w*\n(.*?)\n```\n/gs;
 
 /** Writes the programs of a document to a directory: each code block under the name in the comment before it. */
 export function writeDocumentFiles(document: string, directory: string): string[] {
-  const text = readFileSync(new URL(`../../../docs/quick-start/${document}`, import.meta.url), 'utf8');
+  const text = quickStart(document);
   const files = [...text.matchAll(FILE)].map(([, name = '', content = '']) => ({ name, content }));
   for (const { name, content } of files) {
     const path = join(directory, name);
@@ -17,8 +17,12 @@ export function writeDocumentFiles(document: string, directory: string): string[
 
 /** The version of a package that a document tells to install. */
 export function pinnedVersion(document: string, pattern: RegExp): string {
-  const text = readFileSync(new URL(`../../../docs/quick-start/${document}`, import.meta.url), 'utf8');
+  const text = quickStart(document);
   const found = pattern.exec(text)?.[1];
   if (found === undefined) throw new Error(`${document} pins no version`);
   return found;
+}
+
+function quickStart(document: string): string {
+  return readFileSync(new URL(`../../../docs/tenants/quick-start/${document}`, import.meta.url), 'utf8');
 }

@@ -5,16 +5,16 @@ import { webhookHeaders } from '../../../src/domain/webhook/webhook-headers.ts';
 import { repositoryFile } from './compose-file.ts';
 import { exampleEvents } from './example-events.ts';
 
-const DOCUMENT = repositoryFile('docs/webhooks.md');
+const DOCUMENT = repositoryFile('docs/tenants/webhooks.md');
 
 /** The JSON below `<!-- example: type -->`. */
 function documentedExample(type: string): string {
   const block = new RegExp(`<!-- example: ${type} -->\\n\`\`\`json\\n([\\s\\S]*?)\\n\`\`\``).exec(DOCUMENT);
-  if (block?.[1] === undefined) throw new Error(`docs/webhooks.md shows no example of ${type}`);
+  if (block?.[1] === undefined) throw new Error(`docs/tenants/webhooks.md shows no example of ${type}`);
   return block[1];
 }
 
-describe('docs/webhooks.md', () => {
+describe('docs/tenants/webhooks.md', () => {
   test.each(EVENT_TYPES)('the example of %s is what the service makes of an upstream body', (type) => {
     const expected = JSON.stringify(JSON.parse(exampleEvents()[type]), null, 2);
     expect(documentedExample(type)).toBe(expected);

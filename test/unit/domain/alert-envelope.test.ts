@@ -37,13 +37,14 @@ describe('an alert', () => {
 
   test('is documented as it is made', () => {
     const [, example] =
-      /<!-- example: endpoint alert -->\n```json\n([\s\S]*?)\n```/.exec(repositoryFile('docs/webhooks.md')) ??
-      [];
+      /<!-- example: endpoint alert -->\n```json\n([\s\S]*?)\n```/.exec(
+        repositoryFile('docs/tenants/webhooks.md'),
+      ) ?? [];
     expect(example).toBe(JSON.stringify(JSON.parse(serializeAlert(ENVELOPE)), null, 2));
   });
 
   test('its headers are documented', () => {
-    const document = repositoryFile('docs/webhooks.md').toLowerCase();
+    const document = repositoryFile('docs/tenants/webhooks.md').toLowerCase();
     for (const name of Object.keys(HEADERS)) expect(document).toContain(`\`${name.toLowerCase()}\``);
   });
 });

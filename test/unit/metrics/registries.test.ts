@@ -65,9 +65,9 @@ describe('the metrics of worker and API', () => {
     }
   });
 
-  test('are all explained in docs/operations.md', () => {
+  test('are all explained in docs/operators/operations.md', () => {
     const { worker, api } = fullRegistries();
-    const document = repositoryFile('docs/operations.md');
+    const document = repositoryFile('docs/operators/operations.md');
     const names = [...describeAll(worker.registry), ...describeAll(api.registry)].map(({ name }) => name);
     const missing = names.filter((name) => !document.includes(`\`${name.replace('heliograph_', '')}\``));
     expect(names.length).toBeGreaterThan(15);
