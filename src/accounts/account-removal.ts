@@ -8,8 +8,8 @@ import {
 } from '../database/account-removal.ts';
 import type { Database } from '../database/database.ts';
 import { lockIntake } from '../database/locks.ts';
-import { listEndpoints } from '../database/webhook-endpoints.ts';
 import { shardOf } from '../domain/shard.ts';
+import { listEndpoints } from '../endpoints/store.ts';
 import { AccountError } from './account-error.ts';
 import { checkName, checkUpstreamId } from './account-input.ts';
 import { type Audited, recordAudit, recordChange } from './audit.ts';

@@ -1,9 +1,8 @@
 import { findWaba } from '../database/accounts.ts';
 import { findApiKey } from '../database/api-keys.ts';
-import { findEndpointSecret, setEndpointUrl } from '../database/endpoint-changes.ts';
-import { listEndpoints } from '../database/webhook-endpoints.ts';
 import { hashApiKey } from '../domain/api-key-format.ts';
 import { endpointSecretPlace } from '../domain/secret-places.ts';
+import { findEndpointSecret, listEndpoints, setEndpointUrl } from '../endpoints/store.ts';
 import type { AccountTools } from './account-tools.ts';
 import { createKey } from './api-keys.ts';
 import { type Audited, SYSTEM } from './audit.ts';

@@ -1,8 +1,8 @@
 import type { Database } from '../database/database.ts';
-import { setEndpointMode } from '../database/webhook-endpoints.ts';
 import { dropWaiting } from '../deliveries/queue/drop-waiting.ts';
 import { wakeDispatcher } from '../deliveries/queue/enqueue.ts';
 import { countWaiting } from '../deliveries/queue/read-waiting.ts';
+import { setEndpointMode } from '../endpoints/store.ts';
 import { AccountError } from './account-error.ts';
 import { checkDescription } from './account-input.ts';
 import { type Audited, recordChange } from './audit.ts';

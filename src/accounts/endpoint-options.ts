@@ -1,12 +1,12 @@
 import { listPhoneNumbers } from '../database/accounts.ts';
 import type { Database } from '../database/database.ts';
 import type { OrderScope } from '../database/subscribers.ts';
-import type { StoredEndpointOptions } from '../database/webhook-endpoints.ts';
 import { checkEndpointUrl, type EndpointUrlRules } from '../deliveries/sender/endpoint-url.ts';
 import type { ResolveHost } from '../deliveries/sender/resolve-host.ts';
 import { EVENT_TYPES, type EventType } from '../domain/event-type.ts';
 import { MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS } from '../domain/webhook/retry-schedule.ts';
 import type { SignatureProfile } from '../domain/webhook/webhook-signature.ts';
+import type { StoredEndpointOptions } from '../endpoints/store.ts';
 import { AccountError, checkingMember, invalidValue } from './account-error.ts';
 import { checkDescription, shown } from './account-input.ts';
 

@@ -1,6 +1,6 @@
 import type { Database } from '../database/database.ts';
-import { deleteEndpointRow, isPast } from '../database/endpoint-changes.ts';
 import { dropWaiting } from '../deliveries/queue/drop-waiting.ts';
+import { deleteEndpointRow, isPast } from '../endpoints/store.ts';
 import { type Audited, recordChange } from './audit.ts';
 import { holdEndpoint } from './endpoint-modes.ts';
 import { endpointName, unknownEndpoint } from './endpoints.ts';

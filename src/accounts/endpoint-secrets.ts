@@ -1,6 +1,6 @@
-import { findEndpointSecret, lockEndpoint, replaceEndpointSecret } from '../database/endpoint-changes.ts';
 import { endpointSecretPlace } from '../domain/secret-places.ts';
 import { isWebhookSecret, newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
+import { findEndpointSecret, lockEndpoint, replaceEndpointSecret } from '../endpoints/store.ts';
 import { AccountError, invalidValue } from './account-error.ts';
 import { checkRowId } from './account-input.ts';
 import type { AccountTools } from './account-tools.ts';

@@ -1,5 +1,5 @@
-import type { Endpoint } from '../database/webhook-endpoints.ts';
 import type { SecretBox } from '../domain/secret-box.ts';
+import type { Endpoint } from '../endpoints/store.ts';
 import { customHeaderNames } from './endpoint-headers.ts';
 
 /**

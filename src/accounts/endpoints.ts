@@ -1,18 +1,19 @@
 import type { Database } from '../database/database.ts';
-import { lockEndpoint, saveEndpointOptions } from '../database/endpoint-changes.ts';
+import { applyOrderScope } from '../deliveries/queue/order-scope.ts';
+import { countWaiting, type WaitingDeliveries } from '../deliveries/queue/read-waiting.ts';
+import { endpointSecretPlace } from '../domain/secret-places.ts';
+import { newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
 import {
   type Endpoint,
   findEndpoint,
   findEndpointForOperator,
   insertEndpoint,
   listEndpoints,
+  lockEndpoint,
   nextEndpointId,
   type StoredEndpointOptions,
-} from '../database/webhook-endpoints.ts';
-import { applyOrderScope } from '../deliveries/queue/order-scope.ts';
-import { countWaiting, type WaitingDeliveries } from '../deliveries/queue/read-waiting.ts';
-import { endpointSecretPlace } from '../domain/secret-places.ts';
-import { newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
+  saveEndpointOptions,
+} from '../endpoints/store.ts';
 import { AccountError } from './account-error.ts';
 import { checkRowId } from './account-input.ts';
 import type { AccountTools } from './account-tools.ts';

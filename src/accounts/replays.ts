@@ -17,8 +17,8 @@ import {
   type Replay,
   type ReplayOutcomes,
 } from '../database/replays.ts';
-import { listEndpoints } from '../database/webhook-endpoints.ts';
 import { publicDeliveryId, publicEventId } from '../domain/public-ids.ts';
+import { listEndpoints } from '../endpoints/store.ts';
 import { AccountError } from './account-error.ts';
 import { checkRowId } from './account-input.ts';
 import { type Audited, recordChange } from './audit.ts';

@@ -1,6 +1,5 @@
 import type { Database } from '../database/database.ts';
 import { openRateLimitStore } from '../database/rate-limit-store.ts';
-import { listEndpoints } from '../database/webhook-endpoints.ts';
 import { recordWorkflow } from '../deliveries/log/deliveries.ts';
 import type { DeliveryLabel } from '../deliveries/queue/delivery-label.ts';
 import {
@@ -10,6 +9,7 @@ import {
   type TestEventProgress,
 } from '../deliveries/test-events.ts';
 import { publicDeliveryId, publicEventId } from '../domain/public-ids.ts';
+import { listEndpoints } from '../endpoints/store.ts';
 import { AccountError, RateLimitError } from './account-error.ts';
 import { checkRowId } from './account-input.ts';
 import { type Audited, recordChange } from './audit.ts';

@@ -1,10 +1,10 @@
 import { insertTenant, savePhoneNumber, saveWaba } from '../../src/database/accounts.ts';
 import type { Database } from '../../src/database/database.ts';
-import { insertEndpoint, nextEndpointId } from '../../src/database/webhook-endpoints.ts';
 import type { EventType } from '../../src/domain/event-type.ts';
 import { makeSecretBox, type SecretBox } from '../../src/domain/secret-box.ts';
 import { endpointSecretPlace } from '../../src/domain/secret-places.ts';
 import { newWebhookSecret } from '../../src/domain/webhook/webhook-signature.ts';
+import { insertEndpoint, nextEndpointId } from '../../src/endpoints/store.ts';
 
 export const testSecretBox: SecretBox = makeSecretBox([{ id: 'test', key: Buffer.alloc(32, 7) }]);
 

@@ -1,7 +1,7 @@
 import { shownCount } from '../../../accounts/shown-count.ts';
 import type { EndpointActivity } from '../../../database/endpoint-activity.ts';
-import type { Endpoint } from '../../../database/webhook-endpoints.ts';
 import type { WaitingDeliveries } from '../../../deliveries/queue/read-waiting.ts';
+import type { Endpoint } from '../../../endpoints/store.ts';
 import { badge } from '../components/badge.ts';
 import { durationText } from '../components/time.ts';
 import { html, type Markup } from '../markup.ts';
