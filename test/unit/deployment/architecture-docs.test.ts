@@ -1,15 +1,30 @@
+import { globSync, readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { repositoryFile } from './compose-file.ts';
 
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const DOCUMENT = repositoryFile('docs/architecture.md');
+const SOURCES = globSync('src/**/*.{ts,sql}', { cwd: ROOT }).map(repositoryFile);
+
+/** These two keep their own time, without `startLoop`. */
+const LOOPS_OF_THEIR_OWN = ['delivery-loop', 'intake'];
+
+function section(heading: string): string {
+  return DOCUMENT.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? '';
+}
 
 /** The first cells, which are code, and the last cells of the table below a heading. */
 function rowsBelow(heading: string): [string, string][] {
-  const section = DOCUMENT.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? '';
-  return [...section.matchAll(/^\| `(\w+)` \| .* \| (.+) \|$/gm)].map(([, first = '', last = '']) => [
-    first,
-    last,
-  ]);
+  return [...section(heading).matchAll(/^\| `([\w-]+)` \| .* \| (.+) \|$/gm)].map(
+    ([, first = '', last = '']) => [first, last],
+  );
+}
+
+/** What a pattern with one group finds in the sources, each once, sorted. */
+function inSources(pattern: RegExp): string[] {
+  const found = SOURCES.flatMap((source) => [...source.matchAll(pattern)].map(([, name = '']) => name));
+  return [...new Set(found)].toSorted();
 }
 
 /** Tables in the order of the file, without partitions, and whether they have partitions. */
@@ -38,5 +53,54 @@ describe('docs/architecture.md', () => {
         .map(([name]) => name)
         .toSorted(),
     ).toEqual(workflows.toSorted());
+  });
+
+  test('has a line for every loop of the worker', () => {
+    const started = inSources(/startLoop\(\{\s*name: '([\w-]+)'/g);
+    expect(started.length).toBeGreaterThan(5);
+    expect(
+      rowsBelow('Loops')
+        .map(([name]) => name)
+        .toSorted(),
+    ).toEqual([...started, ...LOOPS_OF_THEIR_OWN].toSorted());
+  });
+
+  test('names the notifications that wake loops', () => {
+    const handled = inSources(/^\s+(heliograph_\w+): /gm);
+    expect(handled.length).toBeGreaterThan(2);
+    const documented = [...section('Loops').matchAll(/NOTIFY (heliograph_\w+)/g)].map(
+      ([, name = '']) => name,
+    );
+    expect(documented.toSorted()).toEqual(handled);
+  });
+
+  test('has import arrows for every folder of the sources, and for no other', () => {
+    const folders = readdirSync(`${ROOT}src`, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => `src/${name}/`);
+    const rows = section('Import arrows')
+      .split('\n')
+      .filter((line) => line.startsWith('| `src/'));
+    const documented = rows.flatMap((row) => [...(row.split(' | ')[0] ?? '').matchAll(/`(src\/\w+\/)`/g)]);
+    expect(documented.map(([, folder = '']) => folder).toSorted()).toEqual(folders.toSorted());
+  });
+});
+
+describe('the glossary', () => {
+  const terms = [...section('Glossary').matchAll(/^\| ([^|]+) \| [^|]+ \|$/gm)]
+    .map(([, term = '']) => term)
+    .slice(1);
+
+  test('has at most 40 terms, sorted', () => {
+    expect(terms.length).toBeGreaterThan(20);
+    expect(terms.length).toBeLessThanOrEqual(40);
+    expect(terms).toEqual(terms.toSorted((a, b) => a.toLowerCase().localeCompare(b.toLowerCase(), 'en')));
+  });
+
+  const documents = globSync('docs/**/*.md', { cwd: ROOT }).map(repositoryFile);
+  const everywhere = [...documents, ...SOURCES].join('\n').replace(section('Glossary'), '').toLowerCase();
+
+  test.each(terms)('has no term that is used nowhere: %s', (term) => {
+    expect(everywhere).toContain(term.toLowerCase());
   });
 });
