@@ -67,7 +67,7 @@ export async function storeEndpoint(
     { id, customHeadersSealed: null },
     customHeaders,
   );
-  const endpoint = { description: '', eventTypes: null, ...settings, id, secretSealed, customHeadersSealed };
+  const endpoint = { ...settings, id, secretSealed, customHeadersSealed };
   await database.transaction(async (trx) => {
     await insertEndpoint(trx, wabaId, endpoint);
     const detail = { host: new URL(settings.url).host };

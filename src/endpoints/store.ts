@@ -2,24 +2,11 @@ import type { Database, Transaction } from '../database/database.ts';
 import type { EndpointMode } from '../database/endpoint-settings.ts';
 import { execute, query } from '../database/sql.ts';
 import type { OrderScope } from '../database/subscribers.ts';
-import type { EventType } from '../domain/event-type.ts';
-import type { SignatureProfile } from '../domain/webhook/webhook-signature.ts';
+import type { Kind } from './setting.ts';
+import { type StoredSettings, settingsOf } from './settings.ts';
 
-/** What a tenant may choose for an endpoint, as it is stored. Null means the installation's setting, or no limit. */
-export type StoredEndpointOptions = {
-  url: string;
-  description: string;
-  eventTypes: EventType[] | null;
-  phoneNumberIds: string[] | null;
-  customHeadersSealed: string | null;
-  retryScheduleSeconds: number[] | null;
-  timeoutMs: number | null;
-  signatureProfile: SignatureProfile;
-  maxInFlight: number | null;
-  rateLimitPerSecond: number | null;
-  blockLimitSeconds: number | null;
-  orderScope: OrderScope;
-};
+/** What a tenant may choose for an endpoint, as it is stored. */
+export type StoredEndpointOptions = StoredSettings & { url: string; customHeadersSealed: string | null };
 
 export type Endpoint = StoredEndpointOptions & {
   id: string;
@@ -39,12 +26,24 @@ export type Endpoint = StoredEndpointOptions & {
   updatedAt: Date;
 };
 
-const ENDPOINT = `id, waba_id as "wabaId", url, description, event_types as "eventTypes",
-  phone_number_ids as "phoneNumberIds", custom_headers_sealed as "customHeadersSealed",
-  retry_schedule_seconds as "retryScheduleSeconds", timeout_ms as "timeoutMs",
-  signature_profile as "signatureProfile", max_in_flight as "maxInFlight",
-  rate_limit_per_second as "rateLimitPerSecond", block_limit_seconds as "blockLimitSeconds",
-  order_scope as "orderScope", wanted_order_scope as "wantedOrderScope",
+const SQL_TYPES = {
+  text: 'text',
+  choice: 'text',
+  texts: 'text[]',
+  number: 'integer',
+  numbers: 'integer[]',
+} as const satisfies Record<Kind, string>;
+
+/** Of each setting: its column, and its parameter in a statement. */
+const COLUMNS = settingsOf().map(([name, { kind }]) => ({
+  name,
+  column: name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+  parameter: `cast(:${name} as ${SQL_TYPES[kind]})`,
+}));
+
+const ENDPOINT = `id, waba_id as "wabaId", url, custom_headers_sealed as "customHeadersSealed",
+  ${COLUMNS.map(({ name, column }) => `${column} as "${name}"`).join(', ')},
+  wanted_order_scope as "wantedOrderScope",
   mode, mode_reason as "modeReason", mode_changed_at as "modeChangedAt", failing_since as "failingSince",
   next_probe_at as "nextProbeAt", probe_failures as "probeFailures",
   case when previous_secret_sealed is not null and previous_secret_expires_at > now()
@@ -62,37 +61,21 @@ export async function nextEndpointId(database: Database): Promise<string> {
 }
 
 /** What a new endpoint must have; every other setting may be left to its default. */
-export type NewEndpoint = Partial<StoredEndpointOptions> &
-  Pick<StoredEndpointOptions, 'url' | 'description' | 'eventTypes'> & { id: string; secretSealed: string };
+export type NewEndpoint = Partial<StoredEndpointOptions> & { id: string; url: string; secretSealed: string };
 
 export async function insertEndpoint(
   database: Database,
   wabaId: string,
   endpoint: NewEndpoint,
 ): Promise<void> {
+  const columns = COLUMNS.map(({ column }) => column).join(', ');
+  const parameters = COLUMNS.map(({ parameter }) => parameter).join(', ');
+  const fallbacks = settingsOf().map(([name, { fallback }]) => [name, fallback]);
   await execute(
     database,
-    `insert into webhook_endpoints
-       (id, waba_id, secret_sealed, url, description, event_types, phone_number_ids, custom_headers_sealed,
-        retry_schedule_seconds, timeout_ms, signature_profile, max_in_flight, rate_limit_per_second,
-        block_limit_seconds, order_scope)
-     values
-       (:id, :wabaId, :secretSealed, :url, :description, cast(:eventTypes as text[]),
-        cast(:phoneNumberIds as text[]), :customHeadersSealed, cast(:retryScheduleSeconds as integer[]),
-        :timeoutMs, :signatureProfile, :maxInFlight, :rateLimitPerSecond, :blockLimitSeconds, :orderScope)`,
-    {
-      phoneNumberIds: null,
-      customHeadersSealed: null,
-      retryScheduleSeconds: null,
-      timeoutMs: null,
-      signatureProfile: 'standard',
-      maxInFlight: null,
-      rateLimitPerSecond: null,
-      blockLimitSeconds: null,
-      orderScope: 'event',
-      wabaId,
-      ...endpoint,
-    },
+    `insert into webhook_endpoints (id, waba_id, secret_sealed, url, custom_headers_sealed, ${columns})
+     values (:id, :wabaId, :secretSealed, :url, :customHeadersSealed, ${parameters})`,
+    { customHeadersSealed: null, wabaId, ...Object.fromEntries(fallbacks), ...endpoint },
   );
 }
 
@@ -178,15 +161,15 @@ export async function saveEndpointOptions(
   wabaId: string,
   endpoint: StoredEndpointOptions & { id: string },
 ): Promise<void> {
+  const settings = COLUMNS.map(({ name, column, parameter }) =>
+    name === 'orderScope'
+      ? `wanted_order_scope = nullif(${parameter}, order_scope)`
+      : `${column} = ${parameter}`,
+  );
   await execute(
     trx,
     `update webhook_endpoints
-        set url = :url, description = :description, event_types = cast(:eventTypes as text[]),
-            phone_number_ids = cast(:phoneNumberIds as text[]), custom_headers_sealed = :customHeadersSealed,
-            retry_schedule_seconds = cast(:retryScheduleSeconds as integer[]), timeout_ms = :timeoutMs,
-            signature_profile = :signatureProfile, max_in_flight = :maxInFlight,
-            rate_limit_per_second = :rateLimitPerSecond, block_limit_seconds = :blockLimitSeconds,
-            wanted_order_scope = nullif(cast(:orderScope as text), order_scope),
+        set url = :url, custom_headers_sealed = :customHeadersSealed, ${settings.join(', ')},
             version = version + 1, updated_at = now()
       where waba_id = :wabaId and id = :id`,
     { wabaId, ...endpoint },

@@ -30,7 +30,7 @@ export function documentSchema(schema: unknown, components: Components): Json {
 function shownMembers(schema: Json, components: Components): Json {
   const shown: Json = {};
   for (const [name, value] of Object.entries(schema)) {
-    if (name.startsWith('~')) continue;
+    if (name.startsWith('~') || name === 'examples') continue;
     if (name === 'patternProperties') {
       shown.additionalProperties = documentSchema(Object.values(value as Json)[0], components);
     } else shown[name] = shownMember(name, value, components);

@@ -1,11 +1,12 @@
 import type { EndpointStatus } from '../../accounts/endpoints.ts';
 import { shownCount } from '../../accounts/shown-count.ts';
+import type { Section } from '../../endpoints/setting.ts';
+import { settingsOf } from '../../endpoints/settings.ts';
 import type { AdminOutcome } from './admin-action.ts';
 import { alignedFields } from './aligned-text.ts';
 
 /** An endpoint for operators: its options, its mode and what waits. */
 export function describeEndpoint(endpoint: EndpointStatus, notes: string[] = []): AdminOutcome {
-  const wanted = endpoint.wantedOrderScope;
   return {
     json: endpoint,
     notes,
@@ -18,25 +19,24 @@ export function describeEndpoint(endpoint: EndpointStatus, notes: string[] = [])
       ['waiting', waitingText(endpoint.waiting)],
       ['URL', endpoint.url],
       ['WABA', endpoint.wabaId],
-      ['description', endpoint.description],
-      ['events', endpoint.eventTypes ?? 'all'],
-      ['numbers', endpoint.phoneNumberIds ?? 'all'],
+      ...rowsOf(endpoint, 'where', 'what'),
       ['own headers', headersText(endpoint.customHeaderNames)],
-      ['signature', endpoint.signatureProfile],
+      ...rowsOf(endpoint, 'signature'),
       ['old secret', untilText(endpoint.previousSecretExpiresAt)],
-      ['order scope', wanted === null ? endpoint.orderScope : `${endpoint.orderScope}, wanted: ${wanted}`],
-      ['retries after', withUnit(endpoint.retryScheduleSeconds?.join(', '), 's')],
-      ['time-out', withUnit(endpoint.timeoutMs, 'ms')],
-      ['in flight', endpoint.maxInFlight ?? 'as it copes'],
-      [
-        'rate limit',
-        endpoint.rateLimitPerSecond === null ? 'none' : `${endpoint.rateLimitPerSecond} per second`,
-      ],
-      ['block limit', endpoint.blockLimitSeconds === 0 ? 'never' : withUnit(endpoint.blockLimitSeconds, 's')],
+      ...rowsOf(endpoint, 'order', 'retries', 'limits'),
       ['created', endpoint.createdAt],
       ['updated', endpoint.updatedAt],
     ]),
   };
+}
+
+function rowsOf(endpoint: EndpointStatus, ...sections: Section[]): [string, unknown][] {
+  return settingsOf(...sections).map(([name, { command }]): [string, unknown] => {
+    const value = endpoint[name];
+    const shown = value === null ? command.byDefault : (command.show?.(value) ?? value);
+    const wanted = name === 'orderScope' ? endpoint.wantedOrderScope : null;
+    return [command.label, wanted === null ? shown : `${shown}, wanted: ${wanted}`];
+  });
 }
 
 function troubleOf({ failingSince, nextProbeAt, probeFailures }: EndpointStatus): [string, unknown][] {
@@ -70,8 +70,4 @@ function headersText(names: string[] | null): string | string[] {
 
 function untilText(until: Date | null): string {
   return until === null ? 'ended' : `signs too until ${until.toISOString()}`;
-}
-
-function withUnit(value: string | number | null | undefined, unit: string): string {
-  return value === null || value === undefined ? 'the setting' : `${value} ${unit}`;
 }

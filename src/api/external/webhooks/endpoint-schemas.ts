@@ -1,38 +1,53 @@
-import { Type } from 'typebox';
-import { EVENT_TYPES } from '../../../domain/event-type.ts';
+import { type TSchema, type TUnsafe, Type } from 'typebox';
+import type { EndpointOptions } from '../../../accounts/endpoint-options.ts';
+import {
+  type AnySetting,
+  SETTINGS,
+  type SettingName,
+  type StoredSettings,
+  settingsOf,
+} from '../../../endpoints/settings.ts';
 import { nullable } from '../nullable.ts';
 
 const DATE_TIME = Type.String({ format: 'date-time' });
 
-const SIGNATURE_PROFILES = ['standard', 'github', 'stripe'] as const;
-const ORDER_SCOPES = ['event', 'conversation', 'endpoint'] as const;
-
-const MAX_IN_FLIGHT =
-  'Most requests under way at once. Divided among the worker processes of the installation, of which each may make at least one.';
+const FIRST = settingsOf('where', 'what');
+const THEN = settingsOf('retries', 'signature', 'limits', 'order');
 
 /** What may be chosen for an endpoint; null goes back to the default. */
 const OPTIONS = {
-  description: Type.Optional(nullable(Type.String())),
-  eventTypes: Type.Optional(nullable(Type.Array(Type.Enum([...EVENT_TYPES]), { minItems: 1, maxItems: 20 }))),
-  phoneNumberIds: Type.Optional(nullable(Type.Array(Type.String(), { minItems: 1, maxItems: 1_000 }))),
+  ...requestMembers(FIRST),
   customHeaders: Type.Optional(nullable(Type.Record(Type.String(), nullable(Type.String())))),
-  retryScheduleSeconds: Type.Optional(nullable(Type.Array(Type.Integer(), { minItems: 1, maxItems: 20 }))),
-  timeoutMs: Type.Optional(nullable(Type.Integer())),
-  signatureProfile: Type.Optional(nullable(Type.Enum([...SIGNATURE_PROFILES]))),
-  maxInFlight: Type.Optional(nullable(Type.Integer({ description: MAX_IN_FLIGHT }))),
-  rateLimitPerSecond: Type.Optional(nullable(Type.Integer())),
-  blockLimitSeconds: Type.Optional(nullable(Type.Integer())),
-  orderScope: Type.Optional(nullable(Type.Enum([...ORDER_SCOPES]))),
+  ...requestMembers(THEN),
 };
 
-export const NewEndpoint = Type.Object(
-  { url: Type.String(), ...OPTIONS },
-  { title: 'NewWebhookEndpoint', additionalProperties: false },
+function requestMembers(settings: readonly [string, AnySetting][]): Record<string, TSchema> {
+  return Object.fromEntries(settings.map(([name, { request }]) => [name, Type.Optional(nullable(request))]));
+}
+
+type Answers = { [Name in SettingName]: TUnsafe<StoredSettings[Name]> };
+
+/** Typed as the members of all settings, which `FIRST` and `THEN` are together. */
+function answerMembers(settings: readonly [string, AnySetting][]): Answers {
+  const members = settings.map(([name, { answer, fallback }]) => [
+    name,
+    fallback === null ? nullable(answer) : answer,
+  ]);
+  return Object.fromEntries(members);
+}
+
+export const NewEndpoint = Type.Unsafe<EndpointOptions & { url: string }>(
+  Type.Object(
+    { url: Type.String(), ...OPTIONS },
+    { title: 'NewWebhookEndpoint', additionalProperties: false },
+  ),
 );
 
-export const EndpointChange = Type.Object(
-  { url: Type.Optional(Type.String()), ...OPTIONS },
-  { title: 'WebhookEndpointChange', additionalProperties: false },
+export const EndpointChange = Type.Unsafe<EndpointOptions>(
+  Type.Object(
+    { url: Type.Optional(Type.String()), ...OPTIONS },
+    { title: 'WebhookEndpointChange', additionalProperties: false },
+  ),
 );
 
 export const Waiting = Type.Object(
@@ -54,18 +69,10 @@ export const Waiting = Type.Object(
 const ENDPOINT_MEMBERS = {
   id: Type.String(),
   url: Type.String(),
-  description: Type.String(),
-  eventTypes: nullable(Type.Array(Type.Enum([...EVENT_TYPES]))),
-  phoneNumberIds: nullable(Type.Array(Type.String())),
+  ...answerMembers(FIRST),
   customHeaderNames: nullable(Type.Array(Type.String())),
-  retryScheduleSeconds: nullable(Type.Array(Type.Integer())),
-  timeoutMs: nullable(Type.Integer()),
-  signatureProfile: Type.Enum([...SIGNATURE_PROFILES]),
-  maxInFlight: nullable(Type.Integer({ description: MAX_IN_FLIGHT })),
-  rateLimitPerSecond: nullable(Type.Integer()),
-  blockLimitSeconds: nullable(Type.Integer()),
-  orderScope: Type.Enum([...ORDER_SCOPES]),
-  wantedOrderScope: nullable(Type.Enum([...ORDER_SCOPES])),
+  ...answerMembers(THEN),
+  wantedOrderScope: nullable(SETTINGS.orderScope.answer),
   mode: Type.Enum(['open', 'probing', 'paused', 'disabled']),
   modeReason: nullable(Type.String()),
   modeChangedAt: DATE_TIME,

@@ -1,21 +1,19 @@
 import { AccountError } from '../../../accounts/account-error.ts';
 import type { EndpointOptions } from '../../../accounts/endpoint-options.ts';
 import type { EndpointView } from '../../../accounts/endpoint-view.ts';
+import {
+  type AnySetting,
+  type GivenSettings,
+  type SettingName,
+  settingsOf,
+} from '../../../endpoints/settings.ts';
 import type { FormValues } from '../form-values.ts';
 
 /** The fields of the form as texts: what was written comes back with the complaint about it. */
 export type EndpointFormValues = {
   url: string;
-  description: string;
-  eventTypes: string[];
-  phoneNumberIds: string[];
-  orderScope: string;
-  signatureProfile: string;
-  retrySchedule: string;
-  timeoutSeconds: string;
-  maxInFlight: string;
-  rateLimitPerSecond: string;
-  blockLimitSeconds: string;
+  /** Of each setting; fields that are not for several texts have one. */
+  settings: Readonly<Record<SettingName, readonly string[]>>;
   /** `Name: value` line by line. */
   newHeaders: string;
   removedHeaders: string[];
@@ -24,53 +22,24 @@ export type EndpointFormValues = {
 /** A new endpoint with every default. */
 export const NEW_ENDPOINT: EndpointFormValues = {
   url: '',
-  description: '',
-  eventTypes: [],
-  phoneNumberIds: [],
-  orderScope: 'event',
-  signatureProfile: 'standard',
-  retrySchedule: '',
-  timeoutSeconds: '',
-  maxInFlight: '',
-  rateLimitPerSecond: '',
-  blockLimitSeconds: '',
+  settings: ofEach((_, setting) => defaultTexts(setting)),
   newHeaders: '',
   removedHeaders: [],
 };
 
 /** The fields as an endpoint has them. */
-export function valuesOf(endpoint: EndpointView): EndpointFormValues {
-  const { retryScheduleSeconds, timeoutMs, wantedOrderScope, orderScope } = endpoint;
-  return {
-    ...NEW_ENDPOINT,
-    url: endpoint.url,
-    description: endpoint.description,
-    eventTypes: [...(endpoint.eventTypes ?? [])],
-    phoneNumberIds: [...(endpoint.phoneNumberIds ?? [])],
-    orderScope: wantedOrderScope ?? orderScope,
-    signatureProfile: endpoint.signatureProfile,
-    retrySchedule: retryScheduleSeconds?.join(', ') ?? '',
-    timeoutSeconds: timeoutMs === null ? '' : String(timeoutMs / 1_000),
-    maxInFlight: textOf(endpoint.maxInFlight),
-    rateLimitPerSecond: textOf(endpoint.rateLimitPerSecond),
-    blockLimitSeconds: textOf(endpoint.blockLimitSeconds),
-  };
+export function valuesOf({ wantedOrderScope, ...endpoint }: EndpointView): EndpointFormValues {
+  const orderScope = wantedOrderScope ?? endpoint.orderScope;
+  const present = { ...endpoint, orderScope };
+  const settings = ofEach((name, setting) => textsOf(setting, present[name]));
+  return { ...NEW_ENDPOINT, url: endpoint.url, settings };
 }
 
 /** The fields of a form that was sent. */
 export function readEndpointForm(form: FormValues): EndpointFormValues {
   return {
     url: form.text('url').trim(),
-    description: form.text('description'),
-    eventTypes: form.list('eventTypes'),
-    phoneNumberIds: form.list('phoneNumberIds'),
-    orderScope: form.text('orderScope'),
-    signatureProfile: form.text('signatureProfile'),
-    retrySchedule: form.text('retrySchedule'),
-    timeoutSeconds: form.text('timeoutSeconds'),
-    maxInFlight: form.text('maxInFlight'),
-    rateLimitPerSecond: form.text('rateLimitPerSecond'),
-    blockLimitSeconds: form.text('blockLimitSeconds'),
+    settings: ofEach((_, { portal }) => form.list(portal.field)),
     newHeaders: form.text('newHeaders'),
     removedHeaders: form.list('removedHeaders'),
   };
@@ -81,27 +50,46 @@ export function readEndpointForm(form: FormValues): EndpointFormValues {
  * and no header; everything else is judged where REST has it judged.
  */
 export function optionsOf(values: EndpointFormValues): EndpointOptions & { url: string } {
-  const seconds = numberIn('timeoutMs', values.timeoutSeconds);
-  return {
-    url: values.url,
-    description: values.description,
-    eventTypes: values.eventTypes.length === 0 ? null : values.eventTypes,
-    phoneNumberIds: values.phoneNumberIds.length === 0 ? null : values.phoneNumberIds,
-    orderScope: values.orderScope || null,
-    signatureProfile: values.signatureProfile || null,
-    retryScheduleSeconds: scheduleIn(values.retrySchedule),
-    timeoutMs: seconds === null ? null : Math.round(seconds * 1_000),
-    maxInFlight: numberIn('maxInFlight', values.maxInFlight),
-    rateLimitPerSecond: numberIn('rateLimitPerSecond', values.rateLimitPerSecond),
-    blockLimitSeconds: numberIn('blockLimitSeconds', values.blockLimitSeconds),
-    customHeaders: headersIn(values),
-  };
+  const { url, settings } = values;
+  const given = ofEach((name, setting) => valueIn(name, setting, settings[name])) as GivenSettings;
+  return { url, ...given, customHeaders: headersIn(values) };
 }
 
-function scheduleIn(text: string): number[] | null {
-  const parts = text.split(/[\s,;]+/).filter((part) => part !== '');
-  if (parts.length === 0) return null;
-  return parts.map((part) => numberIn('retryScheduleSeconds', part) ?? 0);
+/** What the field of a setting shows where nothing was chosen. */
+export function defaultTexts(setting: AnySetting): string[] {
+  return textsOf(setting, setting.fallback);
+}
+
+function ofEach<Value>(make: (name: SettingName, setting: AnySetting) => Value): Record<SettingName, Value> {
+  const made = settingsOf().map(([name, setting]) => [name, make(name, setting)]);
+  return Object.fromEntries(made);
+}
+
+function textsOf({ kind, portal }: AnySetting, value: unknown): string[] {
+  if (value === null) return [];
+  if (Array.isArray(value)) return kind === 'texts' ? [...value] : [value.join(', ')];
+  return [typeof value === 'number' ? String(value / (portal.perUnit ?? 1)) : String(value)];
+}
+
+function valueIn(name: SettingName, { kind, portal }: AnySetting, texts: readonly string[]): unknown {
+  const [text = ''] = texts;
+  switch (kind) {
+    case 'text':
+      return text;
+    case 'choice':
+      return text || null;
+    case 'texts':
+      return texts.length === 0 ? null : texts;
+    case 'number': {
+      const { perUnit = 1 } = portal;
+      const number = numberIn(name, text);
+      return number === null || perUnit === 1 ? number : Math.round(number * perUnit);
+    }
+    case 'numbers': {
+      const parts = text.split(/[\s,;]+/).filter((part) => part !== '');
+      return parts.length === 0 ? null : parts.map((part) => numberIn(name, part) ?? 0);
+    }
+  }
 }
 
 function numberIn(param: string, text: string): number | null {
@@ -130,8 +118,4 @@ function headersIn({ newHeaders, removedHeaders }: EndpointFormValues): Record<s
 
 function badHeader(message: string): AccountError {
   return new AccountError('invalid_value', message, 'customHeaders');
-}
-
-function textOf(value: number | null): string {
-  return value === null ? '' : String(value);
 }

@@ -1,9 +1,10 @@
 import type { AccountError } from '../../../accounts/account-error.ts';
-import { EVENT_TYPES } from '../../../domain/event-type.ts';
+import { type InstallationSettings, type Section, textOf } from '../../../endpoints/setting.ts';
+import { type AnySetting, type SettingName, settingsOf } from '../../../endpoints/settings.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { checkboxes, postForm, radios, selectField, textArea, textField } from '../components/form.ts';
 import { type Child, html, type Markup, nothing } from '../markup.ts';
-import type { EndpointFormValues } from './endpoint-form-values.ts';
+import { defaultTexts, type EndpointFormValues } from './endpoint-form-values.ts';
 
 export type EndpointFormView = {
   viewer: Viewer;
@@ -16,37 +17,14 @@ export type EndpointFormView = {
   phoneNumbers: readonly { phoneNumberId: string; displayPhoneNumber: string }[];
   /** Of headers that are stored; their values are not shown. Null: they cannot be read. */
   headerNames: readonly string[] | null;
-  defaults: { retryScheduleSeconds: readonly number[]; timeoutMs: number };
+  defaults: InstallationSettings;
   error: AccountError | null;
   /** What the check of the URL says, when it was asked for. */
   urlCheck: Child;
 };
 
-const SCOPES = [
-  { value: 'event', label: 'Event: what belongs together stays in order (recommended)' },
-  { value: 'conversation', label: 'Conversation: all events of one customer, one after the other' },
-  {
-    value: 'endpoint',
-    label: 'Endpoint: everything in order; an event that fails blocks all others until it steps aside',
-  },
-];
-
-const PROFILES = [
-  { value: 'standard', label: 'Standard Webhooks' },
-  { value: 'github', label: 'GitHub (sha256=…)' },
-  { value: 'stripe', label: 'Stripe (t=…,v1=…)' },
-];
-
-const ADVANCED = [
-  'retryScheduleSeconds',
-  'timeoutMs',
-  'maxInFlight',
-  'rateLimitPerSecond',
-  'blockLimitSeconds',
-  'customHeaders',
-  'signatureProfile',
-  'orderScope',
-];
+/** Folded away while all of it is left to the defaults. */
+const ADVANCED = settingsOf('order', 'signature', 'retries', 'limits');
 
 /** Every setting of an endpoint. */
 export function endpointForm(view: EndpointFormView): Markup {
@@ -65,19 +43,11 @@ export function endpointForm(view: EndpointFormView): Markup {
 
 /** What was not left to the defaults must be in sight, and so must what is wrong. */
 function isAdvanced({ values, error, headerNames }: EndpointFormView): boolean {
-  const { retrySchedule, timeoutSeconds, maxInFlight, rateLimitPerSecond, blockLimitSeconds, newHeaders } =
-    values;
-  const texts = [
-    retrySchedule,
-    timeoutSeconds,
-    maxInFlight,
-    rateLimitPerSecond,
-    blockLimitSeconds,
-    newHeaders,
-  ];
-  const isDefault = values.orderScope === 'event' && values.signatureProfile === 'standard';
-  const isWrong = error !== null && ADVANCED.includes(error.param ?? '');
-  return isWrong || !isDefault || (headerNames ?? []).length > 0 || texts.some((text) => text !== '');
+  const isChanged = ([name, setting]: [SettingName, AnySetting]) =>
+    (values.settings[name][0] ?? '') !== (defaultTexts(setting)[0] ?? '');
+  const isWrong = ['customHeaders', ...ADVANCED.map(([name]) => name)].includes(error?.param ?? '');
+  const hasHeaders = (headerNames ?? []).length > 0 || values.newHeaders !== '';
+  return isWrong || hasHeaders || ADVANCED.some(isChanged);
 }
 
 function problem({ error }: EndpointFormView, param: string): string | null {
@@ -97,59 +67,58 @@ function whereFields(view: EndpointFormView): Markup {
     error: problem(view, 'url'),
   })}${(view.headerNames?.length ?? 0) > 0 && html`<p class="hint"><strong>Headers of your own are for this server only.</strong> Another host, port or scheme forgets them unless you enter them again below.</p>`}<div class="url-check" id="url-check" aria-live="polite">${urlCheck}</div>
 <button name="check" value="1" class="check-button" formnovalidate>Check the address</button></div>
-${textField({ label: 'Description', name: 'description', value: values.description, maxLength: 200, hint: 'For people, such as “orders to the warehouse”.', error: problem(view, 'description') })}`;
+${fieldsOf(view, 'where')}`;
 }
 
 function whatFields(view: EndpointFormView): Markup {
-  const { values, phoneNumbers } = view;
-  const numbers = phoneNumbers.map(({ phoneNumberId, displayPhoneNumber }) => ({
-    value: phoneNumberId,
-    label: html`${displayPhoneNumber} <span class="mono faint">${phoneNumberId}</span>`,
-  }));
-  return html`<div class="columns">${checkboxes({
-    label: 'Event types',
-    name: 'eventTypes',
-    hint: 'None ticked: all, also those to come.',
-    values: values.eventTypes,
-    options: EVENT_TYPES.filter((type) => type !== 'test').map((type) => ({
-      value: type,
-      label: html`<code>${type}</code>`,
-    })),
-    error: problem(view, 'eventTypes'),
-  })}${
-    numbers.length === 0
-      ? nothing
-      : checkboxes({
-          label: 'Phone numbers',
-          name: 'phoneNumberIds',
-          hint: 'None ticked: all, also those to come.',
-          values: values.phoneNumberIds,
-          options: numbers,
-          error: problem(view, 'phoneNumberIds'),
-        })
-  }</div>`;
+  return html`<div class="columns">${fieldsOf(view, 'what')}</div>`;
 }
 
 function howFields(view: EndpointFormView): Markup {
-  const { values, defaults } = view;
-  const number = (label: string, name: keyof EndpointFormValues, param: string, hint: string) =>
-    textField({
-      label,
-      name,
-      value: String(values[name]),
-      maxLength: 400,
-      hint,
-      error: problem(view, param),
-    });
-  return html`${radios({ label: 'Order', name: 'orderScope', value: values.orderScope, options: SCOPES, error: problem(view, 'orderScope') })}
+  return html`${fieldsOf(view, 'order')}
 <div class="columns">
-${selectField({ label: 'Form of the signature', name: 'signatureProfile', value: values.signatureProfile, options: PROFILES, hint: 'Of the header X-Service-Signature; webhook-signature is always there.', error: problem(view, 'signatureProfile') })}
-${number('Retry schedule (seconds)', 'retrySchedule', 'retryScheduleSeconds', `Waits before attempts 2, 3, … Default: ${defaults.retryScheduleSeconds.join(', ')}.`)}
-${number('Time-out (seconds)', 'timeoutSeconds', 'timeoutMs', `For the whole answer. Default and most: ${defaults.timeoutMs / 1_000}.`)}
-${number('Requests at once', 'maxInFlight', 'maxInFlight', 'From 1 to 500. Default: no limit of its own.')}
-${number('Requests per second', 'rateLimitPerSecond', 'rateLimitPerSecond', 'From 1 to 10,000. Default: no limit.')}
-${number('Block limit (seconds)', 'blockLimitSeconds', 'blockLimitSeconds', 'How long an event that fails may block others of its key; it then steps aside and keeps its retries. From 60 to 604,800; 0: never. Default: 900 for orders and for wider orders of events.')}
+${fieldsOf(view, 'signature', 'retries', 'limits')}
 </div>`;
+}
+
+function fieldsOf(view: EndpointFormView, ...sections: Section[]): Child {
+  return settingsOf(...sections).map(([name, setting]) => settingField(view, name, setting));
+}
+
+function settingField(view: EndpointFormView, name: SettingName, { portal }: AnySetting): Child {
+  const texts = view.values.settings[name];
+  const [value = ''] = texts;
+  const { label, unit, hint, maxLength, choices } = portal;
+  const field = {
+    label: unit === undefined ? label : `${label} (${unit})`,
+    name: portal.field,
+    ...(hint !== undefined && { hint: textOf(hint, view.defaults) }),
+    error: problem(view, name),
+  };
+  const options = Object.entries(choices ?? {}).map(([name, label]) => ({ value: name, label }));
+  switch (portal.widget) {
+    case 'line':
+      return textField({ ...field, value, ...(maxLength !== undefined && { maxLength }) });
+    case 'radios':
+      return radios({ ...field, value, options });
+    case 'list':
+      return selectField({ ...field, value, options });
+    case 'ticks': {
+      const ticks = choices === undefined ? numbersOf(view) : options.map(asCode);
+      return ticks.length > 0 && checkboxes({ ...field, values: texts, options: ticks });
+    }
+  }
+}
+
+function asCode({ value, label }: { value: string; label: string }) {
+  return { value, label: html`<code>${label}</code>` };
+}
+
+function numbersOf({ phoneNumbers }: EndpointFormView) {
+  return phoneNumbers.map(({ phoneNumberId, displayPhoneNumber }) => ({
+    value: phoneNumberId,
+    label: html`${displayPhoneNumber} <span class="mono faint">${phoneNumberId}</span>`,
+  }));
 }
 
 function headerFields(view: EndpointFormView): Markup {

@@ -1,0 +1,180 @@
+import { type TSchema, Type } from 'typebox';
+import { invalidValue } from '../accounts/account-error.ts';
+import { shown } from '../accounts/account-input.ts';
+
+/** What holds where an endpoint leaves a setting to the installation. */
+export type InstallationSettings = { retryScheduleSeconds: readonly number[]; timeoutMs: number };
+
+/** What the installation allows at most. */
+export type SettingLimits = { maxTimeoutMs: number };
+
+/** Settings of one section are together wherever they are shown; the sections' order is each door's own. */
+export type Section = 'where' | 'what' | 'retries' | 'signature' | 'limits' | 'order';
+
+/** How a value is read from a form or a command line, and of which type its column is. */
+export type Kind = 'text' | 'choice' | 'texts' | 'number' | 'numbers';
+
+type Text = string | ((defaults: InstallationSettings) => string);
+
+/** One setting of an endpoint. `Given` is what a request may bring, `Stored` what the column of the same name has. */
+export type Setting<Given, Stored> = {
+  kind: Kind;
+  section: Section;
+  /** In requests, where null goes back to `fallback`. */
+  request: TSchema;
+  /** In answers, where null stands for a `fallback` that is null. */
+  answer: TSchema;
+  fallback: Stored;
+  /** Throws AccountError `invalid_value`. */
+  check(given: Given, limits: SettingLimits): Stored;
+  portal: PortalField<Stored>;
+  command: CommandOption<Stored>;
+};
+
+type PortalField<Stored> = {
+  /** The name of the field. */
+  field: string;
+  label: string;
+  hint?: Text;
+  /** Behind the label where a number is asked for. */
+  unit?: string;
+  /** How much of the value makes one in the form. */
+  perUnit?: number;
+  maxLength?: number;
+  /** What can be chosen, and how it is called; without it, the phone numbers of the WABA. */
+  choices?: Readonly<Record<string, string>>;
+  /** `radios` shows all choices at once. */
+  widget: 'line' | 'ticks' | 'radios' | 'list';
+  /** On the page of an endpoint: what stands there for a null, and for a value that does not speak for itself. */
+  byDefault?: Text;
+  show?(value: NonNullable<Stored>): string;
+  isMonospaced?: true;
+};
+
+type CommandOption<Stored> = {
+  flags: string;
+  help: string;
+  /** Words that stand for a value on the command line. */
+  words?: Readonly<Record<string, NonNullable<Stored>>>;
+  /** In what `endpoint show` prints. */
+  label: string;
+  byDefault?: string;
+  show?(value: NonNullable<Stored>): string;
+};
+
+type Doors<Stored> = {
+  section: Section;
+  portal: Omit<PortalField<Stored>, 'widget'>;
+  command: CommandOption<Stored>;
+};
+
+/** A line of text, empty unless given. */
+export function textSetting(
+  own: Doors<string> & { check: (text: string) => string },
+): Setting<string, string> {
+  const schema = Type.String({ examples: [''] });
+  return {
+    ...own,
+    kind: 'text',
+    request: schema,
+    answer: schema,
+    fallback: '',
+    portal: { ...own.portal, widget: 'line' },
+  };
+}
+
+/** One of several names. */
+export function choiceSetting<Name extends string>(
+  own: Omit<Doors<Name>, 'portal'> & {
+    names: readonly Name[];
+    fallback: Name;
+    /** How the setting is called in an error. */
+    title: string;
+    portal: Omit<PortalField<Name>, 'choices'> & { choices: Readonly<Record<Name, string>> };
+  },
+): Setting<string, Name> {
+  const { names, title, ...setting } = own;
+  const schema = Type.Enum([...names], { examples: [own.fallback] });
+  return {
+    ...setting,
+    kind: 'choice',
+    request: schema,
+    answer: schema,
+    check: (name) => oneOf(title, names, name),
+  };
+}
+
+/** Some of several texts; null: all, also those to come. */
+export function textsSetting<Item extends string>(
+  own: Doors<Item[]> & { item: TSchema; maxItems: number; check: (texts: readonly string[]) => Item[] },
+): Setting<readonly string[], Item[] | null> {
+  const { item, maxItems, ...setting } = own;
+  return {
+    ...setting,
+    kind: 'texts',
+    request: Type.Array(item, { minItems: 1, maxItems }),
+    answer: Type.Array(item),
+    fallback: null,
+    portal: { ...own.portal, widget: 'ticks' },
+  };
+}
+
+/** A whole number, or null. */
+export function numberSetting(
+  own: Doors<number> & {
+    description?: string;
+    check: (value: number, limits: SettingLimits) => number;
+  },
+): Setting<number, number | null> {
+  const { description, ...setting } = own;
+  const schema = Type.Integer(description === undefined ? {} : { description });
+  return {
+    ...setting,
+    kind: 'number',
+    request: schema,
+    answer: schema,
+    fallback: null,
+    portal: { maxLength: 400, ...own.portal, widget: 'line' },
+  };
+}
+
+/** Whole numbers in a row, or null. */
+export function numbersSetting(
+  own: Doors<number[]> & { maxItems: number; check: (values: readonly number[]) => number[] },
+): Setting<readonly number[], number[] | null> {
+  const { maxItems, ...setting } = own;
+  return {
+    ...setting,
+    kind: 'numbers',
+    request: Type.Array(Type.Integer(), { minItems: 1, maxItems }),
+    answer: Type.Array(Type.Integer()),
+    fallback: null,
+    portal: { maxLength: 400, ...own.portal, widget: 'line' },
+  };
+}
+
+/** The number, if it is whole and within the bounds. Throws AccountError `invalid_value`. */
+export function wholeNumber(
+  title: string,
+  value: number,
+  minimum: number,
+  maximum: number,
+  note = '',
+): number {
+  if (Number.isInteger(value) && value >= minimum && value <= maximum) return value;
+  throw invalidValue(
+    `${title} must be a whole number from ${minimum} to ${maximum}${note}, not ${shown(String(value))}.`,
+  );
+}
+
+/** The name, if it is one of these. Throws AccountError `invalid_value`. */
+export function oneOf<Name extends string>(title: string, names: readonly Name[], given: string): Name {
+  const name = names.find((known) => known === given);
+  if (name !== undefined) return name;
+  throw invalidValue(`${title} must be one of ${names.join(', ')}, not ${shown(String(given))}.`);
+}
+
+/** A text of a setting, which may depend on the installation. */
+export function textOf(text: Text | undefined, defaults: InstallationSettings): string {
+  return typeof text === 'function' ? text(defaults) : (text ?? '');
+}

@@ -1,0 +1,274 @@
+import { Type } from 'typebox';
+import { invalidValue } from '../accounts/account-error.ts';
+import { checkDescription } from '../accounts/account-input.ts';
+import { EVENT_TYPES, type EventType } from '../domain/event-type.ts';
+import { MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS } from '../domain/webhook/retry-schedule.ts';
+import {
+  choiceSetting,
+  numberSetting,
+  numbersSetting,
+  oneOf,
+  type Section,
+  type Setting,
+  textSetting,
+  textsSetting,
+  wholeNumber,
+} from './setting.ts';
+
+const DAY_SECONDS = 86_400;
+const MAX_RETRIES = 20;
+
+/**
+ * Every setting of a webhook endpoint that has a default, in the order of the API. The schemas of the API, the form and
+ * the page of the portal, the options of the commands and the statements of the store are made of this table: a new
+ * setting is an entry here, a column in schema.sql, and the place that heeds it. The URL and the headers, which have
+ * rules of their own, stand beside it.
+ */
+export const SETTINGS = {
+  description: textSetting({
+    section: 'where',
+    check: (text) => checkDescription('The description', text),
+    portal: {
+      field: 'description',
+      label: 'Description',
+      hint: 'For people, such as “orders to the warehouse”.',
+      maxLength: 200,
+    },
+    command: { flags: '--description <text>', help: 'what it is for', label: 'description' },
+  }),
+  eventTypes: textsSetting<EventType>({
+    section: 'what',
+    item: Type.Enum([...EVENT_TYPES]),
+    maxItems: 20,
+    check: checkEventTypes,
+    portal: {
+      field: 'eventTypes',
+      label: 'Event types',
+      hint: 'None ticked: all, also those to come.',
+      choices: Object.fromEntries(EVENT_TYPES.filter((type) => type !== 'test').map((type) => [type, type])),
+      byDefault: 'all',
+    },
+    command: {
+      flags: '--events <types>',
+      help: 'event types, comma separated (default: all, also those to come)',
+      label: 'events',
+      byDefault: 'all',
+    },
+  }),
+  phoneNumberIds: textsSetting({
+    section: 'what',
+    item: Type.String(),
+    maxItems: 1_000,
+    check: checkPhoneNumberIds,
+    portal: {
+      field: 'phoneNumberIds',
+      label: 'Phone numbers',
+      hint: 'None ticked: all, also those to come.',
+      byDefault: 'all',
+      isMonospaced: true,
+    },
+    command: {
+      flags: '--numbers <ids>',
+      help: 'phone number ids, comma separated (default: all, also those to come)',
+      label: 'numbers',
+      byDefault: 'all',
+    },
+  }),
+  retryScheduleSeconds: numbersSetting({
+    section: 'retries',
+    maxItems: MAX_RETRIES,
+    check: checkRetrySchedule,
+    portal: {
+      field: 'retrySchedule',
+      label: 'Retry schedule',
+      unit: 'seconds',
+      hint: ({ retryScheduleSeconds }) =>
+        `Waits before attempts 2, 3, … Default: ${retryScheduleSeconds.join(', ')}.`,
+      byDefault: ({ retryScheduleSeconds }) => `${retryScheduleSeconds.join(', ')} s`,
+      show: (seconds) => `${seconds.join(', ')} s`,
+    },
+    command: {
+      flags: '--retry-schedule <seconds>',
+      help: 'waits between attempts, comma separated, 1 to 20 (default: the setting)',
+      label: 'retries after',
+      byDefault: 'the setting',
+      show: (seconds) => `${seconds.join(', ')} s`,
+    },
+  }),
+  timeoutMs: numberSetting({
+    section: 'retries',
+    // Leases are as long as the installation's time-out needs, so no endpoint can have a longer one.
+    check: (ms, { maxTimeoutMs }) =>
+      wholeNumber('The time-out in ms', ms, 1_000, maxTimeoutMs, ', the time-out of this service'),
+    portal: {
+      field: 'timeoutSeconds',
+      label: 'Time-out',
+      unit: 'seconds',
+      perUnit: 1_000,
+      hint: ({ timeoutMs }) => `For the whole answer. Default and most: ${timeoutMs / 1_000}.`,
+      byDefault: ({ timeoutMs }) => `${timeoutMs / 1_000} s`,
+      show: (ms) => `${ms / 1_000} s`,
+    },
+    command: {
+      flags: '--timeout-ms <ms>',
+      help: 'of a whole attempt (default: the setting)',
+      label: 'time-out',
+      byDefault: 'the setting',
+      show: (ms) => `${ms} ms`,
+    },
+  }),
+  signatureProfile: choiceSetting({
+    section: 'signature',
+    title: 'The signature profile',
+    names: ['standard', 'github', 'stripe'],
+    fallback: 'standard',
+    portal: {
+      field: 'signatureProfile',
+      label: 'Form of the signature',
+      hint: 'Of the header X-Service-Signature; webhook-signature is always there.',
+      widget: 'list',
+      choices: {
+        standard: 'Standard Webhooks',
+        github: 'GitHub (sha256=…)',
+        stripe: 'Stripe (t=…,v1=…)',
+      },
+      show: (profile) => ({ standard: 'Standard Webhooks', github: 'GitHub', stripe: 'Stripe' })[profile],
+    },
+    command: {
+      flags: '--signature <profile>',
+      help: 'form of X-Service-Signature: standard, github or stripe',
+      label: 'signature',
+    },
+  }),
+  maxInFlight: numberSetting({
+    section: 'limits',
+    description:
+      'Most requests under way at once. Divided among the worker processes of the installation, of which each may make at least one.',
+    check: (count) => wholeNumber('The in-flight limit', count, 1, 500),
+    portal: {
+      field: 'maxInFlight',
+      label: 'Requests at once',
+      hint: 'From 1 to 500. Default: no limit of its own.',
+      byDefault: 'no limit',
+    },
+    command: {
+      flags: '--max-in-flight <n>',
+      help: 'attempts at one time, 1 to 500',
+      label: 'in flight',
+      byDefault: 'as it copes',
+    },
+  }),
+  rateLimitPerSecond: numberSetting({
+    section: 'limits',
+    check: (count) => wholeNumber('The rate limit per second', count, 1, 10_000),
+    portal: {
+      field: 'rateLimitPerSecond',
+      label: 'Requests per second',
+      hint: 'From 1 to 10,000. Default: no limit.',
+      byDefault: 'no limit',
+    },
+    command: {
+      flags: '--rate-limit <n>',
+      help: 'attempts per second, 1 to 10000 (default: no limit)',
+      label: 'rate limit',
+      byDefault: 'none',
+      show: (count) => `${count} per second`,
+    },
+  }),
+  // How long a failing delivery may block others of its key before it steps aside; 0: for ever.
+  blockLimitSeconds: numberSetting({
+    section: 'limits',
+    check: (seconds) =>
+      seconds === 0
+        ? 0
+        : wholeNumber('The block limit in seconds, unless it is 0,', seconds, 60, 7 * DAY_SECONDS),
+    portal: {
+      field: 'blockLimitSeconds',
+      label: 'Block limit',
+      unit: 'seconds',
+      hint: 'How long an event that fails may block others of its key; it then steps aside and keeps its retries. From 60 to 604,800; 0: never. Default: 900 for orders and for wider orders of events.',
+      byDefault: 'the installation’s',
+      show: (seconds) => (seconds === 0 ? 'never: an event that fails blocks its key' : `${seconds} s`),
+    },
+    command: {
+      flags: '--block-limit <seconds>',
+      help: 'let what fails for so long step aside for others of its key; 0 or never: it blocks them (default: the setting)',
+      words: { never: 0 },
+      label: 'block limit',
+      byDefault: 'the setting',
+      show: (seconds) => (seconds === 0 ? 'never' : `${seconds} s`),
+    },
+  }),
+  orderScope: choiceSetting({
+    section: 'order',
+    title: 'The order scope',
+    names: ['event', 'conversation', 'endpoint'],
+    fallback: 'event',
+    portal: {
+      field: 'orderScope',
+      label: 'Order',
+      widget: 'radios',
+      choices: {
+        event: 'Event: what belongs together stays in order (recommended)',
+        conversation: 'Conversation: all events of one customer, one after the other',
+        endpoint: 'Endpoint: everything in order; an event that fails blocks all others until it steps aside',
+      },
+      show: (scope) => `by ${scope}`,
+    },
+    command: {
+      flags: '--order-scope <scope>',
+      help: 'what is delivered one after the other: event, conversation or endpoint',
+      label: 'order scope',
+    },
+  }),
+};
+
+export type SettingName = keyof typeof SETTINGS;
+
+/** The settings as they are stored; null means the installation's setting, no limit, or all. */
+export type StoredSettings = { [Name in SettingName]: (typeof SETTINGS)[Name]['fallback'] };
+
+/** The settings as a request brings them: one that is missing is not changed, null goes back to the default. */
+export type GivenSettings = {
+  [Name in SettingName]?: Parameters<(typeof SETTINGS)[Name]['check']>[0] | null;
+};
+
+/** Any setting, for what is done with each of them. */
+export type AnySetting = Setting<unknown, unknown>;
+
+/** The settings of these sections with their names; of all without. */
+export function settingsOf(...sections: readonly Section[]): [SettingName, AnySetting][] {
+  const all = Object.entries(SETTINGS) as [SettingName, AnySetting][];
+  return sections.length === 0
+    ? all
+    : sections.flatMap((one) => all.filter(([, { section }]) => section === one));
+}
+
+function checkEventTypes(names: readonly string[]): EventType[] {
+  const types = [...new Set(names)].map((name) => oneOf('An event type', EVENT_TYPES, name));
+  if (types.length === 0) throw invalidValue(`Name at least one event type of ${EVENT_TYPES.join(', ')}.`);
+  return types;
+}
+
+function checkPhoneNumberIds(given: readonly string[]): string[] {
+  const ids = [...new Set(given)];
+  if (ids.length === 0) throw invalidValue('Name at least one phone number id.');
+  return ids;
+}
+
+function checkRetrySchedule(seconds: readonly number[]): number[] {
+  if (seconds.length < 1 || seconds.length > MAX_RETRIES) {
+    throw invalidValue(`The retry schedule must have 1 to ${MAX_RETRIES} waits, not ${seconds.length}.`);
+  }
+  const [minimum, maximum] = [MIN_RETRY_DELAY_MS / 1_000, MAX_RETRY_DELAY_MS / 1_000];
+  for (const wait of seconds) {
+    wholeNumber('Each wait of the retry schedule, in seconds,', wait, minimum, maximum);
+  }
+  const total = seconds.reduce((sum, wait) => sum + wait, 0);
+  if (total > 7 * DAY_SECONDS) {
+    throw invalidValue(
+      `The waits of the retry schedule may be 7 days (${7 * DAY_SECONDS} s) together, not ${total} s.`,
+    );
+  }
+  return [...seconds];
+}
