@@ -1,0 +1,46 @@
+import { globSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { repositoryFile } from './compose-file.ts';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** Decisions and the changelog tell of their time, in the words of their time. */
+const DOCUMENTS = ['*.md', 'docs/**/*.md', 'clients/typescript/README.md']
+  .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
+  .filter((path) => path !== 'CHANGELOG.md' && !path.startsWith('docs/decisions/'));
+
+/** Words that readers do not know from elsewhere, or that hide who acts, with the words to use. */
+const AVOIDED: [RegExp, string][] = [
+  [/\bg(?:ive|ives|iving|iven|ave)(?: \w+){0,3} back\b/i, 'release, return'],
+  [/\bhand(?:s|ed|ing)?(?: \w+){0,2} over\b/i, 'pass, transfer'],
+  [/\bset(?:s|ting)?(?: \w+){0,2} aside\b/i, 'quarantine'],
+  [/\bseats?\b/i, 'slot'],
+  [/\bendpoint books?\b/i, 'endpoint cache'],
+  [/\btakes? what is sent\b/i, 'accepts deliveries'],
+  [/\bnot taken in\b/i, 'waiting for intake'],
+  [/\bheard of\b/i, 'last heartbeat'],
+  [/\bwhat for\b/i, 'purpose'],
+  [/\banswers\b/i, 'returns, responses, up'],
+  [/\b(?:whoever|nobody|somebody|himself|herself)\b/i, 'a noun'],
+  [/\b(?:he|she) (?:is|has|can|may|must)\b/i, 'the user'],
+];
+
+/** What an avoided word stands in, with the words to use instead. */
+function findings(text: string): string[] {
+  const prose = text.replace(/\s+/g, ' ');
+  return AVOIDED.flatMap(([pattern, instead]) => {
+    const match = new RegExp(`.{0,30}(?:${pattern.source}).{0,30}`, 'i').exec(prose);
+    return match === null ? [] : [`“${match[0]}”: better ${instead}`];
+  });
+}
+
+test('the word check finds a word that spans lines', () => {
+  expect(findings('The loop gives the\nclaim back.')).toHaveLength(1);
+  expect(findings('A claim in `set_aside` is released.')).toEqual([]);
+  expect(DOCUMENTS).toContain('README.md');
+});
+
+test.each(DOCUMENTS)('%s uses the words of the field', (path) => {
+  expect(findings(repositoryFile(path))).toEqual([]);
+});
