@@ -15,7 +15,8 @@ export function openRateLimitStore(
   { kind, windowSeconds }: { kind: string; windowSeconds: number },
 ): RateLimitStore {
   const limiter = new RateLimiterPostgres({
-    storeClient: { query: (statement: LibraryStatement) => run(database, statement) },
+    // Its parameters are numbered, as the driver has them.
+    storeClient: { query: ({ text, values }: LibraryStatement) => database.raw(text, values) },
     storeType: 'client',
     tableName: 'rate_limits',
     // By the schema: processes need no right to create tables.
@@ -44,9 +45,3 @@ export async function removeExpiredRateLimits(database: Database, limit: number)
 }
 
 type LibraryStatement = { text: string; values: readonly Binding[] };
-
-/** The library numbers its parameters; ours have names. */
-async function run(database: Database, { text, values }: LibraryStatement) {
-  const bindings = Object.fromEntries(values.map((value, index) => [`p${index + 1}`, value]));
-  return await database.raw(text.replaceAll(/\$(\d+)/g, ':p$1'), bindings);
-}

@@ -7,8 +7,6 @@ export type LimitState = { isAllowed: boolean; limit: number; remaining: number;
 export type SharedLimit = {
   /** Takes one point of a key. Null: the store is away and everything passes. */
   take(key: string): Promise<LimitState | null>;
-  /** As far as this process knows, whether a key has no points left; asks nobody. */
-  exhausted(key: string): LimitState | null;
   close(): void;
 };
 
@@ -86,11 +84,6 @@ export function createSharedLimit(link: StoreLink, limit: number): SharedLimit {
 
   return {
     take,
-    exhausted(key) {
-      const window = windows.get(key);
-      if (window === undefined || isOver(window) || left(window, limit) > 0) return null;
-      return stateOf(window, limit, false);
-    },
     close() {
       for (const { timer } of windows.values()) if (timer !== null) clearTimeout(timer);
       windows.clear();
