@@ -25,6 +25,8 @@ export type Setting<Given, Stored> = {
   /** In answers, where null stands for a `fallback` that is null. */
   answer: TSchema;
   fallback: Stored;
+  /** In the example of an answer. */
+  example: Stored;
   /** Throws AccountError `invalid_value`. */
   check(given: Given, limits: SettingLimits): Stored;
   portal: PortalField<Stored>;
@@ -70,9 +72,9 @@ type Doors<Stored> = {
 
 /** A line of text, empty unless given. */
 export function textSetting(
-  own: Doors<string> & { check: (text: string) => string },
+  own: Doors<string> & { example: string; check: (text: string) => string },
 ): Setting<string, string> {
-  const schema = Type.String({ examples: [''] });
+  const schema = Type.String();
   return {
     ...own,
     kind: 'text',
@@ -94,10 +96,11 @@ export function choiceSetting<Name extends string>(
   },
 ): Setting<string, Name> {
   const { names, title, ...setting } = own;
-  const schema = Type.Enum([...names], { examples: [own.fallback] });
+  const schema = Type.Enum([...names]);
   return {
     ...setting,
     kind: 'choice',
+    example: own.fallback,
     request: schema,
     answer: schema,
     check: (name) => oneOf(title, names, name),
@@ -106,10 +109,16 @@ export function choiceSetting<Name extends string>(
 
 /** Some of several texts; null: all, also those to come. */
 export function textsSetting<Item extends string>(
-  own: Doors<Item[]> & { item: TSchema; maxItems: number; check: (texts: readonly string[]) => Item[] },
+  own: Doors<Item[]> & {
+    example?: Item[];
+    item: TSchema;
+    maxItems: number;
+    check: (texts: readonly string[]) => Item[];
+  },
 ): Setting<readonly string[], Item[] | null> {
   const { item, maxItems, ...setting } = own;
   return {
+    example: null,
     ...setting,
     kind: 'texts',
     request: Type.Array(item, { minItems: 1, maxItems }),
@@ -130,6 +139,7 @@ export function numberSetting(
   const schema = Type.Integer(description === undefined ? {} : { description });
   return {
     ...setting,
+    example: null,
     kind: 'number',
     request: schema,
     answer: schema,
@@ -145,6 +155,7 @@ export function numbersSetting(
   const { maxItems, ...setting } = own;
   return {
     ...setting,
+    example: null,
     kind: 'numbers',
     request: Type.Array(Type.Integer(), { minItems: 1, maxItems }),
     answer: Type.Array(Type.Integer()),

@@ -27,6 +27,7 @@ const MAX_RETRIES = 20;
 export const SETTINGS = {
   description: textSetting({
     section: 'where',
+    example: 'shop server',
     check: (text) => checkDescription('The description', text),
     portal: {
       field: 'description',
@@ -40,6 +41,7 @@ export const SETTINGS = {
     section: 'what',
     item: Type.Enum([...EVENT_TYPES]),
     maxItems: 20,
+    example: ['message', 'status'],
     check: checkEventTypes,
     portal: {
       field: 'eventTypes',

@@ -1,34 +1,50 @@
 import { Type } from 'typebox';
 import { findAccountIdentity } from '../../database/account-identity.ts';
+import { documented } from '../openapi/documented.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';
-import { accountDocs } from './account-docs.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
-import { NoQuery } from './no-query.ts';
+import { count, NoQuery, text } from './schema-kit.ts';
 
 const AccountIdentity = Type.Object(
   {
-    userId: Type.Integer(),
-    wabaId: Type.String(),
-    businessName: Type.String(),
+    userId: count(1),
+    wabaId: text('900000000000101'),
+    businessName: text('Fixture Store'),
     phoneNumbers: Type.Array(
       Type.Object({
-        phoneNumberId: Type.String(),
-        displayPhoneNumber: Type.String(),
-        verifiedName: Type.String(),
-        qualityRating: Type.Optional(Type.String()),
+        phoneNumberId: text('800000000000111'),
+        displayPhoneNumber: text('+1 202-555-0100'),
+        verifiedName: text('Fixture Store'),
+        qualityRating: Type.Optional(text('GREEN')),
       }),
     ),
   },
   { title: 'AccountIdentity' },
 );
 
+const PATHS = [
+  {
+    url: '/me',
+    operationId: 'getAccountIdentity',
+    description: 'The tenant, the WABA, and the phone numbers that a request may name as `phoneNumberId`.',
+  },
+  {
+    url: '/api/external/me',
+    operationId: 'getAccountIdentityUnderPrefix',
+    description: 'The same as `GET /me`, below the prefix of everything else.',
+  },
+];
+
 /** GET /me: whose the key is, and the numbers that its requests may name. */
 export function accountIdentity(app: ExternalApp, { database }: ExternalContext): void {
-  for (const [url, docs] of [
-    ['/me', accountDocs.identity],
-    ['/api/external/me', accountDocs.identityUnderPrefix],
-  ] as const) {
+  for (const { url, ...named } of PATHS) {
+    const docs = documented({
+      ...named,
+      summary: 'Whose the key is',
+      tag: 'Account',
+      answers: { 200: { description: 'The account of the key.' } },
+    });
     app.get(
       url,
       {

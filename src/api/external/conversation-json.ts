@@ -1,21 +1,21 @@
 import { Type } from 'typebox';
 import type { ConversationRow } from '../../database/conversation-list.ts';
-import { nullable } from './nullable.ts';
+import { dateTime, nullable, text } from './schema-kit.ts';
 
 /** A conversation as lists show it. */
 export const Conversation = Type.Object(
   {
-    id: Type.String(),
-    phoneNumberId: Type.String(),
+    id: text('42'),
+    phoneNumberId: text('800000000000111'),
     customer: Type.Object({
-      waId: nullable(Type.String()),
+      waId: nullable(Type.String(), '12025550143'),
       userId: nullable(Type.String()),
-      name: nullable(Type.String()),
+      name: nullable(Type.String(), 'Asha Tester'),
       username: nullable(Type.String()),
     }),
     group: Type.Optional(Type.Object({ id: Type.String() })),
-    lastMessageAt: Type.String({ format: 'date-time' }),
-    createdAt: Type.String({ format: 'date-time' }),
+    lastMessageAt: dateTime('2026-11-21T09:30:00.001Z'),
+    createdAt: dateTime('2026-11-02T16:20:11.500Z'),
   },
   { title: 'Conversation' },
 );

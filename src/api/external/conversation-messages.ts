@@ -1,27 +1,47 @@
 import { type Static, Type } from 'typebox';
 import { listConversationMessages, type MessageFilter } from '../../database/conversation-messages.ts';
 import { notFound } from '../errors/api-error.ts';
+import { documented } from '../openapi/documented.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';
 import { Time, timeOf } from './api-time.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
-import { conversationDocs } from './message-docs.ts';
 import { messageTexts } from './message-list.ts';
 import { MessageList } from './message-schemas.ts';
 import { objectId } from './object-id.ts';
 import { PAGE_PARAMETERS, pageSize, positionOf } from './page.ts';
+import { idParams, parameter } from './schema-kit.ts';
 
 const MessageQuery = Type.Object(
   {
     ...PAGE_PARAMETERS,
-    order: Type.Optional(Type.Enum(['asc', 'desc'], { default: 'desc' })),
-    direction: Type.Optional(Type.Enum(['inbound', 'outbound'])),
-    type: Type.Optional(Type.String({ pattern: '^[^\\u0000]{1,128}$' })),
-    since: Type.Optional(Time),
-    until: Type.Optional(Time),
+    order: Type.Optional(
+      parameter(
+        Type.Enum(['asc', 'desc'], { default: 'desc' }),
+        '`asc`: the oldest first, and the last page gives a cursor to go on from later.',
+        'desc',
+      ),
+    ),
+    direction: Type.Optional(
+      parameter(Type.Enum(['inbound', 'outbound']), 'Messages of this direction only.', 'inbound'),
+    ),
+    type: Type.Optional(
+      parameter(Type.String({ pattern: '^[^\\u0000]{1,128}$' }), 'Messages of this type only.', 'image'),
+    ),
+    since: Type.Optional(parameter(Time, 'Messages stored at this time or later.', '2026-11-21T00:00:00Z')),
+    until: Type.Optional(parameter(Time, 'Messages stored before this time.', '2026-11-22T00:00:00Z')),
   },
   { additionalProperties: false },
 );
+
+const docs = documented({
+  operationId: 'listConversationMessages',
+  summary: 'List the messages of a conversation',
+  description:
+    'In both directions, the newest first. For the media of a message, ask until `mediaPending` is false and `mediaUrl` is a link.',
+  tag: 'Conversations',
+  answers: { 200: { description: 'A page of messages.' } },
+});
 
 /**
  * GET /api/external/conversations/:id/messages: the messages of a conversation, the newest first unless asked
@@ -31,8 +51,8 @@ const MessageQuery = Type.Object(
 export function conversationMessages(app: ExternalApp, context: ExternalContext): void {
   const { database, cursors, publicUrl } = context;
   const schema = {
-    ...conversationDocs.messages,
-    params: Type.Object({ id: Type.String() }),
+    ...docs,
+    params: idParams('The id of the conversation.', '42'),
     querystring: MessageQuery,
     response: { 200: MessageList },
   };

@@ -1,22 +1,42 @@
 import { type Static, Type } from 'typebox';
 import { type ConversationFilter, listConversations } from '../../database/conversation-list.ts';
 import { readCustomerReference } from '../../domain/customer-reference.ts';
+import { documented } from '../openapi/documented.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';
 import { Time, timeOf } from './api-time.ts';
 import { Conversation, conversationMembers } from './conversation-json.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
-import { listOf } from './list-of.ts';
-import { conversationDocs } from './message-docs.ts';
 import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from './page.ts';
+import { listOf, parameter } from './schema-kit.ts';
 
 const ConversationQuery = Type.Object(
   {
     ...PAGE_PARAMETERS,
-    order: Type.Optional(Type.Enum(['asc', 'desc'], { default: 'desc' })),
-    phoneNumberId: Type.Optional(Type.String({ pattern: '^[^\\u0000]{1,128}$' })),
-    customer: Type.Optional(Type.String({ pattern: '^[^\\u0000]{1,256}$' })),
-    since: Type.Optional(Time),
+    order: Type.Optional(
+      parameter(
+        Type.Enum(['asc', 'desc'], { default: 'desc' }),
+        '`asc` lists without gaps, and always gives a cursor to go on from later.',
+        'desc',
+      ),
+    ),
+    phoneNumberId: Type.Optional(
+      parameter(
+        Type.String({ pattern: '^[^\\u0000]{1,128}$' }),
+        'Conversations of this number only.',
+        '800000000000111',
+      ),
+    ),
+    customer: Type.Optional(
+      parameter(
+        Type.String({ pattern: '^[^\\u0000]{1,256}$' }),
+        'The conversation with this customer only: a phone number or a user id.',
+        '12025550143',
+      ),
+    ),
+    since: Type.Optional(
+      parameter(Time, 'Conversations active at this time or later.', '2026-11-21T00:00:00Z'),
+    ),
   },
   { additionalProperties: false },
 );
@@ -28,7 +48,18 @@ const ConversationQuery = Type.Object(
  */
 export function conversations(app: ExternalApp, { database, cursors }: ExternalContext): void {
   const schema = {
-    ...conversationDocs.list,
+    ...documented({
+      operationId: 'listConversations',
+      summary: 'List conversations',
+      description: 'The most recently active first.',
+      tag: 'Conversations',
+      answers: {
+        200: {
+          description: 'A page of conversations.',
+          example: { hasMore: true, nextCursor: 'AAABlq3kZ0B2' },
+        },
+      },
+    }),
     querystring: ConversationQuery,
     response: { 200: listOf(Conversation) },
   };

@@ -6,16 +6,16 @@ import {
 } from '../../database/conversation-detail.ts';
 import { listConversationMessages } from '../../database/conversation-messages.ts';
 import { notFound } from '../errors/api-error.ts';
+import { documented } from '../openapi/documented.ts';
+import { exampleOf } from '../openapi/schema-examples.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';
 import { Conversation, conversationMembers } from './conversation-json.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
-import { conversationDocs } from './message-docs.ts';
 import { messageTexts } from './message-list.ts';
 import { Message } from './message-schemas.ts';
-import { NoQuery } from './no-query.ts';
-import { nullable } from './nullable.ts';
 import { objectId } from './object-id.ts';
+import { count, dateTime, idParams, NoQuery, nullable, text } from './schema-kit.ts';
 
 const WINDOW_MS = 24 * 3_600_000;
 
@@ -23,22 +23,22 @@ const DetailedConversation = Type.Object(
   {
     ...Conversation.properties,
     phoneNumber: Type.Object({
-      phoneNumberId: Type.String(),
-      displayPhoneNumber: Type.String(),
-      verifiedName: Type.String(),
+      phoneNumberId: text('800000000000111'),
+      displayPhoneNumber: text('+1 202-555-0100'),
+      verifiedName: text('Fixture Store'),
     }),
     messageCounts: Type.Object({
-      inbound: Type.Integer(),
-      outbound: Type.Integer(),
+      inbound: count(12),
+      outbound: count(9),
       /** False: these are the counts among the newest 10,000 messages. */
-      isComplete: Type.Boolean(),
+      isComplete: Type.Boolean({ examples: [true] }),
     }),
     customerServiceWindow: Type.Object({
-      isOpen: Type.Boolean(),
-      expiresAt: nullable(Type.String({ format: 'date-time' })),
-      lastInboundAt: nullable(Type.String({ format: 'date-time' })),
+      isOpen: Type.Boolean({ examples: [true] }),
+      expiresAt: nullable(dateTime(), '2026-11-22T09:29:58.000Z'),
+      lastInboundAt: nullable(dateTime(), '2026-11-21T09:29:58.000Z'),
     }),
-    lastMessage: nullable(Message),
+    lastMessage: nullable(Message, exampleOf(Message)),
   },
   { title: 'ConversationDetails' },
 );
@@ -46,8 +46,15 @@ const DetailedConversation = Type.Object(
 /** GET /api/external/conversations/:id: one conversation with its newest message. */
 export function getConversation(app: ExternalApp, { database, publicUrl }: ExternalContext): void {
   const schema = {
-    ...conversationDocs.get,
-    params: Type.Object({ id: Type.String() }),
+    ...documented({
+      operationId: 'getConversation',
+      summary: 'Get a conversation',
+      description:
+        'With its newest message, how many there are, and whether the customer service window is open.',
+      tag: 'Conversations',
+      answers: { 200: { description: 'The conversation.' } },
+    }),
+    params: idParams('The id of the conversation.', '42'),
     querystring: NoQuery,
     response: { 200: DetailedConversation },
   };

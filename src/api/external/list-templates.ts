@@ -4,31 +4,53 @@ import { documented } from '../openapi/documented.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
-import { listOf } from './list-of.ts';
 import { PAGE_PARAMETERS, pageSize, positionOf } from './page.ts';
+import { listOf, parameter, text, upstreamObject } from './schema-kit.ts';
 import { callUpstream } from './upstream-calls.ts';
 
 const TemplateQuery = Type.Object(
   {
     ...PAGE_PARAMETERS,
-    name: Type.Optional(Type.String({ pattern: '^[^\\u0000]{1,512}$' })),
-    status: Type.Optional(Type.String({ pattern: '^[A-Z_]{1,64}$' })),
-    category: Type.Optional(Type.String({ pattern: '^[A-Z_]{1,64}$' })),
-    language: Type.Optional(Type.String({ pattern: '^[a-z]{2,3}(_[A-Za-z]{2,4})?$' })),
+    name: Type.Optional(
+      parameter(
+        Type.String({ pattern: '^[^\\u0000]{1,512}$' }),
+        'The name, matched as upstream does.',
+        'order_ready',
+      ),
+    ),
+    status: Type.Optional(
+      parameter(
+        Type.String({ pattern: '^[A-Z_]{1,64}$' }),
+        'For example `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`.',
+        'APPROVED',
+      ),
+    ),
+    category: Type.Optional(
+      parameter(
+        Type.String({ pattern: '^[A-Z_]{1,64}$' }),
+        '`MARKETING`, `UTILITY` or `AUTHENTICATION`.',
+        'UTILITY',
+      ),
+    ),
+    language: Type.Optional(
+      parameter(
+        Type.String({ pattern: '^[a-z]{2,3}(_[A-Za-z]{2,4})?$' }),
+        'The code of the language.',
+        'en_US',
+      ),
+    ),
   },
   { additionalProperties: false },
 );
 
-const Anything = Type.Object({}, { additionalProperties: true });
-
 const Template = Type.Object(
   {
-    id: Type.String(),
-    name: Type.String(),
-    language: Type.String(),
-    status: Type.String(),
-    category: Type.String(),
-    components: Type.Array(Anything),
+    id: text('990000000000001'),
+    name: text('order_ready'),
+    language: text('en_US'),
+    status: text('APPROVED'),
+    category: text('UTILITY'),
+    components: Type.Array(upstreamObject({ type: 'BODY', text: 'Hello {{1}}, your order is ready.' })),
   },
   { additionalProperties: true },
 );
@@ -41,31 +63,7 @@ const docs = documented({
     'says of a template stand as upstream wrote them; the names of a template’s own members are in camelCase.',
   tag: 'Templates',
   errors: ['upstream_refused', 'access_token_missing', 'upstream_unavailable'],
-  parameters: {
-    name: { description: 'The name, matched as upstream does.', example: 'order_ready' },
-    status: { description: 'For example `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`.', example: 'APPROVED' },
-    category: { description: '`MARKETING`, `UTILITY` or `AUTHENTICATION`.', example: 'UTILITY' },
-    language: { description: 'The code of the language.', example: 'en_US' },
-  },
-  answers: {
-    200: {
-      description: 'A page of templates.',
-      example: {
-        data: [
-          {
-            id: '990000000000001',
-            name: 'order_ready',
-            language: 'en_US',
-            status: 'APPROVED',
-            category: 'UTILITY',
-            components: [{ type: 'BODY', text: 'Hello {{1}}, your order is ready.' }],
-          },
-        ],
-        hasMore: false,
-        nextCursor: null,
-      },
-    },
-  },
+  answers: { 200: { description: 'A page of templates.' } },
 });
 
 /** GET /api/external/templates: the message templates of the WABA, as upstream knows them now. */

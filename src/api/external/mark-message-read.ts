@@ -5,15 +5,15 @@ import { documented } from '../openapi/documented.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
-import { NoQuery } from './no-query.ts';
 import { objectId } from './object-id.ts';
+import { dateTime, idParams, NoQuery, text } from './schema-kit.ts';
 import { callUpstream } from './upstream-calls.ts';
 
 const ReadMessage = Type.Object({
-  serviceMessageId: Type.String(),
-  metaMessageId: Type.String(),
+  serviceMessageId: text('4711'),
+  metaMessageId: text('wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUZFOERGMUE1QTE5ODA0OTNDQQA='),
   /** When it was marked for the first time. */
-  readAt: Type.String({ format: 'date-time' }),
+  readAt: dateTime(),
   typingIndicator: Type.Boolean(),
 });
 
@@ -27,24 +27,14 @@ const docs = documented({
   tag: 'Messages',
   errors: ['message_not_inbound', 'upstream_refused', 'access_token_missing', 'upstream_unavailable'],
   requests: { read: {}, typing: { typingIndicator: true } },
-  answers: {
-    200: {
-      description: 'Upstream has marked it.',
-      example: {
-        serviceMessageId: '4711',
-        metaMessageId: 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUZFOERGMUE1QTE5ODA0OTNDQQA=',
-        readAt: '2026-11-21T09:30:00.000Z',
-        typingIndicator: false,
-      },
-    },
-  },
+  answers: { 200: { description: 'Upstream has marked it.' } },
 });
 
 /** POST /api/external/messages/:id/read: marks an inbound message as read upstream. */
 export function markMessageReadRoute(app: ExternalApp, context: ExternalContext): void {
   const schema = {
     ...docs,
-    params: Type.Object({ id: Type.String() }),
+    params: idParams('The id of the object.', '4711'),
     querystring: NoQuery,
     body: Type.Object({ typingIndicator: Type.Optional(Type.Boolean()) }, { additionalProperties: false }),
     response: { 200: ReadMessage },

@@ -10,26 +10,27 @@ import { adviceFor } from '../../domain/send-error.ts';
 import { sendErrorAdvice } from '../../domain/send-error-codes.ts';
 import { localMessageId } from '../../domain/send-marker.ts';
 import { notFound } from '../errors/api-error.ts';
+import { documented } from '../openapi/documented.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
-import { messageDocs } from './message-docs.ts';
 import { messageMembers, messageText } from './message-list.ts';
 import { Message } from './message-schemas.ts';
-import { NoQuery } from './no-query.ts';
-import { nullable } from './nullable.ts';
 import { objectId } from './object-id.ts';
+import { count, dateTime, idParams, NoQuery, nullable, text, upstreamObject } from './schema-kit.ts';
 import { sendErrorOf } from './send/send-answer.ts';
 
 const Anything = Type.Object({}, { additionalProperties: true });
 
 const Status = Type.Object(
   {
-    status: Type.String(),
-    timestamp: nullable(Type.String({ format: 'date-time' })),
-    receivedAt: Type.String({ format: 'date-time' }),
-    recipientId: Type.Optional(Type.String()),
-    pricing: Type.Optional(Anything),
+    status: text('delivered'),
+    timestamp: nullable(dateTime(), '2026-11-21T09:30:04.000Z'),
+    receivedAt: dateTime('2026-11-21T09:30:04.310Z'),
+    recipientId: Type.Optional(text('12025550143')),
+    pricing: Type.Optional(
+      upstreamObject({ billable: true, pricing_model: 'PMP', type: 'regular', category: 'utility' }),
+    ),
     conversation: Type.Optional(Anything),
     errors: Type.Optional(Type.Array(Anything)),
   },
@@ -40,9 +41,9 @@ const Status = Type.Object(
 const DetailedMessage = Type.Object(
   {
     ...Message.properties,
-    to: Type.Optional(Type.String()),
+    to: Type.Optional(text('+12025550143')),
     recipient: Type.Optional(Type.String()),
-    attempts: Type.Optional(Type.Integer()),
+    attempts: Type.Optional(count(1)),
     messageStatus: Type.Optional(Type.String()),
     error: Type.Optional(
       Type.Object({
@@ -60,11 +61,39 @@ const DetailedMessage = Type.Object(
 /** A message to a group has a status for each member. */
 const MAX_STATUSES = 1_000;
 
+const docs = documented({
+  operationId: 'getMessage',
+  summary: 'Get a message',
+  description: 'Inbound or outbound, with its state and each status that upstream reported.',
+  tag: 'Messages',
+  answers: {
+    200: {
+      description: 'The message.',
+      example: {
+        serviceMessageId: '4711',
+        metaMessageId: 'wamid.HBgLMTIwMjU1NTAxNDMVAgARGBJDQTBERjJDOTVBQTE0NEMxRDAA',
+        direction: 'outbound',
+        type: 'text',
+        status: 'delivered',
+        statusAt: '2026-11-21T09:30:04.000Z',
+        mediaUrl: null,
+        state: 'accepted',
+        message: {
+          phoneNumberId: '800000000000111',
+          to: '+12025550143',
+          type: 'text',
+          text: { body: 'Your order is ready.' },
+        },
+      },
+    },
+  },
+});
+
 /** GET /api/external/messages/:id: one message, inbound or outbound, with the history of its statuses. */
 export function messageDetail(app: ExternalApp, { database, publicUrl }: ExternalContext): void {
   const schema = {
-    ...messageDocs.get,
-    params: Type.Object({ id: Type.String() }),
+    ...docs,
+    params: idParams('The `serviceMessageId`.', '1042'),
     querystring: NoQuery,
     response: { 200: DetailedMessage },
   };

@@ -1,28 +1,29 @@
 import { Type } from 'typebox';
 import { findInboundMedia } from '../../database/message-media.ts';
 import { notFound } from '../errors/api-error.ts';
+import { documented } from '../openapi/documented.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
 import { MediaError, mediaAddress, mediaDescription, mediaErrorOf } from './media-members.ts';
-import { messageDocs } from './message-docs.ts';
-import { NoQuery } from './no-query.ts';
-import { nullable } from './nullable.ts';
 import { objectId } from './object-id.ts';
+import { idParams, NoQuery, nullable, text } from './schema-kit.ts';
+
+const PATH = '/received_media/pP0mK1v3rQ9sZ2xYb7Lw4tNc6uHd8eFa';
 
 const StoredMedia = Type.Object(
   {
-    serviceMessageId: Type.String(),
-    metaMessageId: Type.String(),
+    serviceMessageId: text('1042'),
+    metaMessageId: text('wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUEyOUI4MDVFNjE0NEU0NzgwMAA='),
     mediaPending: Type.Boolean(),
-    mediaType: nullable(Type.String()),
-    mimeType: nullable(Type.String()),
-    mediaPath: nullable(Type.String()),
-    mediaUrl: nullable(Type.String()),
-    caption: Type.Optional(Type.String()),
+    mediaType: nullable(Type.String(), 'image'),
+    mimeType: nullable(Type.String(), 'image/jpeg'),
+    mediaPath: nullable(Type.String(), PATH),
+    mediaUrl: nullable(Type.String(), `https://gateway.example${PATH}`),
+    caption: Type.Optional(text('Front door')),
     fileName: Type.Optional(Type.String()),
-    sizeBytes: nullable(Type.Integer()),
-    sha256: nullable(Type.String()),
+    sizeBytes: nullable(Type.Integer(), 184_233),
+    sha256: nullable(Type.String(), '7d0b1f6a4b0f5c1f6f0f9a6d3c2b1a09f8e7d6c5b4a39281706f5e4d3c2b1a09'),
     mediaError: Type.Optional(MediaError),
   },
   { title: 'MessageMedia' },
@@ -31,8 +32,14 @@ const StoredMedia = Type.Object(
 /** GET /api/external/messages/:id/media: the media of an inbound message, also while it is awaited. */
 export function messageMedia(app: ExternalApp, { database, publicUrl }: ExternalContext): void {
   const schema = {
-    ...messageDocs.media,
-    params: Type.Object({ id: Type.String() }),
+    ...documented({
+      operationId: 'getMessageMedia',
+      summary: 'Get the media of a message',
+      description: 'Of an inbound message, also while it is awaited. `mediaUrl` needs no API key.',
+      tag: 'Media',
+      answers: { 200: { description: 'The media.' } },
+    }),
+    params: idParams('The `serviceMessageId`.', '1042'),
     querystring: NoQuery,
     response: { 200: StoredMedia },
   };

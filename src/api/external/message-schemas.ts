@@ -1,8 +1,10 @@
 import { Type } from 'typebox';
 import { MediaError } from './media-members.ts';
-import { nullable } from './nullable.ts';
+import { dateTime, listOf, nullable, text, upstreamObject } from './schema-kit.ts';
 
 const DATE_TIME = Type.String({ format: 'date-time' });
+
+const META_ID = 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUEyOUI4MDVFNjE0NEU0NzgwMAA=';
 
 /** An upstream object, passed on exactly as upstream wrote it. */
 const UpstreamObject = Type.Object({}, { additionalProperties: true });
@@ -24,17 +26,17 @@ const MESSAGE_STATES = ['received', 'queued', 'sending', 'accepted', 'failed', '
 /** A message as lists and the message itself show it. */
 export const Message = Type.Object(
   {
-    serviceMessageId: Type.String(),
+    serviceMessageId: text('1042'),
     /** Null until upstream has accepted an outbound message. */
-    metaMessageId: nullable(Type.String()),
-    conversationId: Type.String(),
-    phoneNumberId: Type.String(),
+    metaMessageId: nullable(Type.String(), META_ID),
+    conversationId: text('42'),
+    phoneNumberId: text('800000000000111'),
     direction: Type.Enum(['inbound', 'outbound']),
-    type: Type.String(),
-    timestamp: nullable(DATE_TIME),
-    createdAt: DATE_TIME,
+    type: text('image'),
+    timestamp: nullable(DATE_TIME, '2026-11-21T09:29:58.000Z'),
+    createdAt: dateTime('2026-11-21T09:30:00.001Z'),
     /** Of inbound messages: when the business marked it as read by its own id; marking a later one does not count. */
-    readAt: Type.Optional(nullable(DATE_TIME)),
+    readAt: Type.Optional(Type.Union([DATE_TIME, Type.Null()])),
     state: Type.Enum(MESSAGE_STATES),
     status: nullable(Type.String()),
     statusAt: nullable(DATE_TIME),
@@ -48,29 +50,31 @@ export const Message = Type.Object(
     /** Of a group's messages: who of the group wrote it, the user id if there is one, else the wa_id. */
     sender: Type.Optional(Type.String()),
     mediaPending: Type.Boolean(),
-    mediaUrl: nullable(Type.String()),
+    mediaUrl: nullable(
+      Type.String(),
+      'https://gateway.example/received_media/pP0mK1v3rQ9sZ2xYb7Lw4tNc6uHd8eFa',
+    ),
     mediaError: Type.Optional(MediaError),
-    mediaType: Type.Optional(Type.String()),
-    mimeType: Type.Optional(Type.String()),
-    caption: Type.Optional(Type.String()),
+    mediaType: Type.Optional(text('image')),
+    mimeType: Type.Optional(text('image/jpeg')),
+    caption: Type.Optional(text('Front door')),
     fileName: Type.Optional(Type.String()),
-    reactions: Type.Array(Reaction),
+    reactions: Type.Array(Reaction, { examples: [[]] }),
     editedAt: Type.Optional(DATE_TIME),
     /** The edit message, which has the media that the edit brought. */
     editedBy: Type.Optional(Type.String()),
     editedMessage: Type.Optional(UpstreamObject),
     revokedAt: Type.Optional(DATE_TIME),
-    message: UpstreamObject,
+    message: upstreamObject({
+      from: '12025550143',
+      id: META_ID,
+      timestamp: '1790000007',
+      type: 'image',
+      image: { caption: 'Front door', mime_type: 'image/jpeg', id: '6000000000000001' },
+    }),
   },
   { title: 'Message' },
 );
 
 /** The answer of the conversation messages endpoint. */
-export const MessageList = Type.Object(
-  {
-    data: Type.Array(Message),
-    hasMore: Type.Boolean(),
-    nextCursor: nullable(Type.String()),
-  },
-  { title: 'MessageList' },
-);
+export const MessageList = listOf(Message);

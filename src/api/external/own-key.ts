@@ -1,33 +1,40 @@
 import { Type } from 'typebox';
 import { findApiKeyDetails } from '../../database/api-key-admin.ts';
 import { API_KEY_SCOPES } from '../../domain/api-key-scopes.ts';
+import { documented } from '../openapi/documented.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';
-import { accountDocs } from './account-docs.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
-import { NoQuery } from './no-query.ts';
-import { nullable } from './nullable.ts';
-
-const DATE_TIME = Type.String({ format: 'date-time' });
+import { dateTime, NoQuery, nullable, text } from './schema-kit.ts';
 
 const OwnKey = Type.Object(
   {
-    id: Type.String(),
-    prefix: Type.String(),
-    lastFour: Type.String(),
-    name: Type.String(),
-    wabaId: Type.String(),
-    scopes: Type.Array(Type.Enum([...API_KEY_SCOPES])),
-    createdAt: DATE_TIME,
-    expiresAt: nullable(DATE_TIME),
-    lastUsedAt: nullable(DATE_TIME),
+    id: text('3'),
+    prefix: text('ck_1f0a2b3c'),
+    lastFour: text('9d2e'),
+    name: text('shop server'),
+    wabaId: text('900000000000101'),
+    scopes: Type.Array(Type.Enum([...API_KEY_SCOPES]), { examples: [['read', 'send', 'manage_webhooks']] }),
+    createdAt: dateTime('2026-11-01T08:00:00.000Z'),
+    expiresAt: nullable(dateTime()),
+    lastUsedAt: nullable(dateTime(), '2026-11-21T09:30:00.000Z'),
   },
   { title: 'ApiKey' },
 );
 
 /** GET /api/external/key: the key of this very request, whatever its scopes. */
 export function ownKey(app: ExternalApp, { database }: ExternalContext): void {
-  const schema = { ...accountDocs.ownKey, querystring: NoQuery, response: { 200: OwnKey } };
+  const schema = {
+    ...documented({
+      operationId: 'getOwnKey',
+      summary: 'The key of this request',
+      description: 'What is known about the API key that the request carries; never the key itself.',
+      tag: 'Account',
+      answers: { 200: { description: 'The key.' } },
+    }),
+    querystring: NoQuery,
+    response: { 200: OwnKey },
+  };
   app.get('/api/external/key', { schema, config: SCOPES.any }, async (request) => {
     const { wabaId, keyId } = accountOf(request);
     const key = await findApiKeyDetails(database, wabaId, keyId);

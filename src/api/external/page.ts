@@ -1,14 +1,27 @@
 import { Type } from 'typebox';
 import type { PageCursors } from '../../domain/page-cursor.ts';
 import { ApiError } from '../errors/api-error.ts';
+import { parameter } from './schema-kit.ts';
 
 const DEFAULT_LIMIT = 25;
 const MAX_LIMIT = 100;
 
 /** Query parameters of every list. */
 export const PAGE_PARAMETERS = {
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
-  cursor: Type.Optional(Type.String()),
+  limit: Type.Optional(
+    parameter(
+      Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }),
+      'How many entries a page has at most.',
+      50,
+    ),
+  ),
+  cursor: Type.Optional(
+    parameter(
+      Type.String(),
+      '`nextCursor` of the page before, with the same filters. Left out: the first page.',
+      'AAABlq3kZ0B2',
+    ),
+  ),
 };
 
 /** How many rows a page shows. */

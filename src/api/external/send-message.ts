@@ -13,7 +13,7 @@ import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';
 import { validatorCompiler } from '../plugins/validation.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
-import { NoQuery } from './no-query.ts';
+import { NoQuery } from './schema-kit.ts';
 import { sendProblem } from './send/check-send.ts';
 import { idempotencyKeyOf } from './send/idempotency-key.ts';
 import { isOutcome } from './send/outcome-waiter.ts';

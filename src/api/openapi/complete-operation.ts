@@ -1,7 +1,8 @@
 import type { ErrorCode } from '../errors/error-codes.ts';
 import { type HeaderName, RATE_HEADERS } from './answer-headers.ts';
-import type { AnswerDocs, OperationDocs, ParameterDocs } from './documented.ts';
+import type { AnswerDocs, OperationDocs } from './documented.ts';
 import { errorAnswers, headerReferences } from './error-answers.ts';
+import type { ParameterDocs } from './schema-examples.ts';
 
 type Json = Record<string, unknown>;
 
@@ -22,15 +23,9 @@ export type RouteFacts = {
   isAnyScope: boolean;
   /** Where every member is optional, no body at all is taken for an empty object. */
   isBodyRequired: boolean;
-};
-
-const PARAMETERS: Readonly<Record<string, ParameterDocs>> = {
-  id: { description: 'The id of the object.', example: '4711' },
-  limit: { description: 'How many entries a page has at most.', example: 50 },
-  cursor: {
-    description: '`nextCursor` of the page before, with the same filters. Left out: the first page.',
-    example: 'AAABlq3kZ0B2',
-  },
+  parameters: Readonly<Record<string, ParameterDocs>>;
+  /** Of the answers, by status. */
+  examples: Readonly<Record<string, unknown>>;
 };
 
 /** Adds to an operation what no validating schema says: examples, headers, errors and who may ask. */
@@ -40,7 +35,8 @@ export function completeOperation(
   route: RouteFacts,
   publicUrl: string,
 ): void {
-  for (const parameter of operation.parameters ?? []) completeParameter(parameter, docs);
+  for (const parameter of operation.parameters ?? [])
+    Object.assign(parameter, route.parameters[parameter.name]);
   if (docs.idempotent) {
     const reference = { $ref: '#/components/parameters/IdempotencyKey' };
     operation.parameters = [...(operation.parameters ?? []), reference as never];
@@ -52,16 +48,10 @@ export function completeOperation(
   const everyHeader: HeaderName[] =
     route.scopes === null ? ['X-Request-Id'] : ['X-Request-Id', ...RATE_HEADERS];
   for (const [status, answer] of Object.entries(docs.answers)) {
-    operation.responses[status] = completeAnswer(operation.responses[status], answer, everyHeader);
+    const example = route.examples[status];
+    operation.responses[status] = completeAnswer(operation.responses[status], answer, example, everyHeader);
   }
   Object.assign(operation.responses, errorAnswers(codes, publicUrl));
-}
-
-function completeParameter(parameter: Json & { name: string }, docs: OperationDocs): void {
-  const known = docs.parameters?.[parameter.name] ?? PARAMETERS[parameter.name];
-  if (known === undefined) return;
-  parameter.description = known.description;
-  if (known.example !== undefined) parameter.example = known.example;
 }
 
 function completeBody(
@@ -80,7 +70,8 @@ function completeBody(
 
 function completeAnswer(
   given: Operation['responses'][string] | undefined,
-  { description, example, headers = [] }: AnswerDocs,
+  { description, headers = [] }: AnswerDocs,
+  example: unknown,
   everyHeader: readonly HeaderName[],
 ): Operation['responses'][string] {
   if (given === undefined) throw new Error(`an answer without a schema is documented: ${description}`);

@@ -9,7 +9,7 @@ const NAME = /^[A-Z][A-Za-z0-9]*$/;
 const NAMED_SCHEMAS = new Set(['properties', '$defs']);
 
 /** Members that hold plain values. */
-const VALUES = new Set(['enum', 'const', 'default', 'example', 'examples', 'required']);
+const VALUES = new Set(['enum', 'const', 'default', 'example', 'required']);
 
 /**
  * A schema as the document shows it: parts with a `title` become components of that name and are referred to.
@@ -30,6 +30,7 @@ export function documentSchema(schema: unknown, components: Components): Json {
 function shownMembers(schema: Json, components: Components): Json {
   const shown: Json = {};
   for (const [name, value] of Object.entries(schema)) {
+    // Examples of members are shown as those of whole answers (schema-examples.ts).
     if (name.startsWith('~') || name === 'examples') continue;
     if (name === 'patternProperties') {
       shown.additionalProperties = documentSchema(Object.values(value as Json)[0], components);

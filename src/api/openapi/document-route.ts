@@ -7,6 +7,14 @@ const MAX_AGE_SECONDS = 300;
 
 const PATH = '/api/external/openapi.json';
 
+const OpenApiDocument = Type.Object(
+  {},
+  {
+    additionalProperties: true,
+    examples: [{ openapi: '3.1.0', info: { title: 'Heliograph External API', version: '1.0.0' }, paths: {} }],
+  },
+);
+
 const docs = documented({
   operationId: 'getOpenApiDocument',
   summary: 'This document',
@@ -16,7 +24,6 @@ const docs = documented({
   answers: {
     200: {
       description: 'The document.',
-      example: { openapi: '3.1.0', info: { title: 'Heliograph External API', version: '1.0.0' }, paths: {} },
       headers: ['ETag'],
     },
   },
@@ -29,7 +36,7 @@ export function openApiDocumentRoute(scope: FastifyInstance): void {
     made ??= withEntityTag(JSON.stringify(scope.swagger()));
     return made;
   };
-  const schema = { ...docs, response: { 200: Type.Object({}, { additionalProperties: true }) } };
+  const schema = { ...docs, response: { 200: OpenApiDocument } };
   scope.get(PATH, { schema }, (request, reply: FastifyReply) => {
     const { json, etag } = document();
     reply.header('cache-control', `public, max-age=${MAX_AGE_SECONDS}`).header('etag', etag);

@@ -6,14 +6,12 @@ type AnswerHeader = 'Location' | 'Idempotent-Replayed' | 'ETag' | 'Retry-After';
 
 export type AnswerDocs = {
   description: string;
-  example: unknown;
+  /** In what the example differs from the one that the schema gives. */
+  example?: Readonly<Record<string, unknown>>;
   headers?: readonly AnswerHeader[];
 };
 
-/** What a parameter of path or query means. */
-export type ParameterDocs = { description: string; example?: string | number };
-
-/** What the document says about an operation beyond the schemas that validate it. */
+/** What the document says about an operation beyond the schemas that validate it, which describe their own members. */
 export type OperationDocs = {
   operationId: string;
   /** A few words, without a full stop. */
@@ -22,8 +20,6 @@ export type OperationDocs = {
   tag: Tag;
   /** Codes that do not follow from the route itself (key, scope, id in the path, query, body, rate). */
   errors?: readonly ErrorCode[];
-  /** Parameters whose meaning is not the same everywhere. */
-  parameters?: Readonly<Record<string, ParameterDocs>>;
   /** Whether the header Idempotency-Key is honoured. */
   idempotent?: true;
   /** Examples of the request body, by name. */

@@ -8,6 +8,7 @@ import { completeOperation, type Operation, type RouteFacts } from './complete-o
 import { type Components, documentSchema } from './components.ts';
 import { DOCS, type OperationDocs } from './documented.ts';
 import { ERROR_CODE_SCHEMA, ERROR_SCHEMA, sharedErrorAnswers } from './error-answers.ts';
+import { exampleOf, parameterDocs } from './schema-examples.ts';
 import { TAGS } from './tags.ts';
 
 const DESCRIPTION = `REST API of a tenant's server to Heliograph, the gateway between the WhatsApp Business Platform and that server.
@@ -73,6 +74,8 @@ function documentedSchema(
     scopes,
     isAnyScope: scopes?.length === API_KEY_SCOPES.length,
     isBodyRequired: required !== undefined || anyOf !== undefined,
+    parameters: parameterDocs([params, querystring]),
+    examples: answerExamples(docs, response as Record<string, unknown>),
   };
   return {
     ...shown,
@@ -87,6 +90,14 @@ function documentedSchema(
     ),
     [DOCS]: { docs, route } satisfies RouteDocs,
   } as FastifySchema;
+}
+
+function answerExamples({ answers }: OperationDocs, response: Readonly<Record<string, unknown>>) {
+  const examples = Object.entries(answers).map(([status, { example: difference }]) => {
+    const example = exampleOf(response[status]);
+    return [status, difference === undefined ? example : { ...(example as object), ...difference }];
+  });
+  return Object.fromEntries(examples);
 }
 
 function complete(

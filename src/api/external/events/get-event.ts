@@ -1,17 +1,16 @@
-import { Type } from 'typebox';
 import type { Database } from '../../../database/database.ts';
 import { findEvent, readEventBodies } from '../../../deliveries/event-bodies.ts';
 import { listDeliveryAttempts, listEventDeliveries } from '../../../deliveries/log/event-deliveries.ts';
 import type { ListedEvent } from '../../../deliveries/log/event-list.ts';
 import { eventUuidOf } from '../../../domain/public-ids.ts';
 import { notFound } from '../../errors/api-error.ts';
+import { documented } from '../../openapi/documented.ts';
 import { accountOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { NoQuery } from '../no-query.ts';
-import { eventDocs } from './event-docs.ts';
+import { NoQuery } from '../schema-kit.ts';
 import { deliveryOf, eventJson } from './event-json.ts';
-import { EventDetails } from './event-schemas.ts';
+import { EventDetails, EventParams } from './event-schemas.ts';
 
 /** The newest of each are shown: an event can be replayed often, and a dead endpoint probed for days. */
 const MAX_DELIVERIES = 50;
@@ -20,8 +19,15 @@ const MAX_ATTEMPTS_EACH = 25;
 /** GET /api/external/events/:id: one event with its deliveries and their attempts. */
 export function getEvent(app: ExternalApp, { database }: ExternalContext): void {
   const schema = {
-    ...eventDocs.get,
-    params: Type.Object({ id: Type.String() }),
+    ...documented({
+      operationId: 'getEvent',
+      summary: 'Get an event',
+      description:
+        'With its newest 50 deliveries and their newest 25 attempts each. Signatures and the values of your own headers are left out.',
+      tag: 'Events',
+      answers: { 200: { description: 'The event.' } },
+    }),
+    params: EventParams,
     querystring: NoQuery,
     response: { 200: EventDetails },
   };

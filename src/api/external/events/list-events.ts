@@ -4,13 +4,13 @@ import { summarizeDeliveries } from '../../../deliveries/log/event-deliveries.ts
 import { type EventFilter, type EventPage, listEvents } from '../../../deliveries/log/event-list.ts';
 import { publishingHorizonMs } from '../../../deliveries/publishing-horizon.ts';
 import { EVENT_TYPES } from '../../../domain/event-type.ts';
+import { documented } from '../../openapi/documented.ts';
 import { accountOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import { Time, timeOf } from '../api-time.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { listOf } from '../list-of.ts';
 import { PAGE_PARAMETERS, pageSize, positionOf } from '../page.ts';
-import { eventDocs } from './event-docs.ts';
+import { listOf, parameter } from '../schema-kit.ts';
 import { eventJson } from './event-json.ts';
 import { DELIVERY_STATES, EventItem } from './event-schemas.ts';
 
@@ -20,16 +20,50 @@ const UpstreamText = Type.String({ pattern: '^[^\\u0000]{1,1024}$' });
 const EventQuery = Type.Object(
   {
     ...PAGE_PARAMETERS,
-    order: Type.Optional(Type.Enum(['asc', 'desc'], { default: 'desc' })),
-    type: Type.Optional(Type.Enum([...EVENT_TYPES])),
-    eventId: Type.Optional(UpstreamText),
-    phoneNumberId: Type.Optional(Type.String({ pattern: '^[^\\u0000]{1,128}$' })),
-    state: Type.Optional(Type.Enum([...DELIVERY_STATES])),
-    since: Type.Optional(Time),
-    until: Type.Optional(Time),
+    order: Type.Optional(
+      parameter(
+        Type.Enum(['asc', 'desc'], { default: 'desc' }),
+        '`asc` lists without gaps, about two seconds behind, and always gives a cursor to go on from later.',
+        'asc',
+      ),
+    ),
+    type: Type.Optional(parameter(Type.Enum([...EVENT_TYPES]), 'Events of this type only.', 'message')),
+    eventId: Type.Optional(
+      parameter(
+        UpstreamText,
+        'Events with this `eventId` only.',
+        'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUZFOERGMUE1QTE5ODA0OTNDQQA=',
+      ),
+    ),
+    phoneNumberId: Type.Optional(
+      parameter(
+        Type.String({ pattern: '^[^\\u0000]{1,128}$' }),
+        'Events of this number only.',
+        '800000000000111',
+      ),
+    ),
+    state: Type.Optional(
+      parameter(Type.Enum([...DELIVERY_STATES]), 'Events that stand so at one endpoint at least.', 'failed'),
+    ),
+    since: Type.Optional(parameter(Time, 'Events stored at this time or later.', '2026-11-19T00:00:00Z')),
+    until: Type.Optional(parameter(Time, 'Events stored before this time.', '2026-11-21T00:00:00Z')),
   },
   { additionalProperties: false },
 );
+
+const docs = documented({
+  operationId: 'listEvents',
+  summary: 'List events',
+  description:
+    'What was sent or is to be sent to webhook endpoints, the newest first; `body` is what webhooks carry, byte for byte. With `order=asc` and the cursor of the last page a tenant that was down reads everything it missed.',
+  tag: 'Events',
+  answers: {
+    200: {
+      description: 'A page of events. It can hold fewer than `limit`, even none, although `hasMore` is true.',
+      example: { hasMore: true, nextCursor: 'AAABlq3kZ0B2' },
+    },
+  },
+});
 
 /**
  * GET /api/external/events: the events of a WABA, the newest first. With order=asc the list has no gaps: it ends
@@ -37,7 +71,7 @@ const EventQuery = Type.Object(
  */
 export function eventList(app: ExternalApp, { database, cursors }: ExternalContext): void {
   const schema = {
-    ...eventDocs.list,
+    ...docs,
     querystring: EventQuery,
     response: { 200: listOf(EventItem) },
   };

@@ -4,12 +4,13 @@ import { startReplay } from '../../../accounts/replays.ts';
 import { newestDeliveries } from '../../../deliveries/log/event-deliveries.ts';
 import { publicDeliveryId, publicEventId } from '../../../domain/public-ids.ts';
 import { ApiError } from '../../errors/api-error.ts';
+import { documented } from '../../openapi/documented.ts';
 import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { NoQuery } from '../no-query.ts';
 import { Replay, replayJson } from '../replays/replay-schemas.ts';
-import { eventDocs } from './event-docs.ts';
+import { NoQuery } from '../schema-kit.ts';
+import { EventParams } from './event-schemas.ts';
 import { eventOfPath } from './get-event.ts';
 
 const Target = Type.Object(
@@ -17,11 +18,41 @@ const Target = Type.Object(
   { additionalProperties: false },
 );
 
+const docs = documented({
+  operationId: 'replayEvent',
+  summary: 'Send an event again',
+  description:
+    'To every endpoint that had it or takes such events now, or to the one that the body names: also to one that is newer than the event.',
+  tag: 'Events',
+  errors: ['unknown_endpoint', 'nothing_to_replay', 'too_many_replays'],
+  requests: { everywhere: {}, 'one endpoint': { endpointId: '3' } },
+  answers: {
+    201: {
+      description: 'It is sent again.',
+      example: {
+        selection: {
+          deliveryIds: ['dlv_019aa2b37c4d7e8f9a0b1c2d3e4f5062'],
+          eventIds: ['evt_019aa2b37c4d7e8f9a0b1c2d3e4f5061'],
+          endpointId: null,
+          from: null,
+          to: '2026-11-21T09:30:00.000Z',
+          eventTypes: null,
+          states: null,
+        },
+        total: 1,
+        queued: 0,
+        skipped: 0,
+      },
+      headers: ['Location'],
+    },
+  },
+});
+
 /** POST /api/external/events/:id/replay: sends one event to the endpoints that had it or take it now, or to one of them. */
 export function replayEvent(app: ExternalApp, { accounts }: ExternalContext): void {
   const schema = {
-    ...eventDocs.replay,
-    params: Type.Object({ id: Type.String() }),
+    ...docs,
+    params: EventParams,
     querystring: NoQuery,
     body: Target,
     response: { 201: Replay },

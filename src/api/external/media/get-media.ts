@@ -2,29 +2,51 @@ import { Type } from 'typebox';
 import { deleteMediaUpload, forgetMediaUpload } from '../../../database/media-uploads.ts';
 import { ObjectStoreUnavailable } from '../../../storage/object-store-error.ts';
 import { notFound } from '../../errors/api-error.ts';
+import { documented } from '../../openapi/documented.ts';
 import { accountOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { NoQuery } from '../no-query.ts';
-import { mediaDocs } from './media-docs.ts';
-import { findMedia, UploadedMedia, uploadUuid } from './media-json.ts';
-
-const params = Type.Object({ id: Type.String() });
+import { NoQuery } from '../schema-kit.ts';
+import { findMedia, MediaParams, UploadedMedia, uploadUuid } from './media-json.ts';
 
 /** GET /api/external/media/:id: what is known of an uploaded file. */
 export function getMedia(app: ExternalApp, { database }: ExternalContext): void {
-  const schema = { ...mediaDocs.get, params, querystring: NoQuery, response: { 200: UploadedMedia } };
+  const schema = {
+    ...documented({
+      operationId: 'getMedia',
+      summary: 'An uploaded file',
+      description: 'What is known of a file. One that has expired answers as one that does not exist.',
+      tag: 'Media',
+      answers: { 200: { description: 'The file.' } },
+    }),
+    params: MediaParams,
+    querystring: NoQuery,
+    response: { 200: UploadedMedia },
+  };
   app.get('/api/external/media/:id', { schema, config: SCOPES.read }, async (request) => {
     const { wabaId } = accountOf(request);
     return await findMedia(database, wabaId, request.params.id);
   });
 }
 
-const Deleted = Type.Object({ id: Type.String(), deleted: Type.Literal(true) });
+const Deleted = Type.Object({ id: UploadedMedia.properties.id, deleted: Type.Literal(true) });
 
 /** DELETE /api/external/media/:id: the file cannot be sent any more, and its bytes are removed. */
 export function deleteMedia(app: ExternalApp, { database, objectStore }: ExternalContext): void {
-  const schema = { ...mediaDocs.delete, params, querystring: NoQuery, response: { 200: Deleted } };
+  const schema = {
+    ...documented({
+      operationId: 'deleteMedia',
+      summary: 'Delete an uploaded file',
+      description:
+        'Messages cannot name it any more. One that still waits may fail for want of it, also when upstream has the ' +
+        'file already: delete a file when the messages that name it have gone out.',
+      tag: 'Media',
+      answers: { 200: { description: 'It is gone.' } },
+    }),
+    params: MediaParams,
+    querystring: NoQuery,
+    response: { 200: Deleted },
+  };
   app.delete('/api/external/media/:id', { schema, config: SCOPES.send }, async (request) => {
     const { wabaId } = accountOf(request);
     const { id } = request.params;

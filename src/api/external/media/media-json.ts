@@ -3,7 +3,11 @@ import type { Database } from '../../../database/database.ts';
 import { findMediaUploads } from '../../../database/media-uploads.ts';
 import { mediaUuidOf } from '../../../domain/public-ids.ts';
 import { notFound } from '../../errors/api-error.ts';
-import { nullable } from '../nullable.ts';
+import { count, dateTime, idParams, nullable, text } from '../schema-kit.ts';
+
+const EXAMPLE_ID = 'med_019aa3f2c0de7abc8def0123456789ab';
+
+export const MediaParams = idParams('The id of the file.', EXAMPLE_ID);
 
 /** The form of an upload, for the description of the API. */
 export const UploadBody = Type.Object({
@@ -14,16 +18,17 @@ export const UploadBody = Type.Object({
   messaging_product: Type.Optional(Type.Literal('whatsapp')),
 });
 
+/** A file as answers describe it. */
 export const UploadedMedia = Type.Object(
   {
-    id: Type.String(),
+    id: text(EXAMPLE_ID),
     mediaType: Type.Enum(['image', 'video', 'audio', 'document', 'sticker']),
-    mimeType: Type.String(),
-    sizeBytes: Type.Integer(),
-    sha256: Type.String(),
-    fileName: nullable(Type.String()),
-    createdAt: Type.String({ format: 'date-time' }),
-    expiresAt: Type.String({ format: 'date-time' }),
+    mimeType: text('image/jpeg'),
+    sizeBytes: count(48_213),
+    sha256: text('9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'),
+    fileName: nullable(Type.String(), 'mug.jpg'),
+    createdAt: dateTime(),
+    expiresAt: dateTime('2026-12-21T09:30:00.000Z'),
   },
   { title: 'UploadedMedia' },
 );

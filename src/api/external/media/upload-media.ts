@@ -6,12 +6,12 @@ import { MAX_UPLOAD_BYTES } from '../../../domain/uploaded-media.ts';
 import { uuidV7 } from '../../../domain/uuid-v7.ts';
 import { ObjectStoreUnavailable } from '../../../storage/object-store-error.ts';
 import { ApiError } from '../../errors/api-error.ts';
+import { documented } from '../../openapi/documented.ts';
 import { accountOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import { validatorCompiler } from '../../plugins/validation.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { NoQuery } from '../no-query.ts';
-import { mediaDocs } from './media-docs.ts';
+import { NoQuery } from '../schema-kit.ts';
 import { findMedia, UploadBody, UploadedMedia } from './media-json.ts';
 import { openUploadForm, type UploadForm } from './upload-form.ts';
 import { makeUploadSlots } from './upload-slots.ts';
@@ -24,10 +24,32 @@ const FORM_BYTES = 64 * 1024;
 
 const KEY_BYTES = 24;
 
+const docs = documented({
+  operationId: 'uploadMedia',
+  summary: 'Upload a file to send',
+  description:
+    'A form with one file. Its `id` stands for the file in messages, where an upstream media id would: ' +
+    '`"image": {"id": "med_…"}`. It is given to upstream when the first message of a phone number needs it. Limits: ' +
+    'images (JPEG, PNG) 5 MiB, video (MP4, 3GPP) and audio (AAC, AMR, MP3, MP4, OGG with Opus) 16 MiB, documents ' +
+    '(text, PDF, Office) 100 MiB, stickers (WebP) 100 KiB or 500 KiB when animated. A form has a minute to arrive. ' +
+    'Files are kept for 30 days.',
+  tag: 'Media',
+  requestType: 'multipart/form-data',
+  requests: { image: { file: '(the bytes of mug.jpg)', type: 'image/jpeg' } },
+  errors: [
+    'file_too_large',
+    'unsupported_file_type',
+    'invalid_multipart',
+    'request_timeout',
+    'too_many_uploads',
+  ],
+  answers: { 201: { description: 'The file can be sent.', headers: ['Location'] } },
+});
+
 /** POST /api/external/media: takes a file for sends, streamed into the object store. */
 export function uploadMedia(app: ExternalApp, context: ExternalContext): void {
   const schema = {
-    ...mediaDocs.upload,
+    ...docs,
     querystring: NoQuery,
     body: UploadBody,
     response: { 201: UploadedMedia },

@@ -4,9 +4,11 @@ import type { ReplayView } from '../../../accounts/replays.ts';
 import { REPLAYABLE_STATES } from '../../../database/replay-selection.ts';
 import { EVENT_TYPES } from '../../../domain/event-type.ts';
 import { Time, timeOf } from '../api-time.ts';
-import { nullable } from '../nullable.ts';
+import { count, dateTime, idParams, nullable, text } from '../schema-kit.ts';
 
-const DATE_TIME = Type.String({ format: 'date-time' });
+const EXAMPLE_ID = '12';
+
+export const ReplayParams = idParams('The id of the replay.', EXAMPLE_ID);
 
 /** Which deliveries to send again: `deliveryIds`, or a filter of at least one of the others. */
 export const ReplayRequest = Type.Object(
@@ -34,24 +36,24 @@ export function selectionOf({ dryRun, from, to, ...given }: Static<typeof Replay
 /** A replay as the list shows it. */
 export const Replay = Type.Object(
   {
-    id: Type.String(),
+    id: text(EXAMPLE_ID),
     state: Type.Enum(['running', 'paused', 'done', 'cancelled']),
     selection: Type.Object({
       deliveryIds: nullable(Type.Array(Type.String())),
       /** For the endpoints that never had them. */
       eventIds: nullable(Type.Array(Type.String())),
-      endpointId: nullable(Type.String()),
-      from: nullable(DATE_TIME),
-      to: nullable(DATE_TIME),
+      endpointId: nullable(Type.String(), '3'),
+      from: nullable(dateTime(), '2026-11-19T00:00:00.000Z'),
+      to: nullable(dateTime(), '2026-11-21T09:30:00.000Z'),
       eventTypes: nullable(Type.Array(Type.String())),
-      states: nullable(Type.Array(Type.String())),
+      states: nullable(Type.Array(Type.String()), ['failed', 'dropped']),
     }),
-    total: Type.Integer(),
-    queued: Type.Integer(),
-    skipped: Type.Integer(),
-    requestedBy: Type.String(),
-    createdAt: DATE_TIME,
-    finishedAt: nullable(DATE_TIME),
+    total: count(1_250),
+    queued: count(300),
+    skipped: count(2),
+    requestedBy: text('API key 3'),
+    createdAt: dateTime(),
+    finishedAt: nullable(dateTime()),
   },
   { title: 'Replay' },
 );
@@ -61,9 +63,9 @@ export const ReplayWithOutcomes = Type.Object(
   {
     ...Replay.properties,
     outcomes: Type.Object({
-      pending: Type.Integer(),
-      delivered: Type.Integer(),
-      failed: Type.Integer(),
+      pending: count(40),
+      delivered: count(255),
+      failed: count(5),
       dropped: Type.Integer(),
     }),
   },

@@ -1,21 +1,24 @@
 import { Type } from 'typebox';
 import { replayOf, replaysOf, switchReplay } from '../../../accounts/replays.ts';
+import { documented } from '../../openapi/documented.ts';
 import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { listOf } from '../list-of.ts';
-import { NoQuery } from '../no-query.ts';
 import { accountObjectId } from '../object-id.ts';
 import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../page.ts';
-import { replayDocs, switchDocs } from './replay-docs.ts';
-import { Replay, ReplayWithOutcomes, replayJson } from './replay-schemas.ts';
-
-const IdParams = Type.Object({ id: Type.String() });
+import { listOf, NoBody, NoQuery } from '../schema-kit.ts';
+import { Replay, ReplayParams, ReplayWithOutcomes, replayJson } from './replay-schemas.ts';
 
 /** GET /api/external/replays: the newest first. */
 export function listReplays(app: ExternalApp, { accounts, cursors }: ExternalContext): void {
   const schema = {
-    ...replayDocs.list,
+    ...documented({
+      operationId: 'listReplays',
+      summary: 'List replays',
+      description: 'The newest first.',
+      tag: 'Replays',
+      answers: { 200: { description: 'A page of replays.' } },
+    }),
     querystring: Type.Object(PAGE_PARAMETERS, { additionalProperties: false }),
     response: { 200: listOf(Replay) },
   };
@@ -33,8 +36,14 @@ export function listReplays(app: ExternalApp, { accounts, cursors }: ExternalCon
 /** GET /api/external/replays/:id */
 export function getReplay(app: ExternalApp, { accounts }: ExternalContext): void {
   const schema = {
-    ...replayDocs.get,
-    params: IdParams,
+    ...documented({
+      operationId: 'getReplay',
+      summary: 'Get a replay',
+      description: 'How far it is, and what came of what it sent.',
+      tag: 'Replays',
+      answers: { 200: { description: 'The replay.' } },
+    }),
+    params: ReplayParams,
     querystring: NoQuery,
     response: { 200: ReplayWithOutcomes },
   };
@@ -44,14 +53,42 @@ export function getReplay(app: ExternalApp, { accounts }: ExternalContext): void
   });
 }
 
+const SWITCHES = [
+  {
+    action: 'pause',
+    summary: 'Pause a replay',
+    description: 'Queues nothing more until it is resumed.',
+    state: 'paused',
+  },
+  {
+    action: 'resume',
+    summary: 'Resume a replay',
+    description: 'Goes on where it was paused.',
+    state: 'running',
+  },
+  {
+    action: 'cancel',
+    summary: 'Cancel a replay',
+    description: 'Queues nothing more, for good. What is queued is still sent.',
+    state: 'cancelled',
+  },
+] as const;
+
 /** POST /api/external/replays/:id/pause, …/resume, …/cancel */
 export function switchReplays(app: ExternalApp, { accounts }: ExternalContext): void {
-  for (const action of ['pause', 'resume', 'cancel'] as const) {
+  for (const { action, state, ...said } of SWITCHES) {
     const schema = {
-      ...switchDocs(action),
-      params: IdParams,
+      ...documented({
+        operationId: `${action}Replay`,
+        ...said,
+        tag: 'Replays',
+        errors: ['replay_finished'],
+        requests: { empty: {} },
+        answers: { 200: { description: 'The replay as it is now.', example: { state } } },
+      }),
+      params: ReplayParams,
       querystring: NoQuery,
-      body: Type.Object({}, { additionalProperties: false }),
+      body: NoBody,
       response: { 200: ReplayWithOutcomes },
     };
     const options = { schema, config: SCOPES.manageWebhooks };

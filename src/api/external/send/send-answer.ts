@@ -3,14 +3,14 @@ import type { SendProgress } from '../../../database/outbound-messages.ts';
 import { adviceFor, type SendError } from '../../../domain/send-error.ts';
 import { errorBody } from '../../errors/error-body.ts';
 import { ERROR_CODES } from '../../errors/error-codes.ts';
-import { nullable } from '../nullable.ts';
+import { nullable, text } from '../schema-kit.ts';
 
 /** A message that was taken. */
 export const SentMessage = Type.Object(
   {
-    serviceMessageId: Type.String(),
-    conversationId: Type.String(),
-    metaMessageId: nullable(Type.String()),
+    serviceMessageId: text('4711'),
+    conversationId: text('42'),
+    metaMessageId: nullable(Type.String(), 'wamid.HBgLMTIwMjU1NTAxNDMVAgARGBJDQTBERjJDOTVBQTE0NEMxRDAA'),
     state: Type.Enum(['accepted', 'queued', 'unknown']),
     messageStatus: Type.Optional(Type.String()),
     advice: Type.Optional(Type.String()),

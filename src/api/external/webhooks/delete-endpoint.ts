@@ -1,21 +1,27 @@
 import { Type } from 'typebox';
 import { deleteEndpoint } from '../../../accounts/endpoint-removal.ts';
+import { documented } from '../../openapi/documented.ts';
 import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { NoQuery } from '../no-query.ts';
 import { accountObjectId } from '../object-id.ts';
-import { endpointDocs } from './endpoint-docs.ts';
+import { count, NoQuery, text } from '../schema-kit.ts';
 import { IdParams } from './endpoint-schemas.ts';
 
 /** DELETE /api/external/webhook-endpoints/:id: what waits is dropped and stays in the log. */
 export function deleteWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): void {
   const schema = {
-    ...endpointDocs.delete,
+    ...documented({
+      operationId: 'deleteWebhookEndpoint',
+      summary: 'Delete a webhook endpoint',
+      description: 'What waits for it is dropped; the log stays.',
+      tag: 'Webhook endpoints',
+      answers: { 200: { description: 'How many were dropped.' } },
+    }),
     params: IdParams,
     querystring: NoQuery,
     response: {
-      200: Type.Object({ id: Type.String(), deleted: Type.Literal(true), dropped: Type.Integer() }),
+      200: Type.Object({ id: text('3'), deleted: Type.Literal(true), dropped: count(2) }),
     },
   };
   const options = { schema, config: SCOPES.manageWebhooks };

@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
 import { enableEndpoint } from '../../../accounts/endpoint-modes.ts';
 import { endpointStatus } from '../../../accounts/endpoints.ts';
+import { documented } from '../../openapi/documented.ts';
 import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { NoQuery } from '../no-query.ts';
 import { accountObjectId } from '../object-id.ts';
-import { endpointDocs } from './endpoint-docs.ts';
+import { NoQuery } from '../schema-kit.ts';
 import { endpointJson } from './endpoint-json.ts';
 import { EndpointWithWaiting, IdParams } from './endpoint-schemas.ts';
 
@@ -18,7 +18,19 @@ const Enabling = Type.Object(
 /** POST /api/external/webhook-endpoints/:id/enable: `waiting` says what becomes of what waits, and must when any does. */
 export function enableWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): void {
   const schema = {
-    ...endpointDocs.enable,
+    ...documented({
+      operationId: 'enableWebhookEndpoint',
+      summary: 'Enable a webhook endpoint',
+      description: 'Lets what waits go, or drops it: say which when any does.',
+      tag: 'Webhook endpoints',
+      errors: ['waiting_choice_required'],
+      requests: {
+        'nothing waits': {},
+        'send what waits': { waiting: 'send' },
+        'drop it': { waiting: 'drop' },
+      },
+      answers: { 200: { description: 'The endpoint as it is now.' } },
+    }),
     params: IdParams,
     querystring: NoQuery,
     body: Enabling,

@@ -1,26 +1,23 @@
 import { Type } from 'typebox';
 import { type AlertView, endpointAlertsOf } from '../../../accounts/operations-url.ts';
+import { documented } from '../../openapi/documented.ts';
 import { accountOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { listOf } from '../list-of.ts';
-import { nullable } from '../nullable.ts';
 import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../page.ts';
-import { alertDocs } from './alert-docs.ts';
-
-const DATE_TIME = Type.String({ format: 'date-time' });
+import { count, dateTime, listOf, nullable, text } from '../schema-kit.ts';
 
 const Alert = Type.Object(
   {
-    id: Type.String(),
-    endpointId: Type.String(),
-    alert: Type.String(),
-    state: Type.Enum(['waiting', 'delivered', 'given_up']),
-    attempts: Type.Integer(),
+    id: text('alr_019aa2b37c4d7e8f9a0b1c2d3e4f5063'),
+    endpointId: text('3'),
+    alert: text('endpoint.failing'),
+    state: Type.Enum(['waiting', 'delivered', 'given_up'], { examples: ['delivered'] }),
+    attempts: count(1),
     lastError: nullable(Type.String()),
-    createdAt: DATE_TIME,
-    deliveredAt: nullable(DATE_TIME),
-    givenUpAt: nullable(DATE_TIME),
+    createdAt: dateTime(),
+    deliveredAt: nullable(dateTime(), '2026-11-21T09:30:00.210Z'),
+    givenUpAt: nullable(dateTime()),
   },
   { title: 'EndpointAlert' },
 );
@@ -28,7 +25,15 @@ const Alert = Type.Object(
 /** GET /api/external/endpoint-alerts: what went wrong with endpoints and who was told, the newest first. */
 export function endpointAlerts(app: ExternalApp, { accounts, cursors }: ExternalContext): void {
   const schema = {
-    ...alertDocs.list,
+    ...documented({
+      operationId: 'listEndpointAlerts',
+      summary: 'List alerts about endpoints',
+      description:
+        'The newest first, also those that were sent nowhere. `alert` is `endpoint.failing`, `endpoint.disabled`, ' +
+        '`endpoint.recovered` or `endpoint.deliveries_failed`; more can come.',
+      tag: 'Endpoint alerts',
+      answers: { 200: { description: 'A page of alerts.' } },
+    }),
     querystring: Type.Object(PAGE_PARAMETERS, { additionalProperties: false }),
     response: { 200: listOf(Alert) },
   };

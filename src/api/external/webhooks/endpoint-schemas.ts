@@ -7,9 +7,13 @@ import {
   type StoredSettings,
   settingsOf,
 } from '../../../endpoints/settings.ts';
-import { nullable } from '../nullable.ts';
+import { count, dateTime, idParams, nullable, text } from '../schema-kit.ts';
 
-const DATE_TIME = Type.String({ format: 'date-time' });
+const DATE_TIME = dateTime('2026-11-20T10:00:00.000Z');
+
+const EXAMPLE_ID = '3';
+
+export const EXAMPLE_SECRET = `whsec_${'MfKQ9r8GKYqrTwjU'.repeat(2)}`;
 
 const FIRST = settingsOf('where', 'what');
 const THEN = settingsOf('retries', 'signature', 'limits', 'order');
@@ -29,9 +33,9 @@ type Answers = { [Name in SettingName]: TUnsafe<StoredSettings[Name]> };
 
 /** Typed as the members of all settings, which `FIRST` and `THEN` are together. */
 function answerMembers(settings: readonly [string, AnySetting][]): Answers {
-  const members = settings.map(([name, { answer, fallback }]) => [
+  const members = settings.map(([name, { answer, fallback, example }]) => [
     name,
-    fallback === null ? nullable(answer) : answer,
+    fallback === null ? nullable(answer, example) : { ...answer, examples: [example] },
   ]);
   return Object.fromEntries(members);
 }
@@ -52,25 +56,25 @@ export const EndpointChange = Type.Unsafe<EndpointOptions>(
 
 export const Waiting = Type.Object(
   {
-    count: Type.Integer(),
+    count: count(2),
     more: Type.Boolean(),
-    due: Type.Integer(),
+    due: count(1),
     queued: Type.Integer(),
     held: Type.Integer({ description: 'Not to be sent yet: `unreleased` and `suspended` together.' }),
     unreleased: Type.Integer({ description: 'Their event has no body yet.' }),
     suspended: Type.Integer({ description: 'Their replay is paused.' }),
-    retrying: Type.Integer(),
+    retrying: count(1),
     claimed: Type.Integer(),
-    oldestMs: nullable(Type.Number()),
+    oldestMs: nullable(Type.Number(), 4_200),
   },
   { title: 'WaitingDeliveries' },
 );
 
 const ENDPOINT_MEMBERS = {
-  id: Type.String(),
-  url: Type.String(),
+  id: text(EXAMPLE_ID),
+  url: text('https://shop.example/hook'),
   ...answerMembers(FIRST),
-  customHeaderNames: nullable(Type.Array(Type.String())),
+  customHeaderNames: nullable(Type.Array(Type.String()), ['X-Token']),
   ...answerMembers(THEN),
   wantedOrderScope: nullable(SETTINGS.orderScope.answer),
   mode: Type.Enum(['open', 'probing', 'paused', 'disabled']),
@@ -94,7 +98,7 @@ export const ChangedEndpoint = Type.Object(
   {
     ...ENDPOINT_MEMBERS,
     waiting: Waiting,
-    droppedHeaderNames: Type.Array(Type.String()),
+    droppedHeaderNames: Type.Array(Type.String(), { examples: [[]] }),
     secretRotationAdvised: Type.Boolean(),
   },
   { title: 'ChangedWebhookEndpoint' },
@@ -102,8 +106,8 @@ export const ChangedEndpoint = Type.Object(
 
 /** A new endpoint, with the secret that is shown this once. */
 export const CreatedEndpoint = Type.Object(
-  { ...ENDPOINT_MEMBERS, secret: Type.String() },
+  { ...ENDPOINT_MEMBERS, secret: text(EXAMPLE_SECRET) },
   { title: 'CreatedWebhookEndpoint' },
 );
 
-export const IdParams = Type.Object({ id: Type.String() });
+export const IdParams = idParams('The id of the endpoint.', EXAMPLE_ID);

@@ -2,13 +2,13 @@ import { type Static, Type } from 'typebox';
 import { endpointStatus } from '../../../accounts/endpoints.ts';
 import { readEndpointStatistics } from '../../../database/endpoint-statistics.ts';
 import { ApiError } from '../../errors/api-error.ts';
+import { documented } from '../../openapi/documented.ts';
 import { accountOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import { Time, timeOf } from '../api-time.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { nullable } from '../nullable.ts';
 import { accountObjectId } from '../object-id.ts';
-import { endpointDocs } from './endpoint-docs.ts';
+import { count, dateTime, nullable, parameter, text } from '../schema-kit.ts';
 import { IdParams, Waiting } from './endpoint-schemas.ts';
 
 const STEP_MS = { minute: 60_000, hour: 3_600_000 };
@@ -18,36 +18,46 @@ const MAX_STEPS = 1_440;
 
 const StatisticsQuery = Type.Object(
   {
-    interval: Type.Optional(Type.Enum(['minute', 'hour'], { default: 'hour' })),
-    since: Type.Optional(Time),
-    until: Type.Optional(Time),
+    interval: Type.Optional(
+      parameter(Type.Enum(['minute', 'hour'], { default: 'hour' }), 'The length of a step.', 'hour'),
+    ),
+    since: Type.Optional(parameter(Time, 'The start of the first step.', '2026-11-20T00:00:00Z')),
+    until: Type.Optional(parameter(Time, 'The end of the last step; not in it.', '2026-11-21T00:00:00Z')),
   },
   { additionalProperties: false },
 );
 
 const Counts = {
-  successes: Type.Integer(),
-  failures: Type.Integer(),
-  meanDurationMs: nullable(Type.Number()),
+  successes: count(1_180),
+  failures: count(12),
+  meanDurationMs: nullable(Type.Number(), 74.2),
 };
 
 const Statistics = Type.Object(
   {
-    endpointId: Type.String(),
-    interval: Type.Enum(['minute', 'hour']),
-    since: Type.String({ format: 'date-time' }),
-    until: Type.String({ format: 'date-time' }),
+    endpointId: text('3'),
+    interval: Type.Enum(['minute', 'hour'], { examples: ['hour'] }),
+    since: dateTime('2026-11-20T10:00:00.000Z'),
+    until: dateTime('2026-11-21T10:00:00.000Z'),
     total: Type.Object(Counts),
     waiting: Waiting,
-    data: Type.Array(Type.Object({ at: Type.String({ format: 'date-time' }), ...Counts })),
+    data: Type.Array(Type.Object({ at: dateTime('2026-11-20T10:00:00.000Z'), ...Counts })),
   },
   { title: 'WebhookEndpointStatistics' },
 );
 
+const docs = documented({
+  operationId: 'getWebhookEndpointStatistics',
+  summary: 'Statistics of a webhook endpoint',
+  description: 'Attempts per minute or hour, 1,440 steps at most, and what waits. Test events do not count.',
+  tag: 'Webhook endpoints',
+  answers: { 200: { description: 'The steps in which there were attempts.' } },
+});
+
 /** GET /api/external/webhook-endpoints/:id/statistics: attempts per minute or hour, and what waits. */
 export function webhookEndpointStatistics(app: ExternalApp, { accounts }: ExternalContext): void {
   const schema = {
-    ...endpointDocs.statistics,
+    ...docs,
     params: IdParams,
     querystring: StatisticsQuery,
     response: { 200: Statistics },

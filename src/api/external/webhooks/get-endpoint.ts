@@ -1,17 +1,23 @@
 import { endpointStatus } from '../../../accounts/endpoints.ts';
+import { documented } from '../../openapi/documented.ts';
 import { accountOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { NoQuery } from '../no-query.ts';
 import { accountObjectId } from '../object-id.ts';
-import { endpointDocs } from './endpoint-docs.ts';
+import { NoQuery } from '../schema-kit.ts';
 import { endpointJson } from './endpoint-json.ts';
 import { EndpointWithWaiting, IdParams } from './endpoint-schemas.ts';
 
 /** GET /api/external/webhook-endpoints/:id */
 export function getWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): void {
   const schema = {
-    ...endpointDocs.get,
+    ...documented({
+      operationId: 'getWebhookEndpoint',
+      summary: 'Get a webhook endpoint',
+      description: 'With what waits for it.',
+      tag: 'Webhook endpoints',
+      answers: { 200: { description: 'The endpoint.' } },
+    }),
     params: IdParams,
     querystring: NoQuery,
     response: { 200: EndpointWithWaiting },

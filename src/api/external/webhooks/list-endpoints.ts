@@ -1,18 +1,25 @@
 import { Type } from 'typebox';
 import { endpointsOf } from '../../../accounts/endpoints.ts';
+import { documented } from '../../openapi/documented.ts';
 import { accountOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { listOf } from '../list-of.ts';
 import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../page.ts';
-import { endpointDocs } from './endpoint-docs.ts';
+import { listOf } from '../schema-kit.ts';
 import { endpointJson } from './endpoint-json.ts';
 import { EndpointWithWaiting } from './endpoint-schemas.ts';
 
 /** GET /api/external/webhook-endpoints: the endpoints of a WABA, the oldest first. */
 export function listWebhookEndpoints(app: ExternalApp, { accounts, cursors }: ExternalContext): void {
   const schema = {
-    ...endpointDocs.list,
+    ...documented({
+      operationId: 'listWebhookEndpoints',
+      summary: 'List webhook endpoints',
+      description:
+        'The oldest first, with what waits for each. Secrets and values of headers are never shown.',
+      tag: 'Webhook endpoints',
+      answers: { 200: { description: 'A page of endpoints.' } },
+    }),
     querystring: Type.Object(PAGE_PARAMETERS, { additionalProperties: false }),
     response: { 200: listOf(EndpointWithWaiting) },
   };

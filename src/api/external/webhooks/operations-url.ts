@@ -5,28 +5,51 @@ import {
   rotateOperationsSecret,
   setOperationsUrl,
 } from '../../../accounts/operations-url.ts';
+import { documented } from '../../openapi/documented.ts';
 import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { NoQuery } from '../no-query.ts';
-import { nullable } from '../nullable.ts';
-import { alertDocs } from './alert-docs.ts';
+import { NoBody, NoQuery, nullable, text } from '../schema-kit.ts';
 
 const PATH = '/api/external/operations-url';
+const EXAMPLE_URL = 'https://shop.example/operations';
 
-const OperationsUrl = Type.Object({ url: nullable(Type.String()) }, { title: 'OperationsUrl' });
+const OperationsUrl = Type.Object({ url: nullable(Type.String(), EXAMPLE_URL) }, { title: 'OperationsUrl' });
 const SavedOperationsUrl = Type.Object(
-  { url: Type.String(), secret: nullable(Type.String()), secretRotationAdvised: Type.Boolean() },
+  {
+    url: text(EXAMPLE_URL),
+    secret: nullable(Type.String(), `whsec_${'Qm9yZWFsaXNBdXJv'.repeat(2)}`),
+    secretRotationAdvised: Type.Boolean(),
+  },
   { title: 'SavedOperationsUrl' },
 );
 
 /** GET and DELETE /api/external/operations-url: where alerts about endpoints go. */
 export function operationsUrl(app: ExternalApp, { accounts }: ExternalContext): void {
-  const get = { ...alertDocs.getUrl, querystring: NoQuery, response: { 200: OperationsUrl } };
+  const get = {
+    ...documented({
+      operationId: 'getOperationsUrl',
+      summary: 'Where alerts go',
+      description: 'Null when they go nowhere.',
+      tag: 'Endpoint alerts',
+      answers: { 200: { description: 'The URL.' } },
+    }),
+    querystring: NoQuery,
+    response: { 200: OperationsUrl },
+  };
   app.get(PATH, { schema: get, config: SCOPES.readWebhooks }, async (request) => ({
     url: await operationsUrlOf(accounts, accountOf(request).wabaId),
   }));
-  const remove = { ...get, ...alertDocs.deleteUrl };
+  const remove = {
+    ...get,
+    ...documented({
+      operationId: 'deleteOperationsUrl',
+      summary: 'Have alerts sent nowhere',
+      description: 'They are still listed.',
+      tag: 'Endpoint alerts',
+      answers: { 200: { description: 'There is no URL any more.', example: { url: null } } },
+    }),
+  };
   app.delete(PATH, { schema: remove, config: SCOPES.manageWebhooks }, async (request) => {
     await clearOperationsUrl({ ...accounts, actor: apiActorOf(request) }, accountOf(request).wabaId);
     return { url: null };
@@ -36,7 +59,17 @@ export function operationsUrl(app: ExternalApp, { accounts }: ExternalContext): 
 /** PUT /api/external/operations-url, POST …/rotate-secret: a new secret is in the answer, this once. */
 export function changeOperationsUrl(app: ExternalApp, { accounts }: ExternalContext): void {
   const put = {
-    ...alertDocs.setUrl,
+    ...documented({
+      operationId: 'setOperationsUrl',
+      summary: 'Have alerts sent to a URL',
+      description:
+        '`secret` is in the first answer only; later changes of the URL keep it and answer null. ' +
+        '`secretRotationAdvised`: the URL leads to another server, and the one before still knows the secret.',
+      tag: 'Endpoint alerts',
+      errors: ['invalid_url', 'url_is_webhook_endpoint'],
+      requests: { url: { url: EXAMPLE_URL } },
+      answers: { 200: { description: 'The URL, and the secret that signs alerts.' } },
+    }),
     querystring: NoQuery,
     body: Type.Object({ url: Type.String() }, { additionalProperties: false }),
     response: { 200: SavedOperationsUrl },
@@ -50,9 +83,17 @@ export function changeOperationsUrl(app: ExternalApp, { accounts }: ExternalCont
     return { url, secret, secretRotationAdvised };
   });
   const rotate = {
-    ...alertDocs.rotateSecret,
+    ...documented({
+      operationId: 'rotateOperationsUrlSecret',
+      summary: 'Make a new secret for alerts',
+      description: 'The old one ends at once; the new one is in this answer only.',
+      tag: 'Endpoint alerts',
+      errors: ['no_operations_url'],
+      requests: { empty: {} },
+      answers: { 200: { description: 'The new secret.' } },
+    }),
     querystring: NoQuery,
-    body: Type.Object({}, { additionalProperties: false }),
+    body: NoBody,
     response: { 200: SavedOperationsUrl },
   };
   const options = { schema: rotate, config: SCOPES.manageWebhooks };

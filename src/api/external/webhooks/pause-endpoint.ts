@@ -1,19 +1,31 @@
 import { Type } from 'typebox';
 import { holdEndpoint } from '../../../accounts/endpoint-modes.ts';
 import { endpointStatus } from '../../../accounts/endpoints.ts';
+import { documented } from '../../openapi/documented.ts';
 import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { NoQuery } from '../no-query.ts';
 import { accountObjectId } from '../object-id.ts';
-import { endpointDocs } from './endpoint-docs.ts';
+import { NoQuery } from '../schema-kit.ts';
 import { endpointJson } from './endpoint-json.ts';
 import { EndpointWithWaiting, IdParams } from './endpoint-schemas.ts';
 
 /** POST /api/external/webhook-endpoints/:id/pause: events wait until the endpoint is enabled. */
 export function pauseWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): void {
   const schema = {
-    ...endpointDocs.pause,
+    ...documented({
+      operationId: 'pauseWebhookEndpoint',
+      summary: 'Pause a webhook endpoint',
+      description: 'Events wait until it is enabled.',
+      tag: 'Webhook endpoints',
+      requests: { 'without a reason': {}, 'with a reason': { reason: 'release' } },
+      answers: {
+        200: {
+          description: 'The endpoint as it is now.',
+          example: { mode: 'paused', modeReason: 'release' },
+        },
+      },
+    }),
     params: IdParams,
     querystring: NoQuery,
     body: Type.Object({ reason: Type.Optional(Type.String()) }, { additionalProperties: false }),

@@ -1,13 +1,12 @@
 import { Type } from 'typebox';
 import { rotateSecret } from '../../../accounts/endpoint-secrets.ts';
+import { documented } from '../../openapi/documented.ts';
 import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { NoQuery } from '../no-query.ts';
-import { nullable } from '../nullable.ts';
 import { accountObjectId } from '../object-id.ts';
-import { endpointDocs } from './endpoint-docs.ts';
-import { IdParams } from './endpoint-schemas.ts';
+import { dateTime, NoQuery, nullable, text } from '../schema-kit.ts';
+import { EXAMPLE_SECRET, IdParams } from './endpoint-schemas.ts';
 
 const Rotation = Type.Object(
   {
@@ -19,9 +18,9 @@ const Rotation = Type.Object(
 
 const RotatedSecret = Type.Object(
   {
-    id: Type.String(),
-    secret: Type.String(),
-    previousSecretExpiresAt: nullable(Type.String({ format: 'date-time' })),
+    id: text('3'),
+    secret: text(EXAMPLE_SECRET),
+    previousSecretExpiresAt: nullable(dateTime(), '2026-11-22T09:30:00.000Z'),
   },
   { title: 'RotatedSecret' },
 );
@@ -29,7 +28,16 @@ const RotatedSecret = Type.Object(
 /** POST /api/external/webhook-endpoints/:id/rotate-secret: the new secret is in this answer only. */
 export function rotateWebhookEndpointSecret(app: ExternalApp, { accounts }: ExternalContext): void {
   const schema = {
-    ...endpointDocs.rotateSecret,
+    ...documented({
+      operationId: 'rotateWebhookEndpointSecret',
+      summary: 'Give a webhook endpoint a new secret',
+      description:
+        '`secret` is in this answer only. The old one signs too for `overlapHours`, 24 unless given. Bring one of your own if you like.',
+      tag: 'Webhook endpoints',
+      errors: ['secret_in_use'],
+      requests: { 'a day of both': {}, 'at once': { overlapHours: 0 } },
+      answers: { 200: { description: 'The new secret.' } },
+    }),
     params: IdParams,
     querystring: NoQuery,
     body: Rotation,

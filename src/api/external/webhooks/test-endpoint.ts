@@ -1,12 +1,11 @@
 import { Type } from 'typebox';
 import { sendTestEvent } from '../../../accounts/test-event.ts';
+import { documented } from '../../openapi/documented.ts';
 import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { NoQuery } from '../no-query.ts';
-import { nullable } from '../nullable.ts';
 import { accountObjectId } from '../object-id.ts';
-import { endpointDocs } from './endpoint-docs.ts';
+import { NoBody, NoQuery, nullable, text } from '../schema-kit.ts';
 import { IdParams } from './endpoint-schemas.ts';
 
 /** Leaves time for the start of the workflow within the time that a request may take. */
@@ -14,10 +13,10 @@ const WAIT_MS = 8_000;
 
 const TestOutcome = Type.Object(
   {
-    endpointId: Type.String(),
-    id: Type.String(),
-    eventId: Type.String(),
-    deliveryId: Type.String(),
+    endpointId: text('3'),
+    id: text('evt_019aa2b37c4d7e8f9a0b1c2d3e4f5061'),
+    eventId: text('test_1'),
+    deliveryId: text('dlv_019aa2b37c4d7e8f9a0b1c2d3e4f5062'),
     state: Type.Enum(['pending', 'delivered', 'failed', 'dropped']),
     statusCode: nullable(Type.Integer()),
     error: nullable(Type.String()),
@@ -26,15 +25,27 @@ const TestOutcome = Type.Object(
   { title: 'TestOutcome' },
 );
 
-const NoBody = Type.Object({}, { additionalProperties: false });
-
 /**
  * POST /api/external/webhook-endpoints/:id/test: sends the `test` event to this endpoint and tells what came of it;
  * 202 while nothing has, also when it could not be started yet.
  */
 export function testWebhookEndpoint(app: ExternalApp, { accounts, startDelivery }: ExternalContext): void {
   const schema = {
-    ...endpointDocs.test,
+    ...documented({
+      operationId: 'testWebhookEndpoint',
+      summary: 'Send a test event',
+      description:
+        'To this endpoint only, also while it is paused, once. Waits up to 8 seconds for what comes of it.',
+      tag: 'Webhook endpoints',
+      requests: { empty: {} },
+      answers: {
+        200: {
+          description: 'What came of it.',
+          example: { state: 'delivered', statusCode: 200, durationMs: 82.4 },
+        },
+        202: { description: 'Nothing yet: look at `GET /api/external/events/{id}`.' },
+      },
+    }),
     params: IdParams,
     querystring: NoQuery,
     body: NoBody,

@@ -1,17 +1,29 @@
 import { endpointStatus, updateEndpoint } from '../../../accounts/endpoints.ts';
+import { documented } from '../../openapi/documented.ts';
 import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { NoQuery } from '../no-query.ts';
 import { accountObjectId } from '../object-id.ts';
-import { endpointDocs } from './endpoint-docs.ts';
+import { NoQuery } from '../schema-kit.ts';
 import { endpointJson } from './endpoint-json.ts';
 import { ChangedEndpoint, EndpointChange, IdParams } from './endpoint-schemas.ts';
 
 /** PATCH /api/external/webhook-endpoints/:id: changes the members that are given; null goes back to the default. */
 export function updateWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): void {
   const schema = {
-    ...endpointDocs.update,
+    ...documented({
+      operationId: 'updateWebhookEndpoint',
+      summary: 'Change a webhook endpoint',
+      description:
+        'Changes the members that are given; null goes back to the default. When scheme, host or port of `url` change, ' +
+        '`customHeaders` that are not given in the same request are forgotten, because their values were meant for the ' +
+        'server before: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the server before still ' +
+        'knows the signing secret.',
+      tag: 'Webhook endpoints',
+      errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint'],
+      requests: { url: { url: 'https://shop.example/hook' }, 'all events': { eventTypes: null } },
+      answers: { 200: { description: 'The endpoint as it is now.' } },
+    }),
     params: IdParams,
     querystring: NoQuery,
     body: EndpointChange,
