@@ -25,6 +25,6 @@ export async function listBusinessNumbers(
        from phone_numbers n join wabas w using (waba_id) join tenants t on t.id = w.tenant_id
       where n.removed_at is null and w.removed_at is null ${tenantId === null ? '' : 'and w.tenant_id = :tenantId'}
       order by w.tenant_id, n.phone_number_id limit ${MAX_LISTED}`,
-    tenantId === null ? {} : { tenantId },
+    { tenantId },
   );
 }

@@ -76,13 +76,10 @@ export async function listConversations(
        left join contacts u on u.id = c.contact_id and u.waba_id = c.waba_id
       order by c.last_message_at ${direction}, c.id ${direction} limit :limit`,
     {
-      wabaId,
+      ...{ wabaId, phoneNumberId, ...customer, since, horizon },
+      at: after?.lastMessageAtText ?? null,
+      id: after?.id ?? null,
       limit,
-      ...(phoneNumberId === null ? {} : { phoneNumberId }),
-      ...(customer === null ? {} : customer),
-      ...(since === null ? {} : { since }),
-      ...(horizon === null ? {} : { horizon }),
-      ...(after === null ? {} : { at: after.lastMessageAtText, id: after.id }),
     },
   );
 }

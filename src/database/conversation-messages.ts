@@ -89,13 +89,7 @@ async function readPage(
        left join messages m on m.id = page.id and m.waba_id = :wabaId
        ${MESSAGE_JOINS}
       order by m.id ${direction}`,
-    {
-      ...{ ...bindings, wabaId, conversationId, limit: walk.limit + 1 },
-      ...(filter.direction === null ? {} : { direction: filter.direction }),
-      ...(filter.type === null ? {} : { type: filter.type }),
-      ...(filter.since === null ? {} : { since: filter.since }),
-      ...(filter.until === null ? {} : { until: filter.until }),
-    },
+    { ...bindings, ...filter, wabaId, conversationId, limit: walk.limit + 1 },
   );
 }
 
@@ -110,12 +104,7 @@ function scanOf({ walk: { order, afterId }, range }: Selection) {
   ];
   const scanned = `select x.id, x.direction, x.type, x.created_at from messages x
     where x.conversation_id = kept.id ${conditions.join(' ')} order by x.id ${direction} limit ${MAX_SCANNED}`;
-  const bindings = {
-    ...(afterId === null ? {} : { afterId }),
-    ...(range.low === null ? {} : { low: range.low }),
-    ...(range.high === null ? {} : { high: range.high }),
-  };
-  return { direction, scanned, bindings } as const;
+  return { direction, scanned, bindings: { afterId, ...range } } as const;
 }
 
 /** The last id that a page was looked for among when there may be more behind it; null when there is not. */

@@ -1,7 +1,7 @@
 import { arrayLiteral, type Scalar } from './array-parameters.ts';
 
 export type Binding = Scalar | readonly Scalar[];
-/** In the order of the `?` of a statement, or by the names of its `:name`. */
+/** In the order of the `?` of a statement, or by the names of its `:name`, which need not be all that is given. */
 export type Bindings = readonly Binding[] | Readonly<Record<string, Binding>>;
 
 type Prepared = { name: string | undefined; text: string; names: string[] | null };

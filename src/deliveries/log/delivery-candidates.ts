@@ -36,7 +36,7 @@ export async function failedDeliveries(
          order by delivery_id desc limit cast(:limit as bigint)) as a
       order by a.delivery_id desc limit cast(:limit as bigint)`,
     {
-      ...(wabaId === null ? {} : { wabaId }),
+      wabaId,
       belowId: belowId ?? HIGHEST_ID,
       sinceId: lowestUuidAt(sinceMs),
       sinceDay: dayOfId(lowestUuidAt(sinceMs)),
@@ -68,7 +68,7 @@ export async function openDeliveries(
         (select delivery_id from delivery_queue where endpoint_id = e.id and state = 'queued'
           order by endpoint_id, lane limit cast(:limit as bigint))) as q
       limit cast(:limit as bigint)`,
-    { limit, ...(wabaId === null ? {} : { wabaId }) },
+    { limit, wabaId },
   );
   if (rows.length >= limit) return null;
   const ids = rows.map(({ id }) => id).sort();
@@ -87,7 +87,6 @@ export async function fittingDeliveries(
   const own = deliveryConditions(filter);
   const type = eventOfType(filter);
   const answer = filter.answer === null ? null : answerCondition(filter.answer);
-  const owner = wabaId === null ? {} : { wabaId };
   return await query<DeliveryPosition>(
     database,
     `select k.day, k.id, cast(extract(epoch from d.created_at) * 1000000 as bigint) as "atMicros"
@@ -101,7 +100,7 @@ export async function fittingDeliveries(
           : `and exists (select 1 from attempts a where a.day >= k.day and a.delivery_id = d.id and ${answer.text})`
       }
       order by k.n limit :limit`,
-    { days: ids.map(dayOfId), ids, limit, ...owner, ...own.bindings, ...type.bindings, ...answer?.bindings },
+    { days: ids.map(dayOfId), ids, limit, wabaId, ...own.bindings, ...type.bindings, ...answer?.bindings },
   );
 }
 

@@ -15,7 +15,6 @@ export async function deliveriesOfEvents(
   wabaId: string | null,
   { eventIds, eventKeys }: { eventIds: readonly string[]; eventKeys: readonly { day: string; id: string }[] },
 ): Promise<string[]> {
-  const owner = wabaId === null ? {} : { wabaId };
   const events =
     eventKeys.length > 0
       ? eventKeys.map(({ id }) => id)
@@ -24,7 +23,7 @@ export async function deliveriesOfEvents(
             database,
             `select id from events where ${owners(wabaId)} and event_id = any (cast(:eventIds as text[]))
               order by id desc limit ${MAX_EVENTS}`,
-            { eventIds, ...owner },
+            { eventIds, wabaId },
           )
         ).map(({ id }) => id);
   if (events.length === 0) return [];
@@ -32,7 +31,7 @@ export async function deliveriesOfEvents(
     database,
     `select id from deliveries where event_uuid = any (cast(:events as uuid[])) and ${owners(wabaId)}
       order by id desc limit ${MAX_DELIVERIES}`,
-    { events, ...owner },
+    { events, wabaId },
   );
   return rows.map(({ id }) => id);
 }
@@ -47,7 +46,7 @@ export async function upstreamIdOf(
     database,
     `select upstream_id as "upstreamId" from messages
       where id = cast(:messageId as bigint) ${wabaId === null ? '' : 'and waba_id = :wabaId'}`,
-    { messageId, ...(wabaId === null ? {} : { wabaId }) },
+    { messageId, wabaId },
   );
   return row?.upstreamId ?? null;
 }

@@ -209,7 +209,7 @@ async function daysWithDeliveries(
       cross join lateral (select 1 from deliveries where day = k.day
         ${wabaId === null ? '' : 'and waba_id = :wabaId order by endpoint_id'} limit 1) as any_delivery
       order by k.day desc`,
-    { from, to, ...(wabaId === null ? {} : { wabaId }) },
+    { from, to, wabaId },
   );
   return rows.map(({ day }) => day);
 }

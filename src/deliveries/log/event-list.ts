@@ -150,7 +150,7 @@ async function readDay(
       where day = :day and waba_id = :wabaId and id > :afterId and id < :beforeId
             ${eventId === null ? '' : 'and event_id = :eventId'}
       order by id ${direction} limit :limit`,
-    { wabaId, day, afterId, beforeId, limit, ...(eventId === null ? {} : { eventId }) },
+    { wabaId, day, afterId, beforeId, limit, eventId },
   );
 }
 
