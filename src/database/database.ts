@@ -1,12 +1,13 @@
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
 import { type Channel, type Notifier, openNotifier } from './notifier.ts';
-import { type Bindings, prepared, unprepared } from './statement.ts';
+import { type Bindings, prepared } from './statement.ts';
+import { type StatementResult, type Statements, statementsOn } from './statement-group.ts';
 
 /** What a repository runs on: the pool, or one transaction. */
 export type Database = {
   /** Runs one statement with `?` or `:name` bindings, prepared once per connection; several at once without any. */
-  raw(text: string, bindings?: Bindings): Promise<pg.QueryResult>;
+  raw(text: string, bindings?: Bindings): Promise<StatementResult>;
   /**
    * Runs `work` in a transaction (inside another one: a savepoint), undone when it throws. Statements that do not
    * depend on each other may be given side by side: they then share a round trip.
@@ -125,7 +126,13 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   return {
     options,
     raw: (text, bindings) =>
-      watched(pool.query(bindings === undefined ? unprepared(text) : prepared(text, bindings))),
+      watched(
+        withClient(
+          pool,
+          () => true,
+          (client) => runOn(statementsOn(client), text, bindings),
+        ),
+      ),
     transaction: (work) => watched(inTransaction({ pool, notifier }, work)),
     notify: (channel, payload = '') => notifier.notify(channel, payload),
     cutConnections,
@@ -171,30 +178,63 @@ export function connectionOf({
 }
 
 async function inTransaction<T>({ pool, notifier }: Parts, work: Work<T>): Promise<T> {
-  const client = await pool.connect();
   const told: [Channel, string][] = [];
-  // The server's word that it ended the connection can come while no statement runs; the next one then fails.
-  const onLost = () => {};
-  client.on('error', onLost);
-  let broken = true;
+  const isBroken = (error: unknown) => error instanceof BrokenConnectionError;
   try {
-    const result = await bracket({ client, told }, ['begin', 'commit', 'rollback'], work);
-    broken = false;
+    const result = await withClient(pool, isBroken, (client) => {
+      const open = { statements: statementsOn(client), told };
+      return bracket(open, ['begin', 'commit', 'rollback'], work);
+    });
     for (const [channel, payload] of told) notifier.notify(channel, payload);
     return result;
   } catch (error) {
-    broken = error instanceof BrokenConnectionError;
     throw error instanceof BrokenConnectionError ? error.cause : error;
+  }
+}
+
+/** A connection that `isBroken` after an error is not used again. */
+async function withClient<T>(
+  pool: pg.Pool,
+  isBroken: (error: unknown) => boolean,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect();
+  // The server's word that it ended the connection can come while no statement runs; the next one then fails.
+  const onLost = () => {};
+  client.on('error', onLost);
+  let broken = false;
+  try {
+    return await work(client);
+  } catch (error) {
+    broken = isBroken(error);
+    throw error;
   } finally {
     client.off('error', onLost);
     client.release(broken);
   }
 }
 
+/** Without bindings it may be several statements. */
+async function runOn(
+  statements: Statements,
+  text: string,
+  bindings: Bindings | undefined,
+): Promise<StatementResult> {
+  try {
+    return await (bindings === undefined
+      ? statements.runText(text)
+      : statements.run(prepared(text, bindings)));
+  } catch (error) {
+    // Leads from the driver's socket back to the statement.
+    if (error instanceof Error) Error.captureStackTrace(error);
+    throw error;
+  }
+}
+
 type Parts = { pool: pg.Pool; notifier: Notifier };
 
 /** What is told when the transaction is committed. */
-type Open = { client: pg.PoolClient; told: [Channel, string][] };
+type Open = { statements: Statements; told: [Channel, string][] };
 
 type Work<T> = (trx: Transaction) => Promise<T | LastStatements<T>>;
 
@@ -206,23 +246,23 @@ async function bracket<T>(
   [begin, commit, rollback]: readonly [string, string, string],
   work: Work<T>,
 ): Promise<T> {
-  const { client } = open;
+  const send = (text: string) => open.statements.run(prepared(text, []));
   const trx = transactionOn(open);
   try {
     // Sent together with the first statement; when it fails, so does everything after it.
-    const [, result] = await Promise.all([send(client, { text: begin }), work(trx.transaction)]);
+    const [, result] = await Promise.all([send(begin), work(trx.transaction)]);
     if (!(result instanceof LastStatements)) {
-      requireCommitted(await client.query(commit));
+      requireCommitted(await send(commit));
       return result;
     }
     trx.end();
-    const [answers, committed] = await Promise.all([result.answers, client.query(commit)]);
+    const [answers, committed] = await Promise.all([result.answers, send(commit)]);
     requireCommitted(committed);
     return answers;
   } catch (error) {
     if (isUnanswered(error)) throw new BrokenConnectionError('the server does not answer', { cause: error });
     try {
-      await client.query(rollback);
+      await send(rollback);
     } catch {
       throw new BrokenConnectionError('the transaction could not be undone', { cause: error });
     }
@@ -231,7 +271,7 @@ async function bracket<T>(
 }
 
 /** The commit of a transaction that has failed is answered like any other, but with another word. */
-function requireCommitted({ command }: pg.QueryResult): void {
+function requireCommitted({ command }: StatementResult): void {
   if (command === 'ROLLBACK') throw new RolledBackError();
 }
 
@@ -248,23 +288,14 @@ function streamOf(client: pg.ClientBase): Duplex {
   return (client as unknown as { connection: { stream: Duplex } }).connection.stream;
 }
 
-/** Statements that are given in the same tick leave in one write. */
-function send(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
-  const stream = streamOf(client);
-  stream.cork();
-  process.nextTick(() => stream.uncork());
-  return client.query(statement);
-}
-
 function transactionOn(open: Open): { transaction: Transaction; end(): void } {
-  const { client } = open;
   let savepoints = 0;
   let ended = false;
   const transaction: Transaction = {
     isTransaction: true,
     raw: async (text, bindings) => {
       if (ended) throw new Error('a statement was given after the last ones of its transaction');
-      return await send(client, bindings === undefined ? unprepared(text) : prepared(text, bindings));
+      return await runOn(open.statements, text, bindings);
     },
     transaction: async (work) => {
       savepoints += 1;

@@ -4,6 +4,9 @@ export type Binding = Scalar | readonly Scalar[];
 /** In the order of the `?` of a statement, or by the names of its `:name`, which need not be all that is given. */
 export type Bindings = readonly Binding[] | Readonly<Record<string, Binding>>;
 
+/** One with a name is parsed once per connection. */
+export type Statement = { name?: string; text: string; values: Binding[] };
+
 type Prepared = { name: string | undefined; text: string; names: string[] | null };
 
 /** Statements are written in the code, so they are few; made-up ones must not fill the server's memory. */
@@ -12,20 +15,12 @@ const MAX_NAMED = 1_000;
 const known = new Map<string, Prepared>();
 
 /** A statement that each connection parses once. Every occurrence of a name is a parameter of its own. */
-export function prepared(
-  text: string,
-  bindings: Bindings,
-): { name?: string; text: string; values: Binding[] } {
+export function prepared(text: string, bindings: Bindings): Statement {
   const statement = known.get(text) ?? translate(text, Array.isArray(bindings));
   const { name, names } = statement;
   const given = names === null ? (bindings as readonly Binding[]) : valuesOf(names, bindings);
   const values = given.map((value) => (Array.isArray(value) ? (arrayLiteral(value) ?? value) : value));
   return { text: statement.text, values, ...(name === undefined ? {} : { name }) };
-}
-
-/** A text as it is, also several statements in one. */
-export function unprepared(text: string): { text: string } {
-  return { text };
 }
 
 function valuesOf(names: readonly string[], bindings: Bindings): Binding[] {

@@ -10,7 +10,7 @@ import {
 import { insertBodies } from '../../../src/database/inbox.ts';
 import { DAILY_TABLES, type DailyTable, ensurePartitions } from '../../../src/database/partitions.ts';
 import { execute, query } from '../../../src/database/sql.ts';
-import { prepared, unprepared } from '../../../src/database/statement.ts';
+import { prepared } from '../../../src/database/statement.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
 
 const IN_A_WEEK = `((now() at time zone 'utc')::date + 7)`;
@@ -141,7 +141,7 @@ async function watchedDatabase() {
   client.on('notice', ({ message }) => notices.push(message ?? ''));
   await client.query('set client_min_messages = debug1');
   const raw: Database['raw'] = (text, bindings) =>
-    client.query(bindings === undefined ? unprepared(text) : prepared(text, bindings));
+    client.query(bindings === undefined ? { text } : prepared(text, bindings));
   const notify = () => undefined;
   const transaction: Database['transaction'] = async (work) => {
     await client.query('begin');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { prepared, unprepared } from '../../../src/database/statement.ts';
+import { prepared } from '../../../src/database/statement.ts';
 
 describe('bindings of a statement', () => {
   test('by position: each ? is the next parameter', () => {
@@ -58,10 +58,6 @@ describe('a statement', () => {
     expect(name).toMatch(/^s\d+$/);
     expect(prepared(first, [2])).toMatchObject({ name, values: [2] });
     expect(prepared(second, [1]).name).not.toBe(name);
-  });
-
-  test('without bindings is sent as it is, also several in one', () => {
-    expect(unprepared('select ?; select :a')).toEqual({ text: 'select ?; select :a' });
   });
 
   test('whose text is made up at run time does not fill the server’s memory: beyond 1,000 it has no name', () => {
