@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
+import { serialize } from 'pg-protocol';
 import type { Binding, Statement } from './statement.ts';
 
 /** `command`: the first word of PostgreSQL's answer, such as SELECT; `rowCount`: how many rows were read or changed. */
@@ -57,14 +58,9 @@ type Wire = pg.Connection & {
   /** By name. The driver moves them here from `submittedNamedStatements` when the server has parsed them. */
   parsedStatements: Record<string, string | undefined>;
   submittedNamedStatements: Record<string, string | undefined>;
-  parse(statement: { name: string | undefined; text: string }): void;
-  bind(portal: { statement: string | undefined; values: Binding[]; valueMapper: unknown }): void;
-  describe(portal: { type: 'P'; name: '' }): void;
-  execute(portal: { portal: '' }): void;
-  sync(): void;
 };
 
-const { prepareValue } = (pg as unknown as { utils: { prepareValue: unknown } }).utils;
+const { prepareValue } = (pg as unknown as { utils: { prepareValue: (value: Binding) => unknown } }).utils;
 
 /** What the named statements of a connection return: the server is asked once. */
 const described = new WeakMap<Wire, Map<string, readonly Column[]>>();
@@ -99,23 +95,21 @@ class StatementGroup extends pg.Query {
     const wire = connection as Wire;
     this.#columns = described.get(wire) ?? new Map();
     described.set(wire, this.#columns);
-    wire.stream.cork();
-    for (const member of this.#members) this.#send(wire, member);
-    wire.sync();
-    wire.stream.uncork();
+    const messages = this.#members.flatMap((member) => this.#messagesOf(wire, member));
+    wire.stream.write(Buffer.concat([...messages, serialize.sync()]));
   };
 
-  #send(wire: Wire, member: Member): void {
-    const { name, text, values } = member.statement;
-    const isParsed =
-      name !== undefined &&
-      (wire.parsedStatements[name] ?? wire.submittedNamedStatements[name]) !== undefined;
-    if (!isParsed) wire.parse({ name, text });
-    if (!isParsed && name !== undefined) wire.submittedNamedStatements[name] = text;
-    wire.bind({ statement: name, values, valueMapper: prepareValue });
-    member.columns = name === undefined ? null : (this.#columns.get(name) ?? null);
-    if (member.columns === null) wire.describe({ type: 'P', name: '' });
-    wire.execute({ portal: '' });
+  #messagesOf(wire: Wire, member: Member): Buffer[] {
+    const { name = '', text, values } = member.statement;
+    const isParsed = (wire.parsedStatements[name] ?? wire.submittedNamedStatements[name]) !== undefined;
+    if (!isParsed && name !== '') wire.submittedNamedStatements[name] = text;
+    member.columns = this.#columns.get(name) ?? null;
+    return [
+      ...(isParsed ? [] : [serialize.parse({ name, text })]),
+      serialize.bind({ statement: name, values, valueMapper: prepareValue }),
+      ...(member.columns === null ? [serialize.describe({ type: 'P' })] : []),
+      serialize.execute(),
+    ];
   }
 
   #turnTo(index: number): void {
@@ -136,10 +130,10 @@ class StatementGroup extends pg.Query {
   handleDataRow({ fields }: { fields: readonly (string | null)[] }): void {
     const member = this.#members[this.#answered];
     const row: Record<string, unknown> = {};
-    for (const [index, { name, parse }] of (member?.columns ?? []).entries()) {
+    member?.columns?.forEach(({ name, parse }, index) => {
       const text = fields[index] ?? null;
       row[name] = text === null ? null : parse(text);
-    }
+    });
     member?.result.rows.push(row);
   }
 

@@ -28,12 +28,11 @@ const GROUP = 250;
 const RETRY_MS = 250;
 
 /**
- * After a group the recorder rests for so many times as long as the group took. What comes meanwhile goes together:
- * fewer commits, and the busier the machine, the more it matters. A delivery that comes alone never waits, nor do
- * lanes in which one follows another: what is recorded there lets the next one go.
+ * The recorder rests after a group. What comes meanwhile goes together: fewer commits, and the busier the machine, the
+ * more it matters. A delivery that comes alone never waits, nor do lanes in which one follows another: what is recorded
+ * there lets the next one go.
  */
-const REST_TIMES = 2;
-const MAX_REST_MS = 20;
+const REST_MS = 20;
 
 /**
  * Records attempts in groups of whatever is there. While the database is away, or refuses everything, a group is tried
@@ -58,10 +57,9 @@ export function makeResultRecorder(
     while (waiting.length > 0) {
       const group = waiting.slice(0, GROUP);
       waiting = waiting.slice(GROUP);
-      const startMs = performance.now();
       const isFollowed = await record(group);
       if (isFollowed || waiting.length >= GROUP) continue;
-      await sleep(Math.min(MAX_REST_MS, REST_TIMES * (performance.now() - startMs)));
+      await sleep(REST_MS);
     }
     running = false;
   };
