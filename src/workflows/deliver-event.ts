@@ -3,6 +3,7 @@ import {
   CancellationScope,
   isCancellation,
   proxyActivities,
+  proxyLocalActivities,
   setCurrentDetails,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -25,13 +26,16 @@ export type DeliverEventInput = {
 /** An attempt that got lost with its worker, or on the way to it, is noticed after this time. */
 const HEARTBEAT_TIMEOUT = '10 seconds';
 
+/** The activity gives up before. */
+const JOIN_TIMEOUT = '5 seconds';
+
 /** After the lease somebody else may take over, so a worker that is silent for longer is taken for dead. */
 const RECORDING_MS = 5_000;
 
 /**
  * Owns one delivery (one event for one endpoint) until it is settled.
  *
- *   attempt once ──settled──▶ done
+ *   first attempt ──settled──▶ done
  *        │ failed, or cut off
  *   retryDelivery: one activity, retried by the schedule; its last failure says why and when next
  *
@@ -63,8 +67,28 @@ function resultOf({ failed, summary }: DeliveryEnd): string {
   return summary;
 }
 
+/**
+ * What the process that started this workflow has under way, if that ends soon: most deliveries are one workflow task,
+ * in which this runs. Without a word from it an activity looks, and is pending as long as the attempt takes.
+ */
+async function joinedAttempt({ deliveryId }: DeliverEventInput): Promise<FirstAttempt | null> {
+  const { joinAttempt } = proxyLocalActivities<DeliverEventActivities>({
+    startToCloseTimeout: JOIN_TIMEOUT,
+    retry: { maximumAttempts: 1 },
+    summary: 'first attempt',
+  });
+  try {
+    return await joinAttempt(deliveryId);
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    return null;
+  }
+}
+
 /** First attempts have a queue of their own, which retries never fill. */
 async function firstAttempt(input: DeliverEventInput): Promise<FirstAttempt> {
+  const joined = await joinedAttempt(input);
+  if (joined !== null) return joined;
   const { attemptDelivery } = proxyActivities<DeliverEventActivities>({
     startToCloseTimeout: input.leaseMs + RECORDING_MS,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,

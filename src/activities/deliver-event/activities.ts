@@ -21,6 +21,9 @@ export type FirstAttempt = DeliveryEnd & { settled: boolean };
 /** Most attempts are over before the first one. */
 const HEARTBEAT_MS = 3_000;
 
+/** What takes longer is to be seen as a pending activity. */
+const QUICK_MS = 1_000;
+
 /** The activities of `deliverEvent`. */
 export function makeDeliverEventActivities(tools: DeliverEventTools) {
   const attempt = async (input: DeliverEventInput): Promise<AttemptOutcome> => {
@@ -36,10 +39,18 @@ export function makeDeliverEventActivities(tools: DeliverEventTools) {
     }
   };
   return {
+    /**
+     * What came of the attempt that this process has under way for the workflow; null when it has none, or when that
+     * takes longer than a workflow task should. A local activity.
+     */
+    async joinAttempt(deliveryId: string): Promise<FirstAttempt | null> {
+      const outcome = await Promise.race([tools.join(deliveryId), nothingAfter(QUICK_MS)]);
+      return outcome === null ? null : firstAttemptOf(outcome);
+    },
+
     /** One attempt, or the one that is under way. `settled`: nothing is left to do for this workflow. */
     async attemptDelivery(input: DeliverEventInput): Promise<FirstAttempt> {
-      const outcome = await attempt(input);
-      return { settled: delayOf(outcome) === null, ...endOf(outcome) };
+      return firstAttemptOf(await attempt(input));
     },
 
     /** Attempts until the delivery is settled; each failure carries the wait until the next attempt. */
@@ -81,6 +92,10 @@ function delayOf(outcome: AttemptOutcome): number | null {
   return outcome.state === 'waiting' ? outcome.delayMs : null;
 }
 
+function firstAttemptOf(outcome: AttemptOutcome): FirstAttempt {
+  return { settled: delayOf(outcome) === null, ...endOf(outcome) };
+}
+
 function endOf(outcome: AttemptOutcome): DeliveryEnd {
   return { failed: outcome.state === 'failed', summary: summaryOf(outcome) };
 }
@@ -109,4 +124,8 @@ function summaryOf(outcome: AttemptOutcome): string {
 
 function timeAfter(delayMs: number): string {
   return new Date(Date.now() + delayMs).toISOString();
+}
+
+function nothingAfter(ms: number): Promise<null> {
+  return new Promise((resolve) => setTimeout(resolve, ms, null).unref());
 }

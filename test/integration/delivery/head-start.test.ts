@@ -132,20 +132,37 @@ describe('auto', () => {
   });
 });
 
-test('always: every POST is made while the activity of its workflow runs, once', async () => {
+test('always: every POST is made while a task of its workflow runs, once', async () => {
   const { started } = await work('always');
-  const pending: (string | null | undefined)[] = [];
+  const pending: unknown[] = [];
   receiver.behave(async (webhook, response) => {
     const { raw } = await (await handleOf(webhook)).describe();
-    pending.push(raw.pendingActivities?.[0]?.activityType?.name);
+    pending.push(raw.pendingWorkflowTask?.state);
     return answer(200)(webhook, response);
   });
   const before = await started();
   for (let n = 0; n < 20; n += 1) await send();
   await eventually('all delivered', async () => receiver.received.length >= 20 && (await isSettled()));
   expect(receiver.received).toHaveLength(20);
-  expect(pending).toEqual(Array.from({ length: 20 }, () => 'attemptDelivery'));
+  expect(pending).toEqual(Array.from({ length: 20 }, () => WORKFLOW_TASK_STARTED));
   await eventually('each has its own', async () => (await started()) - before === 20);
+});
+
+/** temporal.api.enums.v1.PendingWorkflowTaskState */
+const WORKFLOW_TASK_STARTED = 2;
+
+test('always: an attempt that takes longer is seen as a pending activity, and made once', async () => {
+  await work('always');
+  receiver.behave(async (webhook, response) => {
+    const handle = await handleOf(webhook);
+    const isPending = async () =>
+      (await handle.describe()).raw.pendingActivities?.[0]?.activityType?.name === 'attemptDelivery';
+    await eventually('its activity is pending', isPending);
+    return answer(200)(webhook, response);
+  });
+  const eventId = await send();
+  expect(await resultOf(eventId)).toBe('Delivered with 200 at attempt 1.');
+  expect(receiver.received).toHaveLength(1);
 });
 
 async function handleOf({ headers }: ReceivedWebhook) {

@@ -56,7 +56,7 @@ async function send({ database, receiver }: RecordingStack, behaviour: Behaviour
     query<{ id: string }>(
       database,
       `select d.workflow_id as id from deliveries d join events e on e.id = d.event_uuid
-        where e.event_id = ? and d.workflow_id is not null`,
+        where e.event_id = ? and d.workflow_id like 'delivery/%'`,
       [eventId],
     );
   await eventually(`a workflow for ${eventId}`, async () => (await workflowOf()).length === 1);

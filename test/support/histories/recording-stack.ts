@@ -62,6 +62,7 @@ export async function startRecordingStack(): Promise<RecordingStack> {
     HELIOGRAPH_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
     HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS: '1,1',
     HELIOGRAPH_WEBHOOK_TIMEOUT_MS: '2000',
+    HELIOGRAPH_DELIVERY_WORKFLOWS: 'always',
   });
   const worker = await startWorker(config, silentLogger);
   const { connection, client } = await connectTemporal(config.temporal);
