@@ -46,7 +46,7 @@ try {
 }
 
 async function take(chrome: Browser, shot: Shot): Promise<void> {
-  const { name, who, path, isDark = false, isPhone = false } = shot;
+  const { name, who, path, isDark = false, isPhone = false, maxHeight = MAX_HEIGHT } = shot;
   const viewport = isPhone ? { width: 390, height: 844 } : { width: 1280, height: 800 };
   const context = await chrome.newContext({ viewport, colorScheme: isDark ? 'dark' : 'light' });
   if (who !== null) await context.addCookies(await cookiesOf(chrome, who));
@@ -54,7 +54,7 @@ async function take(chrome: Browser, shot: Shot): Promise<void> {
   await page.goto(`${stack.apiUrl}${path}`);
   await shot.prepare?.(page);
   await page.waitForTimeout(300);
-  const height = Math.min(MAX_HEIGHT, await page.evaluate<number>('document.documentElement.scrollHeight'));
+  const height = Math.min(maxHeight, await page.evaluate<number>('document.documentElement.scrollHeight'));
   await page.setViewportSize({ width: viewport.width, height: Math.max(viewport.height, height) });
   const file = join(values.out, `${name}.${values.format}`);
   writeFileSync(file, await pictureOf(page));

@@ -8,6 +8,8 @@ export type Shot = {
   path: string;
   isDark?: boolean;
   isPhone?: boolean;
+  /** Cuts a long page, for the README. */
+  maxHeight?: number;
   /** What is clicked before. */
   prepare?: (page: Page) => Promise<void>;
 };
@@ -30,6 +32,7 @@ export function shotsOf(lived: LivedPortal): Shot[] {
   return [
     { name: 'sign-in', who: null, path: '/portal/sign-in' },
     { name: 'sandbox-console', who: 'admin', path: '/portal/sandbox' },
+    { name: 'readme-console', who: 'admin', path: '/portal/sandbox', maxHeight: 900 },
     tenant('overview', ''),
     tenant('endpoints', '/endpoints'),
     tenant('endpoint-new', '/endpoints/new'),
@@ -47,18 +50,19 @@ export function shotsOf(lived: LivedPortal): Shot[] {
     tenant('alerts', '/endpoints/alerts'),
     tenant('deliveries', '/deliveries'),
     tenant('delivery', `/deliveries/${lived.failedDelivery}`),
+    tenant('readme-delivery', `/deliveries/${lived.failedDelivery}`, { maxHeight: 940 }),
     tenant('replay-new', '/replays/new'),
     tenant('replay-counted', '/replays/new', {
       prepare: async (page) => {
         await page.getByRole('checkbox', { name: 'delivered' }).check();
-        await page.getByRole('button', { name: 'Count, without sending' }).click();
+        await page.getByRole('button', { name: 'Dry run' }).click();
         await page.getByRole('button', { name: /^Send .* again/ }).waitFor();
       },
     }),
     tenant('replay', '/replays/new', {
       prepare: async (page) => {
         await page.getByRole('checkbox', { name: 'delivered' }).check();
-        await page.getByRole('button', { name: 'Count, without sending' }).click();
+        await page.getByRole('button', { name: 'Dry run' }).click();
         await page.getByRole('button', { name: /^Send .* again/ }).click();
         await page.getByRole('heading', { name: /^Replay \d+/ }).waitFor();
         await page.waitForTimeout(4_000);

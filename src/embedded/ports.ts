@@ -19,7 +19,7 @@ const PORTS = {
   workerHealth: {
     fallback: 8092,
     variable: 'HELIOGRAPH_EMBEDDED_WORKER_HEALTH_PORT',
-    about: "the worker's health answers and metrics",
+    about: "the worker's health and metrics",
   },
   apiMetrics: {
     fallback: 8093,

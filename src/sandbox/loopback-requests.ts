@@ -14,7 +14,7 @@ export function rejectForeignPages(app: FastifyInstance): void {
     const { origin } = request.headers;
     if (!isLoopbackHost(request.hostname) || (origin !== undefined && isForeignOrigin(origin))) {
       return reply.code(403).send({
-        error: { code: 'loopback_only', message: 'This API answers programs on this machine only.' },
+        error: { code: 'loopback_only', message: 'This API serves programs on this machine only.' },
       });
     }
   });

@@ -129,11 +129,11 @@ describe('the sandbox console', () => {
     await page.locator('button[value="error"][aria-pressed="true"]').waitFor();
     await write(page, 'Is anybody there?');
     const attempts = row(page, 'message', 'Is anybody there?');
-    await attempts.getByText('answered 500').first().waitFor();
+    await attempts.getByText('returned 500').first().waitFor();
     await attempts.getByText('attempt 2').waitFor();
-    await page.getByText('waiting in order').waitFor();
+    await page.getByText('pending, in order').waitFor();
     await page.getByRole('button', { name: '200 OK' }).click();
-    await expect.poll(() => attempts.first().getByText('answered 500').count(), { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => attempts.first().getByText('returned 500').count(), { timeout: 20_000 }).toBe(0);
     expect(await attempts.first().getAttribute('class')).toContain('good');
     expect(await problemsOf(page, true)).toEqual([]);
     await page.context().close();

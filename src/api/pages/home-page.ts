@@ -6,10 +6,10 @@ import { escapeHtml, htmlPage, sendPage } from './html-page.ts';
 export function homePage(scope: FastifyInstance, config: Config): void {
   const links = [
     ['Portal', '/portal', 'webhook endpoints, deliveries and API keys'],
-    ['External API', '/docs', 'the description of the REST API, to read and to try'],
-    ['OpenAPI', '/api/external/openapi.json', 'the same for programs'],
-    ['Errors', '/docs/errors', 'what every error code means'],
-    ['Connection test', '/api/external/test', 'answers without an API key'],
+    ['External API', '/docs', 'the REST API, to read and to try out'],
+    ['OpenAPI', '/api/external/openapi.json', 'the OpenAPI document'],
+    ['Errors', '/docs/errors', 'the meaning of every error code'],
+    ['Connection test', '/api/external/test', 'works without an API key'],
     // Where it runs inside a production network is nobody's business outside of it.
     ...(config.mode === 'development' ? [['Temporal UI', config.temporal.uiUrl, 'workflows']] : []),
   ];

@@ -111,7 +111,7 @@ ${view.body}
 function passwordNotice({ passwordLink }: Viewer): Markup {
   if (passwordLink === null) return nothing;
   const { by, at } = passwordLink;
-  const text = html`Your password was set through a link made by ${by} on ${exactTime(new Date(at))}. If you did not set it yourself, tell an operator. <a href="/portal/account#password">Choose a password</a> that nobody else can know.`;
+  const text = html`Your password was set through a link made by ${by} on ${exactTime(new Date(at))}. If you did not set it yourself, tell an operator. <a href="/portal/account#password">Choose a password</a> that only you know.`;
   return noticeBox({ kind: 'warning', text });
 }
 

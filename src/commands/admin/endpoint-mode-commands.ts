@@ -24,7 +24,7 @@ function holdCommand(name: string, description: string, mode: 'paused' | 'disabl
   const command = new Command(name)
     .description(description)
     .argument('<id>')
-    .option('--reason <text>', 'why, for whoever looks at it', `${mode} by ${BY}`);
+    .option('--reason <text>', 'the reason that operators and tenants see', `${mode} by ${BY}`);
   return adminAction<{ reason: string }>(command, `endpoint ${name} 3`, async ({ tools, args, options }) => {
     const { id, wabaId } = await endpointForOperator(tools, args[0] ?? '');
     await holdEndpoint(tools, wabaId, { id, mode, reason: options.reason });

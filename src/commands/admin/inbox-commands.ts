@@ -17,7 +17,7 @@ export function inboxCommand(): Command {
 
 function statusCommand(): Command {
   const command = new Command('status').description(
-    `what waits, failed or was set aside, and why in the last ${REASON_DAYS} days`,
+    `waiting, failed and quarantined bodies, with the reasons of the last ${REASON_DAYS} days`,
   );
   return adminAction(command, 'inbox status', async ({ tools }) => {
     const [counts, oldestWaitingAt, awaiting, reasons] = await Promise.all([
@@ -36,14 +36,14 @@ function statusCommand(): Command {
             oldestWaitingAt === null ? waiting : `${waiting}, since ${oldestWaitingAt.toISOString()}`,
           ],
           ...(awaiting.count > 0 ? [['await a phone number', awaiting.count] as const] : []),
-          ['set aside', setAside],
+          ['quarantined', setAside],
           ['failed', failed],
         ]),
         '',
         alignedTable(
           ['COUNT', 'REASON', 'FIELD', 'WABA', 'LAST DAY'],
           reasons.map((reason) => [reason.count, reason.reason, reason.field, reason.wabaId, reason.lastDay]),
-          `nothing was set aside in the last ${REASON_DAYS} days`,
+          `nothing was quarantined in the last ${REASON_DAYS} days`,
         ),
       ].join('\n'),
     };
@@ -53,8 +53,8 @@ function statusCommand(): Command {
 function retryCommand(): Command {
   const command = new Command('retry')
     .description(
-      'take in once more what failed or was set aside, after an upgrade or when a number was added; ' +
-        'what made events before makes them no second time',
+      'take in failed and quarantined bodies again, after an upgrade or after adding a number; ' +
+        'items that caused events before cause none again',
     )
     .option('--failed-only', 'only bodies that failed');
   return adminAction<{ failedOnly?: boolean }>(command, 'inbox retry', async ({ tools, options }) => {
@@ -63,6 +63,6 @@ function retryCommand(): Command {
       options.failedOnly ? ['failed'] : ['failed', 'set_aside'],
     );
     const what = retried === 1 ? 'body is' : 'bodies are';
-    return { json: { retried }, text: `${retried} ${what} taken in once more.` };
+    return { json: { retried }, text: `${retried} ${what} taken in again.` };
   });
 }

@@ -91,7 +91,7 @@ function listCommand(): Command {
 
 function revokeCommand(): Command {
   const command = new Command('revoke')
-    .description('revoke an API key for good; the next request with it answers 401')
+    .description('revoke an API key for good; the next request with it returns 401')
     .argument('<id>', 'the id of the key, as key list shows it');
   return adminAction(command, 'key revoke 7', async ({ tools, args }) => {
     const revoked = await revokeKeyAsOperator(tools, args[0] ?? '');

@@ -58,7 +58,7 @@ function decideCommand(name: string, state: 'approved' | 'denied', description: 
   const command = new Command(name)
     .description(description)
     .argument('<id>', 'the id of the request, as key-request list shows it')
-    .option('--note <text>', 'what whoever asked reads with it', '');
+    .option('--note <text>', 'a note for the requester', '');
   const example = `key-request ${name} 7 --note "as agreed"`;
   return adminAction<{ note: string }>(command, example, async ({ tools, args, options }) => {
     const decision = { state, note: options.note };

@@ -31,8 +31,8 @@ export function userCommand(): Command {
     .addCommand(listCommand())
     .addCommand(inviteCommand())
     .addCommand(passwordLinkCommand())
-    .addCommand(switchCommand('disable', 'lock somebody out, at once and everywhere'))
-    .addCommand(switchCommand('enable', 'let somebody sign in again'))
+    .addCommand(switchCommand('disable', 'lock a user out, at once and everywhere'))
+    .addCommand(switchCommand('enable', 'let a user sign in again'))
     .addCommand(removeCommand())
     .addCommand(invitationsCommand())
     .addCommand(withdrawCommand());
@@ -97,7 +97,7 @@ function rolesOf({ isOperator, memberships }: User): string {
 
 function inviteCommand(): Command {
   const command = new Command('invite')
-    .description('make a one-time link by which somebody becomes a user; it works for seven days')
+    .description('create a one-time link by which a person becomes a user; it works for seven days')
     .requiredOption('--email <address>', 'who it is for')
     .requiredOption('--role <role>', 'operator, admin or member')
     .option('--tenant <userId>', 'whose administrator or member; operators have none');
@@ -174,7 +174,7 @@ function removeCommand(): Command {
 }
 
 function invitationsCommand(): Command {
-  const command = new Command('invitations').description('list the links that nobody has used yet');
+  const command = new Command('invitations').description('list unused links');
   return adminAction(command, 'user invitations', async ({ tools }) => {
     const invitations = await invitationsOf(tools, null);
     return {
@@ -197,7 +197,7 @@ function invitationsCommand(): Command {
 
 function withdrawCommand(): Command {
   const command = new Command('withdraw')
-    .description('end a link that nobody has used yet')
+    .description('end an unused link')
     .argument('<invitation>', 'its id, as admin user invitations lists it');
   return adminAction(command, 'user withdraw 12', async ({ tools, args }) => {
     const id = args[0] ?? '';

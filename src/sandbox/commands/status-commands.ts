@@ -26,7 +26,7 @@ function paymentCommand(environment: CommandEnvironment): Command {
     .addArgument(new Argument('<state>', 'how far it is').choices(['pending', 'captured', 'refund']))
     .option('--reference <id>', 'reference id of the order; the same one for pending, captured and refund')
     .option('--amount <amount>', 'decimal amount, such as 210.50', parseAmount)
-    .option('--refund <amount>', 'decimal amount given back, for refund', parseAmount)
+    .option('--refund <amount>', 'refunded decimal amount', parseAmount)
     .option('--from <digits>', 'phone number of the customer')
     .option('--phone <id>', 'phone number id of the business');
   const example = 'payment captured --reference ord-1001 --amount 210.00';

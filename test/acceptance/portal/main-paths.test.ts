@@ -75,9 +75,9 @@ describe('without a script', () => {
     const admin = await portalWindow(chrome, 'admin', WITHOUT_SCRIPTS);
     await admin.goto(pathOf('keys/new'));
     const purpose = `order system ${Date.now()}`;
-    await admin.getByLabel('What it is for').fill(purpose);
+    await admin.getByLabel('Purpose').fill(purpose);
     await admin.getByRole('checkbox', { name: /^read/ }).check();
-    await admin.getByRole('button', { name: 'Ask for this key' }).click();
+    await admin.getByRole('button', { name: 'Request the key' }).click();
     await admin.getByText(purpose).first().waitFor();
 
     const operator = await portalWindow(chrome, 'operator', WITHOUT_SCRIPTS);
@@ -111,9 +111,9 @@ describe('without a script', () => {
     await operator.getByLabel('Business name').fill('Corner Bakery');
     await operator.getByRole('button', { name: 'Add the tenant' }).click();
     await operator.getByRole('heading', { name: 'Corner Bakery' }).waitFor();
-    await operator.getByRole('link', { name: 'Its users' }).click();
+    await operator.getByRole('link', { name: 'Users of the tenant' }).click();
     await operator.getByLabel('E-mail address').last().fill(email);
-    await operator.getByRole('button', { name: 'Make an invitation link' }).click();
+    await operator.getByRole('button', { name: 'Create an invitation link' }).click();
     const link = /\/portal\/invitations\/[\w-]+/.exec(await operator.content())?.[0] ?? '';
     await operator.context().close();
 

@@ -14,7 +14,9 @@ test('admin inbox tells what waits and why, and takes bodies in once more', asyn
   expect(status).toMatchObject({ waiting: 1, setAside: 1, failed: 0 });
   expect(Date.parse(status.oldestWaitingAt)).toBeLessThanOrEqual(Date.now());
   expect(status.reasons).toContainEqual(expect.objectContaining({ count: 1, field: 'messages' }));
-  expect((await admin(['inbox', 'status'])).stdout).toMatch(/^waiting {4}1, since \d{4}.*\nset aside {2}1\n/);
+  expect((await admin(['inbox', 'status'])).stdout).toMatch(
+    /^waiting {6}1, since \d{4}.*\nquarantined {2}1\n/,
+  );
 
   expect(await json('inbox', 'retry', '--failed-only')).toEqual({ retried: 0 });
   expect(await json('inbox', 'retry')).toEqual({ retried: 1 });

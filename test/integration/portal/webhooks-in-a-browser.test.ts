@@ -94,7 +94,7 @@ test.each([
       await look('endpoint-new');
       await page.getByLabel('URL', { exact: true }).fill('http://169.254.169.254/');
       if (hasScripts) await page.getByLabel('Description').focus();
-      else await page.getByRole('button', { name: 'Check the address' }).click();
+      else await page.getByRole('button', { name: 'Check the URL' }).click();
       await page.locator('.check-bad').waitFor();
       await page.getByRole('button', { name: 'Add the endpoint' }).click();
       await page.locator('.field.wrong').waitFor();
@@ -118,7 +118,7 @@ test.each([
       await page.getByRole('button', { name: 'Enable' }).click();
       await page.getByText('The endpoint is enabled.').waitFor();
       await page.getByRole('button', { name: 'Send test event' }).click();
-      await page.getByText('No attempt was recorded yet').waitFor();
+      await page.getByText('No attempt yet').waitFor();
       await look('test-event');
       await page.goto(`${base}/endpoints/${endpointId}`);
       await look('endpoint');
@@ -139,7 +139,7 @@ test.each([
       await look('replay');
       await page.goto(`${base}/replays/new`);
       await look('replay-new');
-      await page.getByRole('button', { name: 'Count, without sending' }).click();
+      await page.getByRole('button', { name: 'Dry run' }).click();
       await page.getByRole('button', { name: /^Send \d+ events? again/ }).waitFor();
       await look('replay-counted');
       await page.getByRole('button', { name: /^Send \d+ events? again/ }).click();

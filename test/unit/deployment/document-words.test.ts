@@ -10,6 +10,16 @@ const DOCUMENTS = ['*.md', 'docs/**/*.md', 'clients/typescript/README.md']
   .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
   .filter((path) => path !== 'CHANGELOG.md' && !path.startsWith('docs/decisions/'));
 
+/** Pages, commands and the sandbox, of which only the texts are read. */
+const SOURCES = [
+  'src/api/portal/**/*.ts',
+  'src/api/pages/*.ts',
+  'src/commands/admin/*.ts',
+  'src/sandbox/**/*.ts',
+]
+  .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
+  .toSorted();
+
 /** Words that readers do not know from elsewhere, or that hide who acts, with the words to use. */
 const AVOIDED: [RegExp, string][] = [
   [/\bg(?:ive|ives|iving|iven|ave)(?: \w+){0,3} back\b/i, 'release, return'],
@@ -35,12 +45,28 @@ function findings(text: string): string[] {
   });
 }
 
+/** Strings of several words, and what stands between tags. */
+function textsOf(source: string): string {
+  const code = source.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$|^import .*$/gm, '');
+  return [...code.matchAll(/'([^'\n]*)'|>([^<>{}$&=;]* [^<>{}$&=;]*)</g)]
+    .map(([, text = '', between = '']) => text + between)
+    .filter((text) => text.includes(' '))
+    .join('\n');
+}
+
 test('the word check finds a word that spans lines', () => {
   expect(findings('The loop gives the\nclaim back.')).toHaveLength(1);
   expect(findings('A claim in `set_aside` is released.')).toEqual([]);
+  expect(findings(textsOf("/** Nobody. */ const texts = ['up', 'It answers at once'];"))).toHaveLength(1);
+  expect(findings(textsOf('html`<p id="answers">Last heard of</p>`'))).toHaveLength(1);
   expect(DOCUMENTS).toContain('README.md');
+  expect(SOURCES.length).toBeGreaterThan(50);
 });
 
 test.each(DOCUMENTS)('%s uses the words of the field', (path) => {
   expect(findings(repositoryFile(path))).toEqual([]);
+});
+
+test.each(SOURCES)('%s shows the words of the field', (path) => {
+  expect(findings(textsOf(repositoryFile(path)))).toEqual([]);
 });

@@ -30,7 +30,7 @@ const DONE = {
   several:
     'Your password opens several accounts with your address, and this is the one used last. Change its password to reach the others.',
   linked: 'You can sign in with your identity provider from now on.',
-  unlinked: 'Your identity provider does not sign you in to this account any more.',
+  unlinked: 'Your identity provider no longer signs you in to this account.',
 };
 
 type AccountPageTools = { limit: SignInLimit; hasOidc: boolean };
@@ -106,24 +106,24 @@ ${user.hasPassword ? passwordForm(viewer, error) : html`<p>You sign in with your
 
 function placeTable(viewer: Viewer): Markup {
   return dataTable(
-    'Where you may work',
+    'Tenants',
     ['Tenant', 'Role', ''].map((label) => ({ label })),
     viewer.places.map((place) => [
       placeName(place),
       place.role,
-      place.tenantId === viewer.tenantId ? badge('good', 'you are here') : goTo(viewer, place.tenantId ?? ''),
+      place.tenantId === viewer.tenantId ? badge('good', 'current') : goTo(viewer, place.tenantId ?? ''),
     ]),
   );
 }
 
 function goTo(viewer: Viewer, tenantId: string): Markup {
-  return html`<form method="post" action="/portal/tenant" class="inline">${csrfField(viewer)}<button class="secondary" name="tenant" value="${tenantId}">Go there</button></form>`;
+  return html`<form method="post" action="/portal/tenant" class="inline">${csrfField(viewer)}<button class="secondary" name="tenant" value="${tenantId}">Switch</button></form>`;
 }
 
 function sessionTable(viewer: Viewer, sessions: readonly SessionSummary[], ownId: string, now: Date): Markup {
   const columns = ['Browser', 'Address', 'Signed in', 'Last used', ''].map((label) => ({ label }));
   return dataTable(
-    'Where you are signed in',
+    'Sessions',
     columns,
     sessions.map((session) => [
       html`<span class="break">${session.userAgent ?? 'unknown'}</span>`,
@@ -131,7 +131,7 @@ function sessionTable(viewer: Viewer, sessions: readonly SessionSummary[], ownId
       exactTime(session.createdAt),
       timeAgo(session.lastSeenAt, now),
       session.id === ownId
-        ? badge('good', 'this one')
+        ? badge('good', 'this session')
         : actionButton(viewer, `/portal/account/sessions/${session.id}/end`, 'End'),
     ]),
   );
@@ -141,7 +141,7 @@ function identitySection(viewer: Viewer, { identities, hasPassword }: User): Mar
   if (!hasPassword) return nothing;
   const [action, text, label] =
     identities > 0
-      ? ['unlink', 'You can sign in to this account with your identity provider.', 'Stop that']
+      ? ['unlink', 'You can sign in to this account with your identity provider.', 'Disconnect it']
       : [
           'link',
           'With your password, you can make your identity provider sign you in to this account.',
@@ -166,7 +166,7 @@ function passwordForm(viewer: Viewer, error: AccountError | null): Markup {
   return postForm(
     viewer,
     '/portal/account/password',
-    html`${textField({ label: 'Present password', name: 'current', type: 'password', autocomplete: 'current-password', required: true, error: about('current') })}
+    html`${textField({ label: 'Current password', name: 'current', type: 'password', autocomplete: 'current-password', required: true, error: about('current') })}
 ${textField({ label: 'New password', name: 'password', type: 'password', autocomplete: 'new-password', required: true, maxLength: 256, hint: 'At least 12 characters; several words make a good one. All your other sessions end.', error: about('password') })}
 <div class="buttons"><button class="primary">Change the password</button></div>`,
   );

@@ -90,8 +90,7 @@ function showLink(
   const address = html`<p>E-mail address: <strong>${email}</strong></p>`;
   const token = tools.tokens.issue(request, reply);
   if (userId !== null) {
-    const lead =
-      'Choose a new password, and sign in with it. Whoever is signed in to this account is signed out.';
+    const lead = 'Choose a new password, and sign in with it. All sessions of this account end.';
     const fields = { error: shown.error, label: 'New password' };
     const form = postForm(token, path, html`${personFields(fields)}${submit('Set the password')}`);
     return sendPage(

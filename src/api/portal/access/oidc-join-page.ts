@@ -42,7 +42,7 @@ export function oidcJoinPages(app: PortalApp, context: PortalContext, tokens: Fo
     const body = html`<p>E-mail address: <strong>${person.email}</strong></p>
 <form method="post" action="${PATH}">${csrfField(token)}${invitations.map(joinButton)}</form>
 <p><a href="${next}">Not now</a></p>`;
-    const lead = 'You are invited. Join only what you know: whoever invited you sees that you joined.';
+    const lead = 'You are invited. Join only tenants that you know: the inviting user sees that you joined.';
     return sendPage(reply, { title: 'Join?', viewer: null, lead, body });
   });
 

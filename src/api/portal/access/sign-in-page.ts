@@ -96,7 +96,7 @@ function showSignIn(
 function signInFields(next: string, email: string): Markup {
   return html`<input type="hidden" name="next" value="${next}">
 ${textField({ label: 'E-mail address', name: 'email', type: 'email', value: email, autocomplete: 'username', required: true })}
-${textField({ label: 'Password', name: 'password', type: 'password', autocomplete: 'current-password', required: true, hint: 'Forgotten? An administrator can make a link for a new one.' })}
+${textField({ label: 'Password', name: 'password', type: 'password', autocomplete: 'current-password', required: true, hint: 'Forgotten? An administrator can create a link for a new one.' })}
 <div class="buttons"><button class="primary">Sign in</button></div>`;
 }
 

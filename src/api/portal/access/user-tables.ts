@@ -15,9 +15,9 @@ export type ListPlace = { viewer: Viewer; path: string; query: string; now: Date
 /** The members of a tenant with what can be done about them, by forms under `path`. */
 export function memberTable(place: ListPlace, members: readonly Member[]): Markup {
   if (members.length === 0) {
-    return emptyState('No users yet', 'Invite somebody below: the link that you get is all that is needed.');
+    return emptyState('No users yet', 'Invite a user below.');
   }
-  const labels = ['E-mail address', 'Name', 'Role', 'State', 'Last sign-in', ''];
+  const labels = ['E-mail address', 'Name', 'Role', 'Status', 'Last sign-in', ''];
   return dataTable(
     'Users',
     labels.map((label) => ({ label })),
@@ -58,9 +58,15 @@ export function invitationTable(
   invitations: readonly Invitation[],
   { hasTenants = false } = {},
 ): Markup {
-  if (invitations.length === 0)
-    return emptyState('None open', 'Links that nobody has used yet are listed here.');
-  const labels = ['E-mail address', ...(hasTenants ? ['Tenant'] : []), 'For', 'Made by', 'Expires', ''];
+  if (invitations.length === 0) return emptyState('None open', 'Unused links are listed here.');
+  const labels = [
+    'E-mail address',
+    ...(hasTenants ? ['Tenant'] : []),
+    'Purpose',
+    'Created by',
+    'Expires',
+    '',
+  ];
   return dataTable(
     'Open invitations',
     labels.map((label) => ({ label })),
@@ -80,6 +86,6 @@ export function removalQuestion(
   viewer: Viewer,
   { action, backPath, text }: { action: string; backPath: string; text: string },
 ): Markup {
-  return html`<p>${text}</p><p>What the audit log says of this user stays.</p>
-<div class="buttons">${actionButton(viewer, action, 'Remove', 'danger')} <a class="button" href="${backPath}">Keep</a></div>`;
+  return html`<p>${text}</p><p>The audit log keeps the actions of this user.</p>
+<div class="buttons">${actionButton(viewer, action, 'Remove', 'danger')} <a class="button" href="${backPath}">Cancel</a></div>`;
 }

@@ -35,11 +35,11 @@ const PATH = '/portal/w/:wabaId/users';
 const TITLE = 'Users';
 
 const DONE = {
-  role: 'The role is changed. Whoever was signed in has to sign in again.',
-  disabled: 'The user is locked out.',
+  role: 'The role is changed. The user has to sign in again.',
+  disabled: 'The user is disabled and signed out.',
   enabled: 'The user can sign in again.',
-  removed: 'The user does not belong to this tenant any more.',
-  withdrawn: 'The invitation is withdrawn; its link does not work any more.',
+  removed: 'The user no longer belongs to this tenant.',
+  withdrawn: 'The invitation is withdrawn. Its link no longer works.',
 };
 
 const PAGE_SIZE = 40;
@@ -104,7 +104,7 @@ function removalPage(app: PortalApp, { database }: PortalContext): void {
       if (member === undefined) throw pageNotFound();
       const viewer = viewerOf(request);
       const path = usersPath(request);
-      const text = `${member.email} loses all access to ${waba.businessName} at once. To come back takes a new invitation.`;
+      const text = `${member.email} loses all access to ${waba.businessName} at once. Only a new invitation restores it.`;
       const body = removalQuestion(viewer, { action: `${path}/${id}/remove`, backPath: path, text });
       const trail = [{ label: TITLE, href: path }];
       return sendPage(reply, {
@@ -175,9 +175,9 @@ async function showUsers(
   const body = html`${memberTable(shared, shown.rows)}${numberedPager(shown, hrefOf)}
 <h2>Open invitations</h2>
 ${invitationTable(shared, invitations)}
-<h2>Invite somebody</h2>
+<h2>Invite a user</h2>
 ${inviteForm(viewer, path, form)}`;
-  const lead = `Who may see and change what belongs to ${businessName}. Users are of the whole tenant, not of one WABA.`;
+  const lead = `The users of ${businessName}, for all its WABAs.`;
   const view = { title: TITLE, viewer, waba, active: 'users', lead, notice: noticeAfter(done, DONE), body };
   return sendPage(reply, view, form.error === null ? 200 : 422);
 }
@@ -194,7 +194,7 @@ function inviteForm(viewer: Viewer, path: string, { email, role, error }: Invite
     `${path}/invite`,
     html`${textField({ label: 'E-mail address', name: 'email', type: 'email', value: email, required: true, error: about('email') })}
 ${selectField({ label: 'Role', name: 'role', value: role, options, error: about('role') })}
-<div class="buttons"><button class="primary">Make an invitation link</button></div>`,
+<div class="buttons"><button class="primary">Create an invitation link</button></div>`,
   );
 }
 

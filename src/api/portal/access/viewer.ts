@@ -29,7 +29,7 @@ export function viewerIfAny(request: FastifyRequest): Viewer | null {
 
 /** The session of this page. Throws on pages that nobody has to be signed in for. */
 export function sessionOf(request: FastifyRequest): ViewerSession {
-  if (request.portalSession === null) throw new Error('the page requires nobody to be signed in');
+  if (request.portalSession === null) throw new Error('the page has no session');
   return request.portalSession;
 }
 

@@ -28,7 +28,7 @@ const PAGE_SIZE = 25;
 const TITLE = 'Approvals';
 
 const DONE = {
-  approved: 'Approved. The tenant can have the key shown now, once, within 7 days.',
+  approved: 'Approved. The tenant can now show the key, once, within 7 days.',
   denied: 'Denied. The tenant sees your note.',
 };
 
@@ -53,7 +53,7 @@ export function approvalPages(app: PortalApp, context: PortalContext): void {
     const body = html`${beforeId === null && waitingPart(waiting, view)}
 ${rows.length > 0 && html`<h2>All requests</h2>${requestTable('All requests for API keys', rows, view)}`}
 ${pager({ firstHref: beforeId === null ? null : PATH, nextHref: nextHref ?? null })}`;
-    const lead = 'Tenants ask for API keys here. What nobody decides expires after 7 days.';
+    const lead = 'Requests of tenants for API keys. A request without a decision expires after 7 days.';
     return sendPage(reply, { ...viewOf(request), title: TITLE, lead, notice: noticeAfter(done, DONE), body });
   });
   approvalPage(app, context);
@@ -61,8 +61,8 @@ ${pager({ firstHref: beforeId === null ? null : PATH, nextHref: nextHref ?? null
 
 function waitingPart(waiting: readonly KeyRequest[], view: Parameters<typeof requestTable>[2]): Markup {
   return waiting.length === 0
-    ? emptyState('Nothing waits for you', 'When a tenant asks for an API key, it is listed here.')
-    : html`<h2>Waiting (${waiting.length})</h2>${requestTable('Requests that wait for a decision', waiting, view)}`;
+    ? emptyState('No pending requests', 'Requests for API keys are listed here.')
+    : html`<h2>Pending (${waiting.length})</h2>${requestTable('Pending requests', waiting, view)}`;
 }
 
 function approvalPage(app: PortalApp, context: PortalContext): void {
@@ -78,7 +78,7 @@ function approvalPage(app: PortalApp, context: PortalContext): void {
     const state = decision === 'approve' ? 'approved' : 'denied';
     try {
       if (decision !== 'approve' && decision !== 'deny') {
-        throw new AccountError('invalid_value', 'Choose whether to approve or to deny.');
+        throw new AccountError('invalid_value', 'Choose to approve or to deny.');
       }
       await decideKeyRequest({ database: context.database, actor: actorOf(request) }, id, { state, note });
     } catch (error) {
@@ -125,11 +125,11 @@ function decisionForm(
     name: 'note',
     value: note,
     maxLength: 200,
-    hint: 'Whoever asked reads it.',
+    hint: 'The requester can read it.',
     error: error?.param === 'note' ? error.message : null,
   });
   const approve = html`<button class="primary" name="decision" value="approve">Approve</button>`;
-  const denyLabel = state === 'requested' ? 'Deny' : 'Take the approval back';
+  const denyLabel = state === 'requested' ? 'Deny' : 'Withdraw the approval';
   return postForm(
     viewer,
     `${PATH}/${id}`,

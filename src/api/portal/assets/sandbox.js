@@ -156,7 +156,7 @@ async function submit(form, submitter) {
     showProblem(response.ok ? '' : (answer.message ?? `That did not work (${response.status}).`));
     if (response.ok) sent(form);
   } catch {
-    showProblem('That did not work: the server does not answer.');
+    showProblem('That did not work: the server does not respond.');
   } finally {
     submitter?.removeAttribute('aria-busy');
     poll();

@@ -38,13 +38,13 @@ export function auditPages(app: PortalApp, context: PortalContext): void {
       owner: { tenantId, wabaId },
       isOperators: false,
     });
-    const lead = 'Who changed what, by page, key or command. Entries are only ever added.';
+    const lead = 'All changes by pages, API keys and commands. Entries cannot be changed or deleted.';
     return sendPage(reply, { ...viewOf(request, 'audit'), waba, lead, body });
   });
   app.get(OPERATOR_PATH, { config: PAGES.operator, schema }, async (request, reply) => {
     const place = { path: OPERATOR_PATH, owner: {}, isOperators: true };
     const body = await auditBody(context, request.query, place);
-    const lead = 'Who changed what, of all tenants. Entries are only ever added.';
+    const lead = 'All changes of all tenants. Entries cannot be changed or deleted.';
     return sendPage(reply, { ...viewOf(request, 'operator/audit'), lead, body });
   });
 }
@@ -76,8 +76,8 @@ ${pager({ firstHref: beforeId === null ? null : hrefOf({}), nextHref })}`;
 
 function noneText(isNarrowed: boolean): string {
   return isNarrowed
-    ? 'Nothing fits these filters: action and actor are matched in full.'
-    : 'Changes of endpoints, keys, users and settings are written down here from now on.';
+    ? 'No entry matches these filters. Action and actor must match exactly.'
+    : 'Changes of endpoints, keys, users and settings are listed here from now on.';
 }
 
 function filterForm(path: string, action: string, actor: string): Markup {
@@ -93,7 +93,7 @@ function auditTable(
   hrefOf: (more: Record<string, string>) => string,
 ): Markup {
   const owner = isOperators ? ['Tenant', 'WABA'] : [];
-  const labels = ['Time', 'Actor', 'Action', 'Target', 'Detail', ...owner, 'From'];
+  const labels = ['Time', 'Actor', 'Action', 'Target', 'Detail', ...owner, 'IP address'];
   return dataTable(
     'Audit log',
     labels.map((label) => ({ label })),

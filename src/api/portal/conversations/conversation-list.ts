@@ -50,7 +50,7 @@ export function conversationListPage(app: PortalApp, { database, cursors, now }:
     );
     const at = new Date(now());
     const list = rows.map((row) => [
-      html`<a href="${path}/${row.id}">${row.groupId !== null ? 'Group' : (row.name ?? row.username ?? 'Without a name')}</a>`,
+      html`<a href="${path}/${row.id}">${row.groupId !== null ? 'Group' : (row.name ?? row.username ?? 'No name')}</a>`,
       html`<code>${row.groupId ?? row.waId ?? row.userId ?? '–'}</code>`,
       html`<code>${row.phoneNumberId}</code>`,
       timeAgo(row.lastMessageAt, at),
@@ -62,7 +62,7 @@ export function conversationListPage(app: PortalApp, { database, cursors, now }:
       viewer: viewerOf(request),
       waba,
       active: 'conversations',
-      lead: 'What customers wrote and what they were sent, one thread per customer, or group, and number.',
+      lead: 'Inbound and outbound messages, one thread per customer or group and number.',
       assets: ['conversations.css'],
       body: html`${search(path, wanted)}${list.length === 0 ? nobody(path, wanted) : dataTable('Conversations', COLUMNS, list)}${pager({ firstHref: after === null ? null : first, nextHref: nextCursor === null ? null : query(nextCursor) })}`,
     });
@@ -76,8 +76,8 @@ function search(path: string, wanted: string): Markup {
 
 function nobody(path: string, wanted: string): Markup {
   if (wanted === '') {
-    return emptyState('No conversation yet', 'It begins with the first message from or to a customer.');
+    return emptyState('No conversation yet', 'The first message from or to a customer starts one.');
   }
   const all = html`<a href="${path}">Show all conversations</a>`;
-  return emptyState('Nobody found', html`There is no conversation with <code>${wanted}</code>.`, all);
+  return emptyState('Nothing found', html`There is no conversation with <code>${wanted}</code>.`, all);
 }

@@ -51,7 +51,7 @@ export function conversationPage(app: PortalApp, { database, cursors }: PortalCo
       assets: ['conversations.css'],
       body: html`${about(conversation)}
 ${earlier !== null && html`<p class="earlier"><a class="button" href="${earlier}">Earlier messages</a></p>`}
-${messages.length === 0 ? emptyState('No message', 'There is none in this part of the thread.') : html`<ol class="thread">${messages}</ol>`}
+${messages.length === 0 ? emptyState('No message', 'This part of the thread has no messages.') : html`<ol class="thread">${messages}</ol>`}
 ${afterId !== null && html`<p class="earlier"><a class="button" href="${path}/${id}">Newest messages</a></p>`}`,
     });
   });
@@ -63,7 +63,7 @@ function nameOf({ groupId, name, username, waId }: ConversationDetail): string {
 
 function windowOf({ groupId, isWindowOpen }: ConversationDetail): Markup {
   if (groupId !== null)
-    return html`${badge('off', 'None')} a group has no window, and cannot be written to yet`;
+    return html`${badge('off', 'None')} groups have no window, and sending to them is not supported yet`;
   return isWindowOpen
     ? html`${badge('good', 'Open')} free-form messages can be sent until 24 hours after the customer's last one`
     : html`${badge('off', 'Closed')} only templates can be sent until the customer writes again`;
@@ -80,7 +80,7 @@ function about(conversation: ConversationDetail): Markup {
     ['Service window', windowOf(conversation)],
     [
       groupId === null ? 'Last message of the customer' : 'Last message from the group',
-      exactTime(conversation.lastInboundAt, 'none lately'),
+      exactTime(conversation.lastInboundAt, 'no recent message'),
     ],
     ['Messages', `${inboundCount} in, ${outboundCount} out${counted}`],
   ]);

@@ -60,8 +60,8 @@ function shownJson(json: string): string {
 function quote({ contextId, repliedId }: ConversationMessage, shown: ReadonlySet<string>): Markup {
   if (contextId === null) return nothing;
   return repliedId === null || !shown.has(repliedId)
-    ? html`<p class="quote faint">Answers a message that is not on this page</p>`
-    : html`<p class="quote"><a href="#m${repliedId}">Answers an earlier message</a></p>`;
+    ? html`<p class="quote faint">Replies to a message that is not on this page</p>`
+    : html`<p class="quote"><a href="#m${repliedId}">Replies to an earlier message</a></p>`;
 }
 
 const SHOWN_AS_PICTURE = new Set(['image', 'sticker']);
@@ -70,7 +70,7 @@ const SHOWN_AS_PICTURE = new Set(['image', 'sticker']);
 function mediaOf(message: ConversationMessage): Markup {
   const { mediaState, mediaType, mimeType, fileName } = message;
   if (mediaState === null || mediaType === null) return nothing;
-  if (mediaState === 'pending') return html`<p>${badge('waiting', 'The file is on its way')}</p>`;
+  if (mediaState === 'pending') return html`<p>${badge('waiting', 'Download pending')}</p>`;
   const { mediaError } = mediaErrorOf(message);
   if (mediaError !== undefined) return html`<p>${badge('bad', 'No file')} ${mediaError.message}</p>`;
   const { mediaPath } = mediaAddress(message, '');

@@ -19,7 +19,7 @@ const COLUMNS = [
   { label: 'Time', kind: 'narrow' },
   { label: 'Outcome', kind: 'narrow' },
   { label: 'Duration', kind: 'number' },
-  { label: 'What it means' },
+  { label: 'Explanation' },
 ] as const;
 
 /** Every attempt in a line; the one that is shown below is marked. */
@@ -58,11 +58,11 @@ export function attemptView(viewer: Viewer, delivery: DeliveryDetail, attempt: L
 <div class="columns">
 <section><h3>Request headers</h3>${headerTable('Request headers', withoutSignatures(requestHeaders))}
 <p class="hint">Signatures and the values of your own headers are not kept in the log.</p></section>
-<section><h3>Response headers</h3>${responseHeaders === null ? html`<p class="faint">There was no answer.</p>` : headerTable('Response headers', responseHeaders)}</section>
+<section><h3>Response headers</h3>${responseHeaders === null ? html`<p class="faint">No response.</p>` : headerTable('Response headers', responseHeaders)}</section>
 </div>
 <h3>Response body</h3>
 ${responseBody === null || responseBody.length === 0 ? html`<p class="faint">Empty.</p>` : codeBlock(shownBytes(responseBody, 10_000), 'Response body')}
-<details class="quiet"><summary>As curl</summary><p class="hint">Without a signature: a receiver that checks it refuses this. To send the event as it was, signed, replay it.</p>${codeBlock(shownText(curlCommand(attempt, { body: delivery.body, fileName }), { maxHtmlBytes: 10_000 }), 'The request as a curl command')}</details>`;
+<details class="quiet"><summary>As curl</summary><p class="hint">The command has no signature, so a server that verifies signatures refuses it. To send the signed event again, replay it.</p>${codeBlock(shownText(curlCommand(attempt, { body: delivery.body, fileName }), { maxHtmlBytes: 10_000 }), 'The request as a curl command')}</details>`;
 }
 
 /** The log holds none; this keeps it so for what is shown, whatever the log comes to hold. */

@@ -7,7 +7,7 @@ import { html, type Markup } from '../markup.ts';
 import { type DeliveryQuery, RANGES } from './delivery-query.ts';
 
 const STATE_LABELS = {
-  pending: 'Waiting or retrying',
+  pending: 'Pending or retrying',
   delivered: 'Delivered',
   failed: 'Failed',
   dropped: 'Dropped',
@@ -35,7 +35,7 @@ ${selectField({ label: 'Time', name: 'range', value: query.range, options: RANGE
 <details ${isMore && html`open`}><summary>More filters</summary><div class="filters">
 ${textField({ label: 'From (UTC)', name: 'since', type: 'datetime-local', value: query.since, error: about('since') })}
 ${textField({ label: 'To (UTC)', name: 'until', type: 'datetime-local', value: query.until, error: about('until') })}
-${textField({ label: 'An attempt was answered with', name: 'answer', value: query.answer, placeholder: '503, 5xx, timeout …', maxLength: 30, error: about('answer') })}
+${textField({ label: 'Response or error of an attempt', name: 'answer', value: query.answer, placeholder: '503, 5xx, timeout …', maxLength: 30, error: about('answer') })}
 </div></details></form>`;
 }
 

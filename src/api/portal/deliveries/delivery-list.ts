@@ -52,7 +52,7 @@ export async function sendDeliveryList(
       lead:
         waba === null
           ? 'One event for one endpoint, of every WABA, the newest first.'
-          : 'One event for one endpoint, the newest first. Open one to see each attempt, what was sent and what was answered.',
+          : 'One event for one endpoint, the newest first. Open a delivery to see its attempts with request and response.',
       actions: isLive && liveSwitch(`${path}${queryText(query)}`),
       assets: ['webhooks.css'],
       notice: error !== null && error.param === null ? { kind: 'error', text: error.message } : null,
@@ -114,7 +114,7 @@ function positionOf(
   if (cursor === '') return null;
   const [day, atMicros, id] = cursors.decode(scopeOf(scope, query), cursor) ?? [];
   if (day === undefined || atMicros === undefined || id === undefined) {
-    throw invalidValue('This link does not lead on: search again from the first page.');
+    throw invalidValue('This link is no longer valid: search again from the first page.');
   }
   return { day, atMicros, id };
 }
@@ -152,7 +152,7 @@ function nothingFound({ query, search }: Found, { waba, path }: DeliveryScope): 
   if (queryText(query) !== '') {
     return emptyState(
       'Nothing found',
-      'No delivery fits these filters.',
+      'No delivery matches these filters.',
       html`<a class="button" href="${path}">Show all</a>`,
     );
   }
@@ -162,6 +162,6 @@ function nothingFound({ query, search }: Found, { waba, path }: DeliveryScope): 
   return emptyState(
     'No deliveries within seven days',
     text,
-    html`<a class="button" href="${endpoints}">To the endpoints, to send a test event</a>`,
+    html`<a class="button" href="${endpoints}">Send a test event from an endpoint</a>`,
   );
 }

@@ -61,14 +61,14 @@ export function deliveryActions(app: PortalApp, context: PortalContext): void {
     const viewer = viewerOf(request);
     const { delivery } = await deliveryOf(context, waba.wabaId, request.params.id);
     const path = pathOf(delivery);
-    const buttons = html`<div class="buttons"><button class="danger">Drop it</button><a class="button" href="${path}">Keep it</a></div>`;
+    const buttons = html`<div class="buttons"><button class="danger">Drop</button><a class="button" href="${path}">Cancel</a></div>`;
     return sendPage(reply, {
       title: 'Drop this delivery?',
       ...{ viewer, waba },
       active: 'deliveries',
       trail: [{ label: 'Deliveries', href: `/portal/w/${waba.wabaId}/deliveries` }],
       body: html`<div class="card"><p>${delivery.eventType} <code>${delivery.eventId}</code></p>
-<p>It is not sent any more, and the next event of its ordering key goes out. The log keeps it, and a replay can send it.</p>
+<p>It is no longer sent, and the next event of its ordering key goes out. It stays in the log, and a replay can send it.</p>
 ${postForm(viewer, `${path}/drop`, buttons)}</div>`,
     });
   });
@@ -109,7 +109,7 @@ function sendDelivery(
 <h2>Attempts</h2>
 ${
   shown === undefined
-    ? html`<p class="faint">${delivery.attempts === 0 ? 'None yet.' : `${attemptCount(delivery.attempts)} made; what was sent and answered is no longer kept.`}</p>`
+    ? html`<p class="faint">${delivery.attempts === 0 ? 'None yet.' : `${attemptCount(delivery.attempts)} made; requests and responses are no longer kept.`}</p>`
     : html`${attemptTable(path, attempts, shown)}${attempts.length < delivery.attempts && html`<p class="hint">Only the newest ${attempts.length} of ${delivery.attempts} are shown.</p>`}
 <h2 id="attempt">Attempt ${shown.attempt}</h2>${attemptView(viewer, delivery, shown)}`
 }
@@ -144,11 +144,11 @@ function facts(
         : html`<a class="break" href="${endpointPath(wabaId, endpointId)}">${shownUrl(endpointUrl)}</a>`,
     ],
     ['Created', exactTime(delivery.createdAt)],
-    ['Number within its key', delivery.sequence ?? '–'],
+    ['Sequence', delivery.sequence ?? '–'],
   ];
   if (delivery.steppedAsideAt !== null) {
     const since = exactTime(delivery.steppedAsideAt);
-    rows.push(['Stepped aside', html`${since}; events of its key with higher numbers went on without it`]);
+    rows.push(['Stepped aside', html`${since}; later events of its key no longer wait for it`]);
   }
   if (conversationId !== null) {
     rows.push([
@@ -187,7 +187,7 @@ function attemptCount(attempts: number): string {
 }
 
 function workflowLink(url: string | null, workflowId: string | null): Child {
-  if (workflowId === null) return html`<span class="faint">none: Temporal was away</span>`;
+  if (workflowId === null) return html`<span class="faint">none: Temporal was down</span>`;
   if (url === null) return copyable(workflowId);
   return html`<a class="mono break" href="${url}" rel="noreferrer">${workflowId}</a>`;
 }

@@ -7,10 +7,10 @@ export function deliveryBadge(state: DeliveryState, attempts: number): Markup {
   if (state === 'delivered') return badge('good', 'Delivered');
   if (state === 'failed') return badge('bad', 'Failed');
   if (state === 'dropped') return badge('off', 'Dropped');
-  return attempts === 0 ? badge('waiting', 'Waiting') : badge('waiting', 'Retrying');
+  return attempts === 0 ? badge('waiting', 'Pending') : badge('waiting', 'Retrying');
 }
 
-/** What the last attempt was answered with: a code, or the class of the error; the whole text in the title. */
+/** The response to the last attempt: a code, or the class of the error; the whole text in the title. */
 export function answerText(delivery: { lastStatusCode: number | null; lastError: string | null }): Markup {
   const { lastStatusCode, lastError } = delivery;
   if (lastStatusCode !== null)

@@ -29,9 +29,9 @@ export function deliveryTable(view: DeliveryTableView): Markup {
     { label: 'eventId' },
     view.withEndpoint && { label: 'Endpoint' },
     { label: 'Attempts', kind: 'number' },
-    { label: 'Answer', kind: 'narrow' },
+    { label: 'Response', kind: 'narrow' },
     { label: 'Latency', kind: 'number' },
-    { label: 'Next', kind: 'narrow' },
+    { label: 'Next attempt', kind: 'narrow' },
   ];
   return dataTable(
     'Deliveries',

@@ -1,46 +1,47 @@
 import type { LoggedAttempt } from '../../../deliveries/log/delivery-detail.ts';
 
 const ERRORS: Readonly<Record<string, string>> = {
-  dns: 'The name of the receiver could not be resolved. Check the host name in the URL and its DNS records.',
+  dns: 'The host name could not be resolved. Check the URL of the endpoint and its DNS records.',
   refused:
-    'Nothing accepts connections at this address and port. Is the server running, and does its firewall let us in?',
-  reset: 'The receiver, or something before it, cut the connection. Often a proxy or a server that restarts.',
-  tls: 'No secure connection came about. The certificate may be expired, self-signed, incomplete or for another name.',
-  timeout: 'No complete answer came in time. Answer at once and do the work afterwards.',
-  blocked_address: 'The name leads to a private or special address, to which webhooks are never sent.',
-  too_large_header: 'The headers of the answer are larger than 16 KiB.',
-  invalid_url: 'The stored URL cannot be used any more. Edit the endpoint.',
-  closed: 'The receiver closed the connection before its answer was complete.',
-  protocol: 'What came back is no valid HTTP/1.1.',
-  unreachable: 'There is no route to the address of the receiver.',
-  aborted: 'The service was stopping; the attempt is repeated.',
-  other: 'The request failed for a reason without a class of its own.',
+    'Nothing accepts connections at this address and port. Is the server running, and does its firewall allow the connection?',
+  reset: 'The server or a proxy in front of it reset the connection. It may be restarting.',
+  tls: 'The certificate may be expired, self-signed, incomplete or for another name.',
+  timeout: 'No complete response came in time. Respond at once and do the work afterwards.',
+  blocked_address:
+    'The host name resolves to a private or special address, to which webhooks are never sent.',
+  too_large_header: 'The response headers are larger than 16 KiB.',
+  invalid_url: 'The stored URL is no longer valid. Edit the endpoint.',
+  closed: 'The server closed the connection before its response was complete.',
+  protocol: 'The response is not valid HTTP/1.1.',
+  unreachable: 'There is no route to the address of the server.',
+  aborted: 'Heliograph was stopping; the attempt is repeated.',
+  other: 'The request failed for another reason.',
 };
 
 const CODES: Readonly<Record<number, string>> = {
-  400: 'The receiver says that the request is wrong. Often a body parser or a signature check that does not take the raw body.',
-  401: 'The receiver wants credentials. Add a header of your own to the endpoint, or let the path through and check the signature.',
-  403: 'The receiver refuses the request. Often a firewall, or a signature check with another secret.',
-  404: 'There is nothing at this path. Check the URL of the endpoint.',
-  405: 'The path does not take POST.',
-  408: 'The receiver waited too long for the request.',
-  410: 'The receiver says that nobody listens there any more, which switches the endpoint off.',
-  413: 'The receiver does not take a body of this size.',
-  415: 'The receiver does not take application/json.',
-  429: 'The receiver gets too much at once. Retry-After is honoured; a rate limit on the endpoint avoids it.',
-  500: 'Your server failed while it handled the event. Its own log says why.',
-  502: 'A proxy before your server got no valid answer from it.',
-  503: 'Your server, or the proxy before it, is not available at the moment.',
-  504: 'A proxy before your server got no answer in time.',
+  400: 'The server rejects the request. Often a body parser or a signature check does not use the raw body.',
+  401: 'The server requires credentials or rejects the signature. Add a header to the endpoint, or check the signing secret.',
+  403: 'The server refuses the request. Often a firewall, or a signature check with another secret.',
+  404: 'The path does not exist. Check the URL of the endpoint.',
+  405: 'The path does not accept POST.',
+  408: 'The server waited too long for the request.',
+  410: 'The server reports that the endpoint is gone, so the endpoint is disabled.',
+  413: 'The server does not accept a body of this size.',
+  415: 'The server does not accept application/json.',
+  429: 'The server gets too many requests. Retry-After is honoured; a rate limit on the endpoint avoids this.',
+  500: 'Your server failed while it processed the event. See its log.',
+  502: 'A proxy in front of your server got no valid response from it.',
+  503: 'Your server, or the proxy in front of it, is not available at the moment.',
+  504: 'A proxy in front of your server got no response in time.',
 };
 
 const CLASSES: Readonly<Record<number, string>> = {
-  3: 'The receiver redirects. Redirects are not followed: give the endpoint the final URL.',
-  4: 'The receiver refuses the request.',
-  5: 'The receiver failed.',
+  3: 'The server redirects. Redirects are not followed: enter the final URL.',
+  4: 'The server refuses the request.',
+  5: 'The server failed.',
 };
 
-/** What an attempt came to, in a sentence or two, with what to do about it. */
+/** The outcome of an attempt in a sentence or two, with what to do about it. */
 export function explainOutcome({
   statusCode,
   errorClass,
@@ -48,11 +49,10 @@ export function explainOutcome({
 }: Pick<LoggedAttempt, 'statusCode' | 'errorClass' | 'errorMessage'>): string {
   if (statusCode === null) {
     const explained = ERRORS[errorClass ?? 'other'] ?? ERRORS.other ?? '';
-    const said = errorMessage ?? '';
-    // Some classes say more in the message, such as which fault of a certificate it is.
-    return errorClass === 'tls' && said !== '' ? `${said} ${explained}` : explained;
+    // Its message names the fault of the certificate.
+    return errorClass === 'tls' ? `${errorMessage ?? 'The TLS handshake failed.'} ${explained}` : explained;
   }
-  if (statusCode >= 200 && statusCode <= 299) return `The receiver answered ${statusCode}: delivered.`;
+  if (statusCode >= 200 && statusCode <= 299) return `The server returned ${statusCode}: delivered.`;
   const explained = CODES[statusCode] ?? CLASSES[Math.floor(statusCode / 100)] ?? 'This counts as a failure.';
-  return `The receiver answered ${statusCode}. ${explained}`;
+  return `The server returned ${statusCode}. ${explained}`;
 }

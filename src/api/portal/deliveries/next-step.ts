@@ -2,9 +2,9 @@ import type { DeliveryDetail } from '../../../deliveries/log/delivery-detail.ts'
 import { relativeText, utcText } from '../components/time.ts';
 
 const MODES = {
-  paused: 'The endpoint is paused: it waits until somebody enables it.',
-  disabled: 'The endpoint is switched off: it waits until somebody enables it.',
-  probing: 'The endpoint mostly failed and is probed: it goes out when the endpoint is back.',
+  paused: 'It waits until the paused endpoint is enabled.',
+  disabled: 'It waits until the disabled endpoint is enabled.',
+  probing: 'It waits until the failing endpoint has recovered.',
 };
 
 /** What becomes of a delivery, or became of it: the rest of the sentence that its state begins. */
@@ -16,9 +16,9 @@ export function nextStep(delivery: DeliveryDetail, now: Date): string {
     case 'delivered':
       return `${at}after ${count}.`;
     case 'failed':
-      return `for good ${at}after ${count}: ${lastError ?? 'no reason was noted'}. It is not tried again unless it is replayed.`;
+      return `for good ${at}after ${count}: ${lastError ?? 'no reason recorded'}. No more attempts follow, unless you replay it.`;
     case 'dropped':
-      return `${at}after ${count}: ${lastError ?? 'no reason was noted'}. It is not sent unless it is replayed.`;
+      return `${at}after ${count}: ${lastError ?? 'no reason recorded'}. It is not sent unless you replay it.`;
     case 'pending':
       return `${waitingFor(delivery, now)}${asideText(delivery)}`;
   }
@@ -33,13 +33,13 @@ function waitingFor(
   { queueState, endpointMode, nextAttemptAt, attempts }: DeliveryDetail,
   now: Date,
 ): string {
-  if (queueState === 'claimed') return 'An attempt is under way.';
-  if (queueState === 'queued') return 'It waits behind an earlier event of its ordering key.';
-  if (queueState === 'unreleased') return 'Its event is still being completed; it is sent once that is done.';
-  if (queueState === 'suspended') return 'Its replay is paused: it waits until the replay is resumed.';
+  if (queueState === 'claimed') return 'An attempt is in progress.';
+  if (queueState === 'queued') return 'It waits for an earlier event of its ordering key.';
+  if (queueState === 'unreleased') return 'Its order waits for catalog data; then it is sent.';
+  if (queueState === 'suspended') return 'It waits until its paused replay is resumed.';
   if (endpointMode !== null && endpointMode !== 'open') return MODES[endpointMode];
   if (queueState === 'retrying' && nextAttemptAt !== null) {
     return `Attempt ${attempts + 1} follows ${relativeText(nextAttemptAt, now)}, at ${utcText(nextAttemptAt)}.`;
   }
-  return 'It is sent as soon as a worker takes it.';
+  return 'It waits for a worker.';
 }

@@ -36,7 +36,7 @@ export function phaseBar(timings: Timings): Markup {
   );
   const label = `Phases: ${phases.map((phase) => `${phase.label} ${shownMs(phase.ms)}`).join(', ')}`;
   return html`<div class="phases"><svg viewBox="0 0 ${WIDTH} 14" role="img" aria-label="${label}" preserveAspectRatio="none">${bars}</svg>
-<ul>${words}<li>Total <strong>${shownMs(totalMs)}</strong></li>${timings.reused === true && html`<li class="faint">on a connection that was open already</li>`}</ul></div>`;
+<ul>${words}<li>Total <strong>${shownMs(totalMs)}</strong></li>${timings.reused === true && html`<li class="faint">on a reused connection</li>`}</ul></div>`;
 }
 
 function phasesOf(timings: Timings, totalMs: number): Phase[] {

@@ -60,7 +60,7 @@ export function alertPages(app: PortalApp, context: PortalContext): void {
   app.post(`${PATH}/rotate-secret`, { config: PAGES.admin }, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     const { secret } = await rotateOperationsSecret(toolsOf(request, context), wabaId);
-    return sendAlertSecret(request, reply, 'The secret is changed', secret ?? '');
+    return sendAlertSecret(request, reply, 'The secret is rotated', secret ?? '');
   });
   app.post(`${PATH}/remove`, { config: PAGES.admin }, async (request, reply) => {
     const { wabaId } = wabaOf(request);
@@ -80,7 +80,7 @@ function sendAlertSecret(
     secret,
     signatureProfile: 'standard',
     next: { label: 'To the alerts', href: `${endpointsPath(wabaOf(request).wabaId)}/alerts` },
-    overlap: 'From the next alert on it alone signs.',
+    overlap: 'Only this secret signs from the next alert on.',
   });
 }
 
@@ -101,12 +101,12 @@ async function sendAlerts(
     title: 'Alerts',
     ...{ viewer, waba },
     active: 'endpoints',
-    lead: 'When an endpoint fails, is switched off or is back, or a delivery failed for good, that is told to an operations URL: another server than the one that may be down.',
+    lead: 'The operations URL receives an alert when an endpoint fails, is disabled or recovers, and when deliveries failed for good. Use another server than that of your endpoints.',
     trail: [{ label: 'Webhook endpoints', href: path }],
     assets: ['webhooks.css'],
     notice: noticeAfter(formValues(request.query).text('done'), DONE),
     body: html`<div class="card">${operationsUrl(viewer, `${path}/alerts`, { stored, url, error })}</div>
-<h2>What was told</h2>${alertTable(waba.wabaId, alerts)}`,
+<h2>Recent alerts</h2>${alertTable(waba.wabaId, alerts)}`,
   };
   return sendPage(reply, view, error === null ? 200 : 422);
 }
@@ -117,7 +117,7 @@ function operationsUrl(
   { stored, url, error }: { stored: string | null; url: string | null; error: AccountError | null },
 ): Markup {
   if (!mayChange(viewer)) {
-    return html`<p>${stored === null ? 'Alerts are sent nowhere.' : html`Alerts go to <code class="break">${stored}</code>.`}</p>`;
+    return html`<p>${stored === null ? 'No alerts are sent.' : html`Alerts go to <code class="break">${stored}</code>.`}</p>`;
   }
   const field = textField({
     label: 'Operations URL',
@@ -125,7 +125,7 @@ function operationsUrl(
     type: 'url',
     value: url ?? stored ?? '',
     required: true,
-    hint: 'Must not be a webhook endpoint: alerts are no events.',
+    hint: 'Must not be a webhook endpoint: alerts are not events.',
     error: error?.message ?? null,
   });
   const form = postForm(
@@ -134,7 +134,7 @@ function operationsUrl(
     html`${field}<div class="buttons"><button class="primary">Save</button></div>`,
   );
   if (stored === null) return form;
-  return html`${form}<div class="buttons further">${actionButton(viewer, `${path}/rotate-secret`, 'Make a new secret')}${actionButton(viewer, `${path}/remove`, 'Send no more alerts', 'danger')}</div>`;
+  return html`${form}<div class="buttons further">${actionButton(viewer, `${path}/rotate-secret`, 'Rotate the secret')}${actionButton(viewer, `${path}/remove`, 'Stop sending alerts', 'danger')}</div>`;
 }
 
 const COLUMNS = [
@@ -147,14 +147,14 @@ const COLUMNS = [
 ] as const;
 
 const STATES = {
-  waiting: badge('waiting', 'Waiting'),
+  waiting: badge('waiting', 'Pending'),
   delivered: badge('good', 'Delivered'),
   given_up: badge('off', 'Not sent'),
 };
 
 function alertTable(wabaId: string, alerts: readonly AlertView[]): Markup {
   if (alerts.length === 0) {
-    return emptyState('No alerts', 'No endpoint of this WABA has been in trouble.');
+    return emptyState('No alerts', 'No endpoint of this WABA has failed.');
   }
   const rows = alerts.map((alert): Child[] => [
     exactTime(alert.createdAt),

@@ -59,7 +59,7 @@ export function endpointModeActions(app: PortalApp, context: PortalContext): voi
 function waitingChoice(text: string): 'send' | 'drop' | null {
   if (text === 'send' || text === 'drop') return text;
   if (text === '') return null;
-  throw invalidValue('Choose what becomes of the events that wait.');
+  throw invalidValue('Choose whether the pending events are sent or dropped.');
 }
 
 /** POST …/rotate-secret: the answer shows the new secret, once. */
@@ -78,13 +78,13 @@ export function endpointSecretActions(app: PortalApp, context: PortalContext): v
       const { signatureProfile } = await endpointStatus(context.accounts, wabaId, id);
       const until = rotated.previousSecretExpiresAt;
       return sendSecretPage(request, reply, {
-        title: 'The secret is changed',
+        title: 'The secret is rotated',
         secret: rotated.secret,
         signatureProfile,
         next: { label: 'To the endpoint', href: endpointPath(wabaId, id) },
         overlap:
           until === null
-            ? 'The secret before has ended: only this one signs.'
+            ? 'The previous secret has ended: only this one signs.'
             : html`The secret before signs too until ${utcText(until)}.`,
       });
     });
@@ -99,7 +99,7 @@ export function endpointDeletePages(app: PortalApp, context: PortalContext): voi
     const endpoint = await endpointStatus(context.accounts, waba.wabaId, accountObjectId(request.params.id));
     const path = endpointPath(waba.wabaId, endpoint.id);
     const count = shownCount(endpoint.waiting);
-    const buttons = html`<div class="buttons"><button class="danger">Delete it for good</button><a class="button" href="${path}">Keep it</a></div>`;
+    const buttons = html`<div class="buttons"><button class="danger">Delete</button><a class="button" href="${path}">Cancel</a></div>`;
     return sendPage(reply, {
       title: 'Delete this endpoint?',
       ...{ viewer, waba },
@@ -109,8 +109,8 @@ export function endpointDeletePages(app: PortalApp, context: PortalContext): voi
         { label: endpoint.description || `Endpoint ${endpoint.id}`, href: path },
       ],
       body: html`<div class="card"><p><code class="break">${shownUrl(endpoint.url)}</code></p>
-<p>${endpoint.waiting.count === 0 ? 'Nothing waits for it.' : html`<strong>${count}</strong> waiting ${count === '1' ? 'event is' : 'events are'} dropped for good.`} Its signing secret is forgotten. The log of its deliveries stays.</p>
-<p>To stop it for a while, pause it instead.</p>
+<p>${endpoint.waiting.count === 0 ? 'It has no pending events.' : html`<strong>${count}</strong> pending ${count === '1' ? 'event is' : 'events are'} dropped.`} Its signing secret is deleted. The log of its deliveries stays.</p>
+<p>To stop it for a short time, pause it instead.</p>
 ${postForm(viewer, `${path}/delete`, buttons)}</div>`,
     });
   });

@@ -17,7 +17,7 @@ function holdForm(viewer: Viewer, path: string, mode: EndpointStatus['mode']): M
     label: 'Reason',
     name: 'reason',
     maxLength: 200,
-    hint: 'For people; it shows in the list and in the audit log.',
+    hint: 'Shown in the list and in the audit log.',
   });
   const pause = mode !== 'paused' && html`<button>Pause the endpoint</button>`;
   const disable =
@@ -26,7 +26,7 @@ function holdForm(viewer: Viewer, path: string, mode: EndpointStatus['mode']): M
     viewer,
     `${path}/pause`,
     html`${reason}<div class="buttons">${pause}${disable}</div>
-<p class="faint">Either way its events are kept and wait. Paused means for a while, disabled that it is out of order.</p>`,
+<p class="faint">In both cases its events wait. Pause it for a short time, disable it if it is out of service.</p>`,
   )}</details>`;
 }
 
@@ -35,15 +35,15 @@ function enableForm(viewer: Viewer, path: string, { waiting }: EndpointStatus): 
   const one = count === '1';
   const choice =
     waiting.count === 0
-      ? html`<p>Nothing waits.</p>`
+      ? html`<p>No events are pending.</p>`
       : radios({
-          label: `${count} ${one ? 'event waits' : 'events wait'}`,
+          label: `${count} pending ${one ? 'event' : 'events'}`,
           name: 'waiting',
           options: [
             { value: 'send', label: `Send ${one ? 'it' : 'them'} first, in order` },
             {
               value: 'drop',
-              label: `Drop ${one ? 'it' : 'them'} for good; the log keeps ${one ? 'it' : 'them'}, and a replay can send ${one ? 'it' : 'them'}`,
+              label: `Drop ${one ? 'it' : 'them'}; ${one ? 'it stays' : 'they stay'} in the log, and a replay can send ${one ? 'it' : 'them'}`,
             },
           ],
         });
@@ -56,7 +56,7 @@ function enableForm(viewer: Viewer, path: string, { waiting }: EndpointStatus): 
 
 const OVERLAPS = [
   { value: '24', label: '24 hours' },
-  { value: '0', label: 'Not at all: the present secret ends now' },
+  { value: '0', label: 'No overlap: the current secret ends now' },
   { value: '1', label: '1 hour' },
   { value: '72', label: '3 days' },
   { value: '168', label: '7 days' },
@@ -68,10 +68,10 @@ export function secretControls(viewer: Viewer, path: string, endpoint: EndpointS
   const rotate = postForm(
     viewer,
     `${path}/rotate-secret`,
-    html`${selectField({ label: 'The present secret goes on for', name: 'overlapHours', value: '24', options: OVERLAPS, hint: 'Meanwhile webhooks carry the signatures of both, so that you can change over in your own time.' })}
-${textField({ label: 'A secret of your own', name: 'ownSecret', type: 'password', maxLength: 200, hint: 'Empty: one is made. Otherwise whsec_ and the base64 of 24 to 64 random bytes.' })}
-<div class="buttons"><button>Change the secret</button></div>`,
+    html`${selectField({ label: 'The current secret stays valid for', name: 'overlapHours', value: '24', options: OVERLAPS, hint: 'Meanwhile webhooks carry the signatures of both secrets, so that you can switch without downtime.' })}
+${textField({ label: 'A secret of your own', name: 'ownSecret', type: 'password', maxLength: 200, hint: 'Leave empty to generate one. Otherwise whsec_ and the base64 of 24 to 64 random bytes.' })}
+<div class="buttons"><button>Rotate the secret</button></div>`,
   );
-  return html`<p>It was shown when it was made and cannot be shown again. ${previousSecretExpiresAt !== null && html`The secret before signs too until ${utcText(previousSecretExpiresAt)}.`}</p>
+  return html`<p>It was shown once and cannot be shown again. ${previousSecretExpiresAt !== null && html`The previous secret signs too until ${utcText(previousSecretExpiresAt)}.`}</p>
 ${mayChange(viewer) && html`<details class="quiet"><summary>Rotate the secret</summary>${rotate}</details>`}`;
 }

@@ -135,7 +135,7 @@ async function sendForm(
   const trail = [{ label: 'Webhook endpoints', href: list }];
   if (own !== null && endpoint !== null) trail.push({ label: `Endpoint ${endpoint.id}`, href: own });
   const view = {
-    title: endpoint === null ? 'Add an endpoint' : 'Change the endpoint',
+    title: endpoint === null ? 'Add an endpoint' : 'Edit the endpoint',
     ...{ viewer, waba, trail },
     active: 'endpoints',
     assets: ['webhooks.css', 'webhooks.js'],

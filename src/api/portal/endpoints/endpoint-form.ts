@@ -63,10 +63,10 @@ function whereFields(view: EndpointFormView): Markup {
     value: values.url,
     required: true,
     placeholder: 'https://example.com/webhooks',
-    hint: 'An https address that is reachable from the internet.',
+    hint: 'An https URL that is reachable from the internet.',
     error: problem(view, 'url'),
-  })}${(view.headerNames?.length ?? 0) > 0 && html`<p class="hint"><strong>Headers of your own are for this server only.</strong> Another host, port or scheme forgets them unless you enter them again below.</p>`}<div class="url-check" id="url-check" aria-live="polite">${urlCheck}</div>
-<button name="check" value="1" class="check-button" formnovalidate>Check the address</button></div>
+  })}${(view.headerNames?.length ?? 0) > 0 && html`<p class="hint"><strong>Your own headers are for this server only.</strong> If you change host, port or scheme, they are removed unless you enter them again below.</p>`}<div class="url-check" id="url-check" aria-live="polite">${urlCheck}</div>
+<button name="check" value="1" class="check-button" formnovalidate>Check the URL</button></div>
 ${fieldsOf(view, 'where')}`;
 }
 
@@ -131,12 +131,12 @@ function headerFields(view: EndpointFormView): Markup {
         : checkboxes({
             label: 'Remove headers',
             name: 'removedHeaders',
-            hint: 'Their values are not shown. Those that are not ticked stay.',
+            hint: 'Values are not shown. Headers that you do not tick stay.',
             values: values.removedHeaders,
             options: headerNames.map((name) => ({ value: name, label: html`<code>${name}</code>` })),
           });
   return html`${stored}${textArea({
-    label: 'Headers of your own',
+    label: 'Your own headers',
     name: 'newHeaders',
     rows: 3,
     value: values.newHeaders,

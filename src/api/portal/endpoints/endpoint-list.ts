@@ -22,10 +22,10 @@ const COLUMNS = [
   { label: 'Endpoint' },
   { label: 'Status', kind: 'narrow' },
   { label: 'Event types' },
-  { label: 'Success 24 h', kind: 'number' },
+  { label: 'Success rate, 24 h', kind: 'number' },
   { label: 'Last success', kind: 'narrow' },
   { label: 'Last failure', kind: 'narrow' },
-  { label: 'Waiting', kind: 'number' },
+  { label: 'Pending', kind: 'number' },
 ] as const;
 
 const NO_ACTIVITY = { successes: 0, failures: 0, lastSuccessAt: null, lastFailureAt: null };
@@ -58,7 +58,7 @@ export function endpointListPage(app: PortalApp, { accounts, now }: PortalContex
       viewer,
       waba,
       active: 'endpoints',
-      lead: 'Every event of this WABA is sent to each endpoint that takes its type, signed, in order, until it is answered.',
+      lead: 'Each endpoint receives the events of this WABA that match its filters, signed, in order, and retried until they arrive.',
       actions: html`<a class="button" href="${path}/alerts">Alerts</a>${endpoints.length > 0 && add}`,
       notice: noticeAfter(request.query.done, DONE),
       assets: ['webhooks.css'],
@@ -70,7 +70,7 @@ export function endpointListPage(app: PortalApp, { accounts, now }: PortalContex
 function noEndpoint(add: Child): Markup {
   return emptyState(
     'No endpoint yet',
-    'Add the https address of your server. Events that came before are not sent to it; what comes from then on is.',
+    'Add the https URL of your server. It receives events from then on; a replay can send earlier ones.',
     add,
   );
 }

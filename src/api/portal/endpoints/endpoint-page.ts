@@ -31,13 +31,13 @@ const RECENT = 10;
 
 const DONE = {
   saved: 'The settings are saved.',
-  moved: html`The settings are saved. The server before still knows the signing secret: <a href="#secret">make a new one</a>.`,
-  'moved-without-headers': html`The settings are saved. The URL leads to another server, so the headers of your own were not taken along: enter them again if it needs them. The server before still knows the signing secret: <a href="#secret">make a new one</a>.`,
+  moved: html`The settings are saved. The previous server still knows the signing secret: <a href="#secret">rotate it</a>.`,
+  'moved-without-headers': html`The settings are saved. The URL leads to another server, so your own headers were removed: enter them again if it needs them. The previous server still knows the signing secret: <a href="#secret">rotate it</a>.`,
   paused: 'The endpoint is paused. Its events wait.',
   disabled: 'The endpoint is disabled. Its events wait.',
   enabled: 'The endpoint is enabled.',
-  sent: 'The endpoint is enabled; what waited is sent first, in order.',
-  dropped: 'The endpoint is enabled; what waited is dropped and stays in the log.',
+  sent: 'The endpoint is enabled. Pending events are sent first, in order.',
+  dropped: 'The endpoint is enabled. Pending events were dropped and stay in the log.',
 };
 
 const Params = Type.Object({ wabaId: Type.String(), id: Type.String() });
@@ -109,15 +109,15 @@ ${steps.some(({ successes, failures }) => successes + failures > 0) && attemptCh
 <h2>Recent deliveries</h2>
 ${
   recent.deliveries.length === 0
-    ? html`<p class="faint">Nothing was sent to it within seven days.</p>`
+    ? html`<p class="faint">No deliveries within seven days.</p>`
     : html`${deliveryTable({ ...table, deliveries: recent.deliveries })}<p><a href="${base}?endpointId=${id}">All deliveries to this endpoint</a></p>`
 }
 <h2>Settings</h2>
 <div class="card">${settingsList(endpoint, defaults)}</div>
 <h2 id="secret">Signing secret</h2>
 <div class="card">${secretControls(viewer, path, endpoint)}</div>
-<h2>Check the signature</h2>
-<p class="lead">Check it over the raw bytes, before you parse them. <a href="/portal/w/${wabaId}/event-types">What each event looks like</a>.</p>
+<h2>Verify the signature</h2>
+<p class="lead">Verify it over the raw bytes, before you parse them. See also the <a href="/portal/w/${wabaId}/event-types">event types</a>.</p>
 ${verifySamples(endpoint.signatureProfile)}
 ${mayChange(viewer) && html`<h2>Delete</h2><p><a class="button danger" href="${path}/delete">Delete this endpoint</a></p>`}`;
 }
@@ -148,14 +148,14 @@ function figures(
   const rate = successRate({ successes, failures });
   const oldest = waiting.oldestMs === null ? null : new Date(now.getTime() - waiting.oldestMs);
   const parts = [
-    waiting.retrying > 0 && `${waiting.retrying} between attempts`,
-    waiting.queued > 0 && `${waiting.queued} behind another`,
-    waiting.unreleased > 0 && `${waiting.unreleased} not completed yet`,
+    waiting.retrying > 0 && `${waiting.retrying} retrying`,
+    waiting.queued > 0 && `${waiting.queued} behind an earlier event`,
+    waiting.unreleased > 0 && `${waiting.unreleased} waiting for catalog data`,
     waiting.suspended > 0 && `${waiting.suspended} of paused replays`,
   ].filter((part) => part !== false);
   return statRow([
     {
-      label: 'Success, 24 h',
+      label: 'Success rate, 24 h',
       value: rate ?? '–',
       ...(failures > attempts / 10 && { tone: 'bad' as const }),
       note: `${attempts} attempts`,
@@ -164,16 +164,16 @@ function figures(
     {
       label: 'Failed for good, 24 h',
       value: failed,
-      note: failed === 0 ? 'nothing was given up' : html`<a href="${failedPath(wabaId, id)}">Show them</a>`,
+      note: failed === 0 ? 'no failures' : html`<a href="${failedPath(wabaId, id)}">Show them</a>`,
       ...(failed > 0 && { tone: 'bad' as const }),
     },
-    { label: 'Mean time to answer', value: attempts === 0 ? '–' : durationText(sum('totalMs') / attempts) },
+    { label: 'Mean response time', value: attempts === 0 ? '–' : durationText(sum('totalMs') / attempts) },
     {
-      label: 'Waiting',
+      label: 'Pending',
       value: shownCount(waiting),
       ...(waiting.count > 0 && { tone: 'waiting' as const }),
-      note: waiting.count === 0 ? 'nothing' : parts.join(', '),
+      note: waiting.count === 0 ? 'no backlog' : parts.join(', '),
     },
-    { label: 'Oldest waiting', value: oldest === null ? '–' : relativeText(oldest, now) },
+    { label: 'Oldest pending', value: oldest === null ? '–' : relativeText(oldest, now) },
   ]);
 }

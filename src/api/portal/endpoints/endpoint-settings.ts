@@ -19,7 +19,7 @@ export function settingsList(endpoint: EndpointView, defaults: InstallationSetti
   return detailList([
     ['Id', html`<code>${endpoint.id}</code>`],
     ...rows,
-    ['Headers of your own', headerText(endpoint.customHeaderNames)],
+    ['Your own headers', headerText(endpoint.customHeaderNames)],
     ['Created', exactTime(endpoint.createdAt)],
     ['Changed', exactTime(endpoint.updatedAt)],
   ]);
@@ -32,7 +32,7 @@ function shownValue({ portal }: AnySetting, value: unknown, defaults: Installati
 }
 
 function headerText(names: readonly string[] | null): Child {
-  if (names === null) return 'cannot be read: the key that they were encrypted with is missing';
+  if (names === null) return 'not readable: their encryption key is missing';
   return names.length === 0 ? byDefault('none') : html`<span class="mono">${names.join(', ')}</span>`;
 }
 

@@ -18,15 +18,14 @@ export function modeBadge({ mode, failingSince }: Status): Markup {
 
 /** What a mode means for what waits. */
 export function modeSentence({ mode, failingSince }: Status): string {
-  if (mode === 'paused') return 'Paused: events wait and are kept. Nothing is sent until it is enabled.';
-  if (mode === 'disabled')
-    return 'Switched off: events wait and are kept. Nothing is sent until it is enabled.';
+  if (mode === 'paused') return 'Events wait. Nothing is sent until the endpoint is enabled.';
+  if (mode === 'disabled') return 'Events wait. Nothing is sent until the endpoint is enabled.';
   if (mode === 'probing') {
-    return 'It mostly failed, so events wait. One attempt at a time asks whether it is back; it then goes on by itself.';
+    return 'Most attempts failed, so events wait. Probes test the endpoint; it opens again as soon as one succeeds.';
   }
   return failingSince === null
-    ? 'Events are sent as they come.'
-    : 'The latest attempts failed. Each event is tried again by the retry schedule.';
+    ? 'Events are sent as they arrive.'
+    : 'The latest attempts failed. Events are retried by the schedule.';
 }
 
 /** `12 · oldest 4 min`, or a dash. */

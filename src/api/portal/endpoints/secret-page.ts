@@ -32,13 +32,13 @@ export function sendSecretPage(request: FastifyRequest, reply: FastifyReply, mad
     assets: ['webhooks.css'],
     notice: {
       kind: 'warning',
-      text: 'Copy the signing secret now and keep it like a password. It is not shown again.',
+      text: 'Copy the signing secret now and store it like a password. It is not shown again.',
     },
     body: html`<div class="card secret"><h2>Signing secret</h2>
 ${codeBlock(made.secret, 'The signing secret')}
 ${made.overlap && html`<p>${made.overlap}</p>`}
 <p><a class="button primary" href="${made.next.href}">${made.next.label}</a></p></div>
-<h2>Check the signature of what you receive</h2>
+<h2>Verify the signature of each webhook</h2>
 ${verifySamples(made.signatureProfile)}`,
   });
 }

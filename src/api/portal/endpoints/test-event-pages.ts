@@ -77,14 +77,17 @@ function outcome({ delivery, attempts }: DeliveryReport): Markup {
   const [attempt] = attempts;
   const log = `/portal/w/${encodeURIComponent(wabaId)}/deliveries/${publicId}`;
   if (attempt === undefined) {
-    return html`<div class="card"><p>${deliveryBadge(state, 0)} No attempt was recorded yet. It is sent as soon as a worker takes it. <a href="">Look again</a></p></div>`;
+    return html`<div class="card"><p>${deliveryBadge(state, 0)} No attempt yet. A worker sends it at once. <a href="">Reload</a></p></div>`;
   }
   return html`<div class="card"><p>${deliveryBadge(state, attempt.attempt)} ${explainOutcome(attempt)}</p>
 ${detailList([
-  ['Answer', attempt.statusCode === null ? attempt.errorClass : html`<strong>${attempt.statusCode}</strong>`],
-  ['Time', durationText(attempt.durationMs)],
+  [
+    'Response',
+    attempt.statusCode === null ? attempt.errorClass : html`<strong>${attempt.statusCode}</strong>`,
+  ],
+  ['Duration', durationText(attempt.durationMs)],
   ['eventId', html`<code>${delivery.eventId}</code>`],
   ['Delivery', html`<a href="${log}" class="mono">${publicId}</a>`],
 ])}
-${attempt.responseBody !== null && attempt.responseBody.length > 0 && html`<h2>What the receiver answered</h2>${codeBlock(shownBytes(attempt.responseBody), 'Body of the answer')}`}</div>`;
+${attempt.responseBody !== null && attempt.responseBody.length > 0 && html`<h2>Response body</h2>${codeBlock(shownBytes(attempt.responseBody), 'Response body')}`}</div>`;
 }

@@ -17,5 +17,5 @@ export async function urlVerdict({ accounts }: PortalContext, url: string): Prom
   const verdict = await checkEndpointUrl(url, accounts.urlRules);
   if (!verdict.ok) return html`<p class="check-bad"><span aria-hidden="true">✕</span> ${verdict.message}</p>`;
   const other = verdict.url === url ? null : html` It is stored as <code>${verdict.url}</code>.`;
-  return html`<p class="check-good"><span aria-hidden="true">✓</span> This address can be used.${other}</p>`;
+  return html`<p class="check-good"><span aria-hidden="true">✓</span> This URL can be used.${other}</p>`;
 }

@@ -27,8 +27,8 @@ const SENT: Readonly<Record<EventType, string>> = {
   payment: 'When a payment that you asked for is captured, pending, failed or refunded.',
   order:
     'When a customer sends a cart; it waits for the names and pictures of the products, for a few seconds at most.',
-  'media.ready': 'After its message, once the file is fetched, checked and stored.',
-  test: 'When somebody presses “Send test event”, or asks for it by API or command.',
+  'media.ready': 'After its message, once the file is downloaded, checked and stored.',
+  test: 'When a user presses “Send test event”, or by API or command.',
 };
 
 /** The catalogue at /portal/w/:wabaId/event-types, and a page for each type below it. */
@@ -63,12 +63,12 @@ function sendCatalogue(
     title: 'Event types',
     ...{ viewer: viewerOf(request), waba },
     active: 'event-types',
-    lead: 'What is sent to your endpoints. Every event has the same envelope; only data differs by type.',
+    lead: 'The events that your endpoints receive. All have the same envelope; only data depends on the type.',
     assets: ['webhooks.css'],
-    body: html`${dataTable('Event types', [{ label: 'Type', kind: 'narrow' }, { label: 'What happened' }, { label: 'When it is sent' }], rows)}
+    body: html`${dataTable('Event types', [{ label: 'Type', kind: 'narrow' }, { label: 'Meaning' }, { label: 'When it is sent' }], rows)}
 <h2>Headers</h2>${headerTable(operations[first].post.parameters)}
-<h2>Check the signature</h2>
-<p class="lead">Over the raw bytes, before you parse them, and refuse a webhook-timestamp that is more than five minutes from your clock.</p>
+<h2>Verify the signature</h2>
+<p class="lead">Verify it over the raw bytes, before you parse them, and refuse a webhook-timestamp more than five minutes from your clock.</p>
 ${verifySamples('standard')}`,
   });
 }
@@ -103,7 +103,7 @@ function sendEventType(
   const columns = [
     { label: 'Member' },
     { label: 'Type' },
-    { label: 'There', kind: 'narrow' as const },
+    { label: 'Present', kind: 'narrow' as const },
     { label: 'Meaning' },
   ];
   return sendPage(reply, {
@@ -116,7 +116,7 @@ function sendEventType(
     assets: ['webhooks.css'],
     body: html`<p>${SENT[type]}</p>
 <h2>Example</h2>${codeBlock(JSON.stringify(WEBHOOK_EXAMPLES[type], null, 2), `Example of ${type}`)}
-<h2>Members</h2><p class="hint">More members can come at any time: ignore what you do not know.</p>
+<h2>Members</h2><p class="hint">New members can appear at any time: ignore those that you do not know.</p>
 ${dataTable(`Members of ${type}`, columns, rows)}
 <details class="quiet"><summary>JSON Schema</summary>${codeBlock(schemaText(EVENT_BODIES[type]), `JSON Schema of ${type}`)}</details>`,
   });

@@ -24,7 +24,7 @@ const VALID = [
   { value: '30', label: '30 days' },
   { value: '180', label: '180 days' },
   { value: '365', label: '1 year' },
-  { value: '', label: 'until it is revoked' },
+  { value: '', label: 'until revoked' },
 ];
 
 const OVERLAPS = [
@@ -32,7 +32,7 @@ const OVERLAPS = [
   { value: '168', label: 'ends 7 days after the new one is shown' },
   { value: '720', label: 'ends 30 days after the new one is shown' },
   { value: '0', label: 'ends at once when the new one is shown' },
-  { value: '', label: 'works until somebody revokes it' },
+  { value: '', label: 'stays valid until it is revoked' },
 ];
 
 const SCOPE_LABELS: Readonly<Record<ApiKeyScope, string>> = {
@@ -82,21 +82,21 @@ export function keyForm(
   const about = (field: string) => (error?.param === field ? error.message : null);
   const replaceable = keys.filter(({ state }) => state === 'active');
   const options = [
-    { value: '', label: 'none: it is one more key' },
+    { value: '', label: 'none: a new key' },
     ...replaceable.map(({ id, name, prefix, lastFour }) => ({
       value: id,
       label: `${name} (${prefix}…${lastFour})`,
     })),
   ];
-  const replace = html`${selectField({ label: 'Replaces', name: 'replacesKeyId', value: form.replacesKeyId ?? '', options, hint: 'Both work at first, so that your systems can change over in their own time.', error: about('replacesKeyId') })}
+  const replace = html`${selectField({ label: 'Replaces', name: 'replacesKeyId', value: form.replacesKeyId ?? '', options, hint: 'Both keys work at first, so that your systems can switch without downtime.', error: about('replacesKeyId') })}
 ${selectField({ label: 'The replaced key', name: 'overlapHours', value: form.overlapHours ?? '', options: OVERLAPS, error: about('overlapHours') })}`;
   return postForm(
     viewer,
     action,
-    html`${textField({ label: 'What it is for', name: 'purpose', value: form.purpose, required: true, maxLength: 200, placeholder: 'order system, production', hint: 'The operator reads this, and it becomes the name of the key.', error: about('purpose') })}
-${checkboxes({ label: 'What it may do', name: 'scopes', values: scopesOf(form), options: API_KEY_SCOPES.map((value) => ({ value, label: SCOPE_LABELS[value] })), error: about('scopes') })}
-${selectField({ label: 'How long it works', name: 'validDays', value: form.validDays, options: VALID, hint: 'Counted from the moment when it is shown.', error: about('validDays') })}
+    html`${textField({ label: 'Purpose', name: 'purpose', value: form.purpose, required: true, maxLength: 200, placeholder: 'order system, production', hint: 'Shown to the operator. It becomes the name of the key.', error: about('purpose') })}
+${checkboxes({ label: 'Scopes', name: 'scopes', values: scopesOf(form), options: API_KEY_SCOPES.map((value) => ({ value, label: SCOPE_LABELS[value] })), error: about('scopes') })}
+${selectField({ label: 'Lifetime', name: 'validDays', value: form.validDays, options: VALID, hint: 'Starts when the key is shown.', error: about('validDays') })}
 ${replaceable.length > 0 && replace}
-<div class="buttons"><button class="primary">Ask for this key</button></div>`,
+<div class="buttons"><button class="primary">Request the key</button></div>`,
   );
 }

@@ -28,7 +28,7 @@ const FIELDS = [...FIELDS_WITHOUT_KEYS, 'replacesKeyId', 'overlapHours'];
 
 const DONE = {
   asked:
-    'The operator has your request. You can see here when it is decided; then you can have the key shown.',
+    'Your request was sent to the operator. The decision appears here; after an approval you can show the key.',
   withdrawn: 'The request is withdrawn.',
   revoked: 'The key is revoked: the next request with it is refused.',
 };
@@ -52,9 +52,9 @@ ${requests}`;
     return sendPage(reply, {
       ...keyView(request),
       title: 'API keys',
-      lead: 'Your systems call the API with these. A key is shown once, right after an operator has approved it; only its first and last characters stay.',
+      lead: 'Your systems call the API with these keys. After an operator has approved a request, you can show its key once; later you see only its first and last characters.',
       actions:
-        canChange && keys.length > 0 && html`<a class="button primary" href="${path}/new">Ask for a key</a>`,
+        canChange && keys.length > 0 && html`<a class="button primary" href="${path}/new">Request a key</a>`,
       notice: noticeAfter(request.query.done, DONE),
       body,
     });
@@ -102,8 +102,8 @@ function newKeyPages(app: PortalApp, { database }: PortalContext): void {
     const unplaced = error !== null && !fields.includes(error.param ?? '') ? error.message : null;
     const view = {
       ...keyView(request),
-      title: replaced === null ? 'Ask for an API key' : 'Replace an API key',
-      lead: 'An operator approves or denies the request within 7 days. Then you have 7 days to have the key shown.',
+      title: replaced === null ? 'Request an API key' : 'Replace an API key',
+      lead: 'An operator approves or denies the request within 7 days. Then you can show the key within 7 days.',
       trail: [{ label: 'API keys', href: path }],
       notice: unplaced === null ? null : { kind: 'error' as const, text: unplaced },
       body: keyForm(viewerOf(request), `${path}/requests`, { form: filled, keys, error }),

@@ -94,7 +94,7 @@ function nextSteps(viewer: Viewer, path: string, request: KeyRequest): Markup {
   const isOpen = state === 'requested' || state === 'approved';
   const canReveal = state === 'approved' && mayReveal(viewer, request);
   const mayWithdraw = isOpen && viewer.role !== 'member' && requesterId === viewer.userId;
-  return html`${canReveal && html`<p>The key is made when you open it, and shown this once. Have the place ready where it will be kept.</p>`}
+  return html`${canReveal && html`<p>The key is created now and shown only once. Have the place ready where you store it.</p>`}
 <div class="buttons">${canReveal && actionButton(viewer, `${path}/reveal`, 'Show the key once', 'primary')}${mayWithdraw && actionButton(viewer, `${path}/withdraw`, 'Withdraw the request')}</div>`;
 }
 
@@ -121,17 +121,17 @@ function showKey(
   const example = `curl -H 'Authorization: Bearer ${key.apiKey}' ${publicUrl}/me`;
   const replaced =
     key.replacesKeyId !== null &&
-    html`<p>API key ${key.replacesKeyId} ${key.replacedEndsAt === null ? 'works until somebody revokes it.' : html`works until ${exactTime(key.replacedEndsAt)}.`}</p>`;
+    html`<p>API key ${key.replacesKeyId} ${key.replacedEndsAt === null ? 'stays valid until it is revoked.' : html`stays valid until ${exactTime(key.replacedEndsAt)}.`}</p>`;
   return sendPage(reply, {
     ...keyView(request),
     title: 'Your API key',
     trail: [{ label: 'API keys', href: path }],
-    notice: { kind: 'warning', text: 'Keep it now. It is not stored here and cannot be shown again.' },
+    notice: { kind: 'warning', text: 'Store it now. Heliograph does not keep it and cannot show it again.' },
     body: html`${codeBlock(key.apiKey, 'API key')}
-<p>${key.name}: ${key.scopes.join(', ')}; works ${key.expiresAt === null ? 'until it is revoked' : html`until ${exactTime(key.expiresAt)}`}.</p>
+<p>${key.name}: ${key.scopes.join(', ')}; valid ${key.expiresAt === null ? 'until revoked' : html`until ${exactTime(key.expiresAt)}`}.</p>
 ${replaced}
 <h2>Try it</h2>
 ${codeBlock(example, 'Example')}
-<p><a class="button" href="${path}">I have kept it</a></p>`,
+<p><a class="button" href="${path}">I have stored it</a></p>`,
   });
 }

@@ -20,7 +20,7 @@ const REQUEST_TONES: Readonly<Record<KeyRequestState, Tone>> = {
 };
 
 const REQUEST_WORDS: Readonly<Record<KeyRequestState, string>> = {
-  requested: 'waits for the operator',
+  requested: 'pending approval',
   approved: 'approved, not shown yet',
   denied: 'denied',
   expired: 'expired',
@@ -38,11 +38,11 @@ export function keyTable(keys: readonly ApiKeyDetails[], { path, canChange, now 
   if (keys.length === 0) {
     return emptyState(
       'No API keys yet',
-      'Your own systems need a key to call the API. An operator approves it; then you see it once.',
-      canChange && html`<a class="button primary" href="${path}/new">Ask for a key</a>`,
+      'Your systems need a key to call the API. An operator approves your request; then you can show the key once.',
+      canChange && html`<a class="button primary" href="${path}/new">Request a key</a>`,
     );
   }
-  const labels = ['Key', 'Name', 'Scopes', 'State', 'Created', 'Last used', 'Expires', ''];
+  const labels = ['Key', 'Name', 'Scopes', 'Status', 'Created', 'Last used', 'Expires', ''];
   return dataTable(
     'API keys',
     labels.map((label) => ({ label })),
@@ -72,10 +72,10 @@ export function requestTable(
   const labels = [
     'Request',
     ...(hasTenants ? ['Tenant', 'WABA'] : []),
-    'For',
-    'Asked by',
-    'Asked',
-    'State',
+    'Purpose',
+    'Requested by',
+    'Requested',
+    'Status',
     'Decided by',
   ];
   return dataTable(
@@ -98,13 +98,13 @@ export function requestFacts(request: KeyRequest, now: Date): readonly (readonly
   const { note, decidedBy, decidedAt, revealedBy, finishedAt } = request;
   const decided = html`${decidedBy}, ${timeAgo(decidedAt, now)}${note !== null && html`: ${note}`}`;
   return [
-    ['State', requestBadge(request.state)],
-    ['For', request.purpose],
-    ['Asked by', html`${request.requester}, ${timeAgo(request.createdAt, now)}`],
-    ['May', request.scopes.join(', ')],
+    ['Status', requestBadge(request.state)],
+    ['Purpose', request.purpose],
+    ['Requested by', html`${request.requester}, ${timeAgo(request.createdAt, now)}`],
+    ['Scopes', request.scopes.join(', ')],
     [
-      'Works',
-      request.validDays === null ? 'until it is revoked' : `${request.validDays} days from the reveal on`,
+      'Lifetime',
+      request.validDays === null ? 'until revoked' : `${request.validDays} days, from the moment it is shown`,
     ],
     ['Replaces', replacedText(request)],
     ...(decidedBy === null ? [] : [['Decided by', decided] as const]),
@@ -119,6 +119,6 @@ export function requestFacts(request: KeyRequest, now: Date): readonly (readonly
 
 function replacedText({ replacesKeyId, overlapHours }: KeyRequest): string {
   if (replacesKeyId === null) return 'no key';
-  if (overlapHours === null) return `API key ${replacesKeyId}, which works until it is revoked`;
-  return `API key ${replacesKeyId}, which ends ${overlapHours} hours after the reveal`;
+  if (overlapHours === null) return `API key ${replacesKeyId}, which stays valid until it is revoked`;
+  return `API key ${replacesKeyId}, which ends ${overlapHours} hours after the new key is shown`;
 }

@@ -29,12 +29,12 @@ export function revokeKeyPages(app: PortalApp, { database, now }: PortalContext)
       ['Scopes', key.scopes.join(', ')],
       ['Last used', timeAgo(key.lastUsedAt, new Date(now()), 'never')],
     ]);
-    const buttons = html`<div class="buttons"><button class="danger">Revoke this key</button><a class="button" href="${path}">Keep it</a></div>`;
+    const buttons = html`<div class="buttons"><button class="danger">Revoke this key</button><a class="button" href="${path}">Cancel</a></div>`;
     return sendPage(reply, {
       ...keyView(request),
       title: 'Revoke an API key?',
       trail: [{ label: 'API keys', href: path }],
-      lead: 'From the next request on everything that uses it is refused. That cannot be undone.',
+      lead: 'Every further request with this key is refused. You cannot undo this.',
       body: html`<div class="card">${facts}</div>${postForm(viewerOf(request), `${path}/${key.id}/revoke`, buttons)}`,
     });
   });

@@ -8,7 +8,7 @@ import { html, type Markup } from '../markup.ts';
 
 /** All accounts with what an operator can do about them, by forms under `path`. */
 export function accountTable(place: ListPlace, users: readonly User[]): Markup {
-  const labels = ['E-mail address', 'Name', 'Role', 'State', 'Last sign-in', ''];
+  const labels = ['E-mail address', 'Name', 'Role', 'Status', 'Last sign-in', ''];
   return dataTable(
     'Users',
     labels.map((label) => ({ label })),

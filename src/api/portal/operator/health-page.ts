@@ -33,7 +33,7 @@ import { checkParts, type Part } from './parts.ts';
 const MAX_ENDPOINTS = 100;
 const REASONS_OF_DAYS = 7;
 
-/** A worker is heard of every second. */
+/** A worker sends a heartbeat every second. */
 const SILENT_AFTER_MS = 10_000;
 
 /** GET /portal/operator/health: whether everything works, and what waits. */
@@ -59,12 +59,12 @@ export function healthPage(app: PortalApp, context: PortalContext): void {
       active: 'operator/health',
       actions: html`<a class="button" href="${config.temporal.uiUrl}">Temporal UI</a><a class="button" href="/portal/operator/health">Reload</a>`,
       body: html`${statRow(statsOf({ backlog, inbox, oldestBodyAt, now }))}
-<h2>Parts</h2>${partTable(parts)}
+<h2>Dependencies</h2>${partTable(parts)}
 <h2>Workers</h2>${workerTable(workers, now)}
 <h2>Housekeeping</h2>${stepTable(steps, now)}
-<h2>Endpoints that do not take everything</h2>${endpointTable(endpoints, now)}
-${wabas.length > 0 && html`<h2>WABAs whose phone numbers cannot be followed</h2>${wabaTable(wabas, now)}`}
-<h2>Upstream bodies that gave no event, last ${REASONS_OF_DAYS} days</h2>${reasonTable(reasons)}`,
+<h2>Failing endpoints</h2>${endpointTable(endpoints, now)}
+${wabas.length > 0 && html`<h2>WABAs whose phone numbers cannot be updated</h2>${wabaTable(wabas, now)}`}
+<h2>Quarantine, last ${REASONS_OF_DAYS} days</h2>${reasonTable(reasons)}`,
     });
   });
 }
@@ -82,25 +82,25 @@ function statsOf(system: {
   const states = Object.entries(backlog.states).map(([state, n]) => `${n.toLocaleString('en-US')} ${state}`);
   return [
     {
-      label: 'Deliveries not done',
+      label: 'Pending deliveries',
       value: shownCount(backlog),
-      note: states.join(', ') || 'nothing waits',
+      note: states.join(', ') || 'no backlog',
     },
     {
-      label: 'Oldest undelivered',
+      label: 'Oldest pending',
       value: backlog.oldestAt === null ? '–' : durationText(ageOf(backlog.oldestAt)),
       ...(ageOf(backlog.oldestAt) > 3_600_000 && { tone: 'waiting' as const }),
     },
     {
-      label: 'Bodies not taken in',
+      label: 'Intake backlog',
       value: (inbox.new ?? 0).toLocaleString('en-US'),
-      note: bodyAgeMs === 0 ? 'none waits' : `oldest ${durationText(bodyAgeMs)}`,
+      note: bodyAgeMs === 0 ? 'no backlog' : `oldest ${durationText(bodyAgeMs)}`,
       ...(bodyAgeMs > 10_000 && { tone: 'bad' as const }),
     },
     {
-      label: 'Bodies that failed',
+      label: 'Failed bodies',
       value: failed.toLocaleString('en-US'),
-      note: `${(inbox.set_aside ?? 0).toLocaleString('en-US')} set aside`,
+      note: `${(inbox.set_aside ?? 0).toLocaleString('en-US')} with items in quarantine`,
       ...(failed > 0 && { tone: 'bad' as const }),
     },
   ];
@@ -108,17 +108,17 @@ function statsOf(system: {
 
 function partTable(parts: readonly Part[]): Markup {
   return dataTable(
-    'Parts of the installation',
+    'Dependencies of the installation',
     [
-      { label: 'Part' },
-      { label: 'What for' },
-      { label: 'State', kind: 'narrow' },
-      { label: 'Answered in', kind: 'number' },
+      { label: 'Service' },
+      { label: 'Purpose' },
+      { label: 'Status', kind: 'narrow' },
+      { label: 'Response time', kind: 'number' },
     ],
     parts.map(({ name, purpose, ok, answerMs }) => [
       name,
       purpose,
-      ok ? badge('good', 'Answers') : badge('bad', 'Away'),
+      ok ? badge('good', 'Up') : badge('bad', 'Down'),
       ok ? durationText(answerMs) : '–',
     ]),
   );
@@ -126,32 +126,32 @@ function partTable(parts: readonly Part[]): Markup {
 
 function workerTable(workers: readonly SeenWorker[], now: Date): Markup {
   if (workers.length === 0) {
-    return emptyState('No worker was heard of', 'Events are kept, and nothing is delivered until one runs.');
+    return emptyState('No worker is up', 'Events are stored, but not delivered until a worker runs.');
   }
   return dataTable(
     'Worker processes',
-    [{ label: 'Process' }, { label: 'State', kind: 'narrow' }, { label: 'Heard of', kind: 'narrow' }],
+    [{ label: 'Process' }, { label: 'Status', kind: 'narrow' }, { label: 'Last heartbeat', kind: 'narrow' }],
     workers.map(({ id, seenAt }) => {
       const isSilent = now.getTime() - seenAt.getTime() > SILENT_AFTER_MS;
-      const state = isSilent ? badge('bad', 'Silent') : badge('good', 'Runs');
+      const state = isSilent ? badge('bad', 'Down') : badge('good', 'Up');
       return [html`<code>${id}</code>`, state, timeAgo(seenAt, now)];
     }),
   );
 }
 
 function stepTable(steps: readonly HousekeepingStep[], now: Date): Markup {
-  if (steps.length === 0) return emptyState('Not done yet', 'The first worker that starts does it.');
+  if (steps.length === 0) return emptyState('Has not run yet', 'It runs as soon as a worker starts.');
   return dataTable(
     'Steps of housekeeping',
     [
       { label: 'Step' },
-      { label: 'State', kind: 'narrow' },
-      { label: 'Went well', kind: 'narrow' },
-      { label: 'What fails' },
+      { label: 'Status', kind: 'narrow' },
+      { label: 'Last success', kind: 'narrow' },
+      { label: 'Error' },
     ],
     steps.map(({ step, succeededAt, failingSince, error }) => [
       step,
-      failingSince === null ? badge('good', 'Works') : badge('bad', 'Fails'),
+      failingSince === null ? badge('good', 'OK') : badge('bad', 'Failing'),
       timeAgo(succeededAt, now),
       error ?? '',
     ]),
@@ -159,15 +159,15 @@ function stepTable(steps: readonly HousekeepingStep[], now: Date): Markup {
 }
 
 function endpointTable(endpoints: readonly TroubledEndpoint[], now: Date): Markup {
-  if (endpoints.length === 0) return emptyState('All endpoints take what is sent', 'There is nothing to do.');
+  if (endpoints.length === 0) return emptyState('None', 'All endpoints accept deliveries.');
   return dataTable(
-    'Endpoints in trouble',
+    'Failing endpoints',
     [
       { label: 'Tenant' },
       { label: 'Endpoint' },
-      { label: 'State', kind: 'narrow' },
+      { label: 'Status', kind: 'narrow' },
       { label: 'Since', kind: 'narrow' },
-      { label: 'Why' },
+      { label: 'Reason' },
     ],
     endpoints.map((endpoint) => [
       endpoint.businessName,
@@ -185,8 +185,8 @@ function wabaTable(wabas: readonly UnfollowedWaba[], now: Date): Markup {
     [
       { label: 'Tenant' },
       { label: 'WABA', kind: 'narrow' },
-      { label: 'Bodies that wait', kind: 'number' },
-      { label: 'Upstream asked', kind: 'narrow' },
+      { label: 'Waiting bodies', kind: 'number' },
+      { label: 'Last look-up', kind: 'narrow' },
       { label: 'Problem' },
     ],
     wabas.map(({ businessName, wabaId, waiting, askedAt, problem }) => [
@@ -194,21 +194,20 @@ function wabaTable(wabas: readonly UnfollowedWaba[], now: Date): Markup {
       html`<a href="/portal/operator/wabas/${wabaId}">${wabaId}</a>`,
       waiting.toLocaleString('en-US'),
       timeAgo(askedAt, now),
-      problem ?? 'upstream is being asked',
+      problem ?? 'look-up in progress',
     ]),
   );
 }
 
 function reasonTable(reasons: readonly SetAsideReason[]): Markup {
-  if (reasons.length === 0)
-    return emptyState('None', 'Every body from upstream gave the events that it holds.');
+  if (reasons.length === 0) return emptyState('None', 'Every upstream item caused its events.');
   return dataTable(
     'Reasons',
     [
       { label: 'Reason' },
       { label: 'Field' },
       { label: 'WABA', kind: 'narrow' },
-      { label: 'Times', kind: 'number' },
+      { label: 'Count', kind: 'number' },
       { label: 'Last', kind: 'narrow' },
     ],
     reasons.map(({ reason, field, wabaId, count, lastDay }) => [

@@ -45,11 +45,11 @@ export async function numberPaceSection(
     value: phoneNumberId,
     label: `${displayPhoneNumber} (${phoneNumberId}): ${messagesPerSecond ?? `${usual}, the setting`}`,
   }));
-  return html`<section class="card"><h2>Sending pace</h2>${postForm(
+  return html`<section class="card"><h2>Sending rate</h2>${postForm(
     viewer,
     `/portal/operator/wabas/${encodeURIComponent(wabaId)}/pace`,
     html`${selectField({ label: 'Number', name: 'phoneNumberId', options })}
-${textField({ label: 'Messages per second', name: 'messagesPerSecond', maxLength: 6, hint: `From 1 to 1,000. Upstream allows 20 for a number that is used in its app too, 80 for most, 1,000 for some. Empty: ${usual}, as the settings say.` })}
-<div class="buttons"><button>Set the pace</button></div>`,
+${textField({ label: 'Messages per second', name: 'messagesPerSecond', maxLength: 6, hint: `From 1 to 1,000. Upstream allows 20 for a number that is also used in its app, 80 for most, 1,000 for some. Empty: ${usual}, the setting of the installation.` })}
+<div class="buttons"><button>Set the rate</button></div>`,
   )}</section>`;
 }

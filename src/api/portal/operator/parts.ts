@@ -17,11 +17,11 @@ export async function checkParts({
 }: PortalContext): Promise<Part[]> {
   const { namespace } = config.temporal;
   return await Promise.all([
-    check('PostgreSQL', 'keeps everything', () => query(database, 'select 1')),
-    check('Temporal', 'runs what waits and retries', () =>
+    check('PostgreSQL', 'stores everything', () => query(database, 'select 1')),
+    check('Temporal', 'runs workflows', () =>
       temporal.use(ANSWER_WITHIN_MS, (client) => client.workflowService.describeNamespace({ namespace })),
     ),
-    check('Object store', 'keeps media', () => checkObjectStore(objectStore)),
+    check('Object store', 'stores media', () => checkObjectStore(objectStore)),
   ]);
 }
 

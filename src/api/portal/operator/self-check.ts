@@ -46,23 +46,24 @@ export async function checkWaba(context: PortalContext, wabaId: string): Promise
     numberFinding(numbers, upstreamNumbers),
     followingFinding(lookup, waiting),
     {
-      question: 'Has anything arrived or been sent?',
+      question: 'Has any message been received or sent?',
       state: arrivals.lastActivityAt === null ? 'unknown' : 'good',
       answer: arrivals.lastActivityAt === null ? 'Never.' : `Last at ${utcText(arrivals.lastActivityAt)}.`,
-      advice: 'Write to the number from a phone and look again.',
+      advice: 'Send a message to the number from a phone and check again.',
     },
     {
-      question: 'Did everything that arrived give events?',
+      question: 'Did every item that arrived cause an event?',
       state: setAside.length === 0 ? 'good' : 'unknown',
-      answer: setAside.length === 0 ? 'Yes.' : `In the last 7 days not: ${setAside.join(', ')}.`,
-      advice: 'What is set aside is kept: heliograph admin inbox shows it and takes it in again.',
+      answer: setAside.length === 0 ? 'Yes.' : `Not in the last 7 days: ${setAside.join(', ')}.`,
+      advice:
+        'These items are in quarantine: heliograph admin inbox status shows them, and heliograph admin inbox retry takes them in again.',
     },
     {
-      question: 'Is there an endpoint that takes it?',
+      question: 'Is there an open endpoint?',
       state: open > 0 ? 'good' : 'bad',
       answer: `${open} of ${endpoints.length} endpoints are open.`,
       advice:
-        'Add an endpoint under Webhooks, or enable one. What came meanwhile waits for an endpoint that is off; to a new one, a replay of what was not_sent sends it.',
+        'Add an endpoint under Webhooks, or enable one. Events wait for a paused or disabled endpoint. For a new endpoint, replay the status not_sent.',
     },
   ];
 }
@@ -70,8 +71,8 @@ export async function checkWaba(context: PortalContext, wabaId: string): Promise
 function tokenFinding(token: string | null, numbers: GraphAnswer<UpstreamPhoneNumber[]>): Finding {
   const question = 'Does upstream accept the access token?';
   const advice =
-    'Make a system user token with whatsapp_business_messaging and whatsapp_business_management for this WABA, and save it below.';
-  if (token === null) return { question, state: 'bad', answer: 'There is none that can be read.', advice };
+    'Create a system user token with whatsapp_business_messaging and whatsapp_business_management for this WABA, and save it below.';
+  if (token === null) return { question, state: 'bad', answer: 'There is no readable token.', advice };
   if (numbers.ok) return { question, state: 'good', answer: 'Yes.' };
   return { question, state: numbers.refused ? 'bad' : 'unknown', answer: numbers.reason, advice };
 }
@@ -99,7 +100,7 @@ function numberFinding(
   upstream: GraphAnswer<UpstreamPhoneNumber[]>,
 ): Finding {
   const question = 'Are all numbers of the WABA known here?';
-  const advice = 'They are taken over daily, or at once: save the access token again.';
+  const advice = 'Numbers are copied from upstream daily. To do it now, save the access token again.';
   if (ours.length === 0) return { question, state: 'bad', answer: 'None is known.', advice };
   if (!upstream.ok) return { question, state: 'unknown', answer: `${ours.length} known.`, advice };
   const known = new Set(ours.map(({ phoneNumberId }) => phoneNumberId));
@@ -119,11 +120,11 @@ function followingFinding(
   { askedAt, problem }: { askedAt: Date | null; problem: string | null },
   waiting: number,
 ): Finding {
-  const question = 'Do its numbers follow upstream by themselves?';
-  const asked = askedAt === null ? 'Not asked yet.' : `Last asked at ${utcText(askedAt)}.`;
+  const question = 'Are its numbers updated from upstream?';
+  const asked = askedAt === null ? 'Not looked up yet.' : `Last looked up at ${utcText(askedAt)}.`;
   const bodies = waiting === 0 ? '' : ` ${waiting} bodies wait for a number that is not known yet.`;
   if (problem === null && waiting === 0) return { question, state: 'good', answer: asked };
   const advice =
-    'What waits is taken in as soon as upstream lists the number: save a valid access token below.';
+    'The waiting bodies are taken in as soon as upstream lists the number: save a valid access token below.';
   return { question, state: 'bad', answer: `${asked} ${problem ?? ''}${bodies}`, advice };
 }

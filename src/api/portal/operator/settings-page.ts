@@ -24,7 +24,7 @@ export function settingsPage(app: PortalApp, { settings }: PortalContext): void 
       title: 'Settings',
       viewer: viewerOf(request),
       active: 'operator/settings',
-      lead: 'As this API process has them. They are changed in its environment and take effect when it starts again.',
+      lead: 'The settings of this API process. Change them in its environment and restart it.',
       body: dataTable(
         'Settings',
         [{ label: 'Name' }, { label: 'Value' }, { label: '', kind: 'narrow' }],

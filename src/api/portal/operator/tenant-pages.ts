@@ -24,7 +24,7 @@ const ACTIVE = 'operator/tenants';
 const ROW_ID = /^\d{1,18}$/;
 
 const DONE = {
-  renamed: 'The tenant has its new name.',
+  renamed: 'The tenant is renamed.',
   removed: 'The tenant is removed.',
   'waba-removed': 'The WABA is removed.',
   created: 'The tenant is added. Add its WABA, and invite its first administrator under Users.',
@@ -113,14 +113,14 @@ function tenantPage(app: PortalApp, { database }: PortalContext): void {
     const rows = wabas.map(({ wabaId, numbers }) => [
       html`<a href="/portal/operator/wabas/${wabaId}"><code>${wabaId}</code></a>`,
       numbers.join(', ') || html`<span class="faint">none</span>`,
-      html`<a href="/portal/w/${wabaId}">Open its pages</a>`,
+      html`<a href="/portal/w/${wabaId}">Open in the portal</a>`,
     ]);
     return sendPage(reply, {
       title: tenant.businessName,
       viewer,
       active: ACTIVE,
       trail: [{ label: 'Tenants', href: PATH }],
-      actions: html`<a class="button" href="/portal/operator/users?tenant=${id}">Its users</a>`,
+      actions: html`<a class="button" href="/portal/operator/users?tenant=${id}">Users of the tenant</a>`,
       notice: noticeAfter(request.query.done, DONE),
       body: html`${
         rows.length === 0
@@ -128,8 +128,8 @@ function tenantPage(app: PortalApp, { database }: PortalContext): void {
           : dataTable('WABAs', [{ label: 'WABA' }, { label: 'Numbers' }, { label: '' }], rows)
       }
 <section class="card"><h2>Add a WABA</h2>${addWabaForm(viewer, id, { wabaId: '', error: null })}</section>
-<section class="card"><h2>Rename it</h2>${renameForm(viewer, id, { name: tenant.businessName })}</section>
-<section class="card"><h2>Remove it</h2>${removalForm(viewer, `${PATH}/${id}/remove`, id)}</section>`,
+<section class="card"><h2>Rename the tenant</h2>${renameForm(viewer, id, { name: tenant.businessName })}</section>
+<section class="card"><h2>Remove the tenant</h2>${removalForm(viewer, `${PATH}/${id}/remove`, id)}</section>`,
     });
   });
 }

@@ -17,7 +17,7 @@ export async function callGraph<Value>(
   } catch (error) {
     if (!(error instanceof GraphError)) throw error;
     const reason = error.transient
-      ? `Upstream cannot be asked at the moment: ${error.message}`
+      ? `Upstream is not available at the moment: ${error.message}`
       : `Upstream refuses: ${error.message}`;
     return { ok: false, refused: !error.transient, reason };
   }

@@ -24,11 +24,11 @@ const MAX_INVITATIONS = 20;
 const MAX_TENANTS = 200;
 
 const DONE = {
-  role: 'The role is changed. Whoever was signed in has to sign in again.',
-  disabled: 'The user is locked out.',
+  role: 'The role is changed. The user has to sign in again.',
+  disabled: 'The user is disabled and signed out.',
   enabled: 'The user can sign in again.',
   removed: 'The account is removed.',
-  withdrawn: 'The invitation is withdrawn; its link does not work any more.',
+  withdrawn: 'The invitation is withdrawn. Its link no longer works.',
 };
 
 /** What is looked for; `tenant` is a tenant id. */
@@ -75,14 +75,14 @@ export async function showUsers(
     title: 'Users',
     viewer,
     active: 'operator/users',
-    lead: 'Everybody who may sign in: operators, and the users of all tenants. An address may have several accounts.',
+    lead: 'All accounts: operators, and the users of all tenants. An e-mail address can have several accounts.',
     notice: noticeAfter(done, DONE),
     body: html`${filters(find, tenant, tenants)}
 ${found.length === 0 ? nobody() : accountTable(shared, shown.rows)}${numberedPager(shown, hrefOf)}
 <h2>Open invitations</h2>
 ${invitationTable(shared, invitations.slice(0, MAX_INVITATIONS), { hasTenants: true })}
 ${rest > 0 && html`<p class="hint">${rest} older ones are not shown; their tenants’ pages list them.</p>`}
-<section class="card"><h2>Invite somebody</h2>${inviteForm(viewer, `${USERS}/invite${query}`, tenants, { ...form, tenant: chosen })}</section>`,
+<section class="card"><h2>Invite a user</h2>${inviteForm(viewer, `${USERS}/invite${query}`, tenants, { ...form, tenant: chosen })}</section>`,
   };
   return sendPage(reply, view, form.error === null ? 200 : 422);
 }
@@ -97,7 +97,7 @@ export function usersHref({ find, tenant, page, done }: Wanted): string {
 }
 
 function nobody(): Markup {
-  return emptyState('Nobody found', 'No user is like that.', html`<a href="${USERS}">Show all users</a>`);
+  return emptyState('Nothing found', 'No user matches.', html`<a href="${USERS}">Show all users</a>`);
 }
 
 /** The tenants to choose from, with the one that is chosen in any case. */
@@ -141,6 +141,6 @@ function inviteForm(
     html`${textField({ label: 'E-mail address', name: 'email', type: 'email', value: email, required: true, error: about('email') })}
 ${selectField({ label: 'Role', name: 'role', value: role, options: ROLES, error: about('role') })}
 ${selectField({ label: 'Tenant', name: 'tenant', value: tenant, options, error: about('tenant') })}
-<div class="buttons"><button class="primary">Make an invitation link</button></div>`,
+<div class="buttons"><button class="primary">Create an invitation link</button></div>`,
   );
 }

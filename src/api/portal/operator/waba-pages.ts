@@ -32,8 +32,8 @@ const MAX_TOKEN_CHARS = 8_192;
 const ROW_ID = /^\d{1,18}$/;
 
 const DONE = {
-  pace: 'The pace of the number is set.',
-  'no-pace': 'Nothing was changed: the pace must be 1 to 1,000 messages per second, or empty.',
+  pace: 'The sending rate of the number is set.',
+  'no-pace': 'Nothing was changed: the rate must be 1 to 1,000 messages per second, or empty.',
   'number-removed': 'The number is removed; its history is kept.',
   saved: 'Upstream accepted the token; the WABA and its numbers are saved.',
 };
@@ -73,12 +73,12 @@ async function showWaba(
     viewer,
     active: ACTIVE,
     trail: [TENANTS, { label: businessName, href: `${TENANTS.href}/${tenantId}` }],
-    actions: html`<a class="button" href="/portal/w/${wabaId}">Open its pages</a>`,
+    actions: html`<a class="button" href="/portal/w/${wabaId}">Open in the portal</a>`,
     notice: noticeAfter(done, DONE),
-    body: html`<h2>Why would no webhook arrive?</h2>${findingTable(findings)}
+    body: html`<h2>Self-check</h2>${findingTable(findings)}
 <h2>Numbers</h2>${
       numbers.length === 0
-        ? emptyState('No number yet', 'They are taken over from upstream with the access token.')
+        ? emptyState('No number yet', 'Numbers are copied from upstream with the access token.')
         : dataTable(
             'Phone numbers',
             [
@@ -98,8 +98,8 @@ async function showWaba(
           )
     }
 ${pace}
-<section class="card"><h2>Give it another token</h2>${tokenForm(viewer, wabaId, error)}</section>
-<section class="card"><h2>Remove it</h2>${removalForm(viewer, `/portal/operator/wabas/${wabaId}/remove`, wabaId)}</section>`,
+<section class="card"><h2>Replace the access token</h2>${tokenForm(viewer, wabaId, error)}</section>
+<section class="card"><h2>Remove the WABA</h2>${removalForm(viewer, `/portal/operator/wabas/${wabaId}/remove`, wabaId)}</section>`,
   };
   return sendPage(reply, view, error === null ? 200 : 422);
 }
@@ -111,15 +111,15 @@ function removeNumberButton(viewer: Viewer, wabaId: string, phoneNumberId: strin
 }
 
 const SIGNS = {
-  good: badge('good', 'Fine'),
+  good: badge('good', 'OK'),
   bad: badge('bad', 'Problem'),
-  unknown: badge('waiting', 'Look'),
+  unknown: badge('waiting', 'Check'),
 };
 
 function findingTable(findings: readonly Finding[]): Markup {
   return dataTable(
     'Self-check',
-    [{ label: 'State', kind: 'narrow' }, { label: 'Question' }, { label: 'Answer' }],
+    [{ label: 'Status', kind: 'narrow' }, { label: 'Check' }, { label: 'Result' }],
     findings.map(({ question, state, answer, advice }) => [
       SIGNS[state],
       question,

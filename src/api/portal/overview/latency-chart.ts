@@ -22,22 +22,18 @@ export function latencyChart(steps: readonly LatencyStep[], span: ChartSpan): Ma
   const dots = steps.map((hour, index) => {
     const { p50Ms, p95Ms } = hour;
     if (p50Ms === null || p95Ms === null) return null;
-    const title = `${clockText(hour.at)} UTC: median ${durationText(p50Ms)}, 95 % within ${durationText(p95Ms)}`;
+    const title = `${clockText(hour.at)} UTC: p50 ${durationText(p50Ms)}, p95 ${durationText(p95Ms)}`;
     return html`<g><title>${title}</title><circle class="dot-median" cx="${at(index).toFixed(1)}" cy="${y(p50Ms).toFixed(1)}" r="3"/><rect class="dot-p95" x="${(at(index) - 3).toFixed(1)}" y="${(y(p95Ms) - 3).toFixed(1)}" width="6" height="6"/></g>`;
   });
   return chartFigure({
-    label: `Time until delivery per ${stepText(span)} of ${spanText(span)}, median and 95th percentile`,
-    legend: html`<span class="key key-median"></span> median (round marks) <span class="key key-p95"></span> 95th percentile (square marks) · of up to 200 deliveries in each ${stepText(span)}`,
+    label: `Delivery latency per ${stepText(span)} of ${spanText(span)}, p50 and p95`,
+    legend: html`<span class="key key-median"></span> p50 (round marks) <span class="key key-p95"></span> p95 (square marks) · of up to 200 deliveries in each ${stepText(span)}`,
     y,
     steps: steps.map((hour, index) => ({ at: hour.at, x: at(index) })),
     marks: html`<path class="line-median" d="${pathOf('p50Ms')}"/><path class="line-p95" d="${pathOf('p95Ms')}"/>${dots}`,
     table: dataTable(
-      `Time until delivery per ${stepText(span)}`,
-      [
-        { label: 'From (UTC)' },
-        { label: 'Median', kind: 'number' },
-        { label: '95th percentile', kind: 'number' },
-      ],
+      `Delivery latency per ${stepText(span)}`,
+      [{ label: 'From (UTC)' }, { label: 'p50', kind: 'number' }, { label: 'p95', kind: 'number' }],
       steps.map((hour) => [clockText(hour.at), text(hour.p50Ms), text(hour.p95Ms)]),
     ),
     yText: durationText,

@@ -44,7 +44,7 @@ export function overviewPages(app: PortalApp, { accounts, database, now }: Porta
         : html`${statRow(statsOf(endpoints, outcomes, latency, failed))}
 ${needsALook(endpoints, failed)}
 <div class="columns charts"><section class="card"><h2>Attempts per ${stepText(span)}</h2>${outcomeChart(outcomes, span)}</section>
-<section class="card"><h2>Time until delivery</h2>${latencyChart(latency, span)}</section></div>`;
+<section class="card"><h2>Delivery latency</h2>${latencyChart(latency, span)}</section></div>`;
     return sendPage(reply, {
       title: 'Overview',
       viewer,
@@ -60,8 +60,8 @@ ${needsALook(endpoints, failed)}
 function firstSteps(wabaId: string, viewer: Viewer): Markup {
   const path = endpointsPath(wabaId);
   return emptyState(
-    'Nothing is sent yet',
-    'Add the https address of your server: every message, status, payment and order is then sent to it, signed and in order.',
+    'No endpoint yet',
+    'Add the https URL of your server. It then receives every message, status, payment and order, signed and in order.',
     mayChange(viewer)
       ? html`<a class="button primary" href="${path}/new">Add a webhook endpoint</a>`
       : html`An administrator of your organisation can add one.`,
@@ -84,29 +84,29 @@ function statsOf(
   const recent = latency.findLast((step) => step.p50Ms !== null);
   return [
     {
-      label: 'Attempts that succeeded',
+      label: 'Success rate',
       value: successRate({ successes, failures }) ?? '–',
-      note: `${successes.toLocaleString('en-US')} of ${(successes + failures).toLocaleString('en-US')}`,
+      note: `${successes.toLocaleString('en-US')} of ${(successes + failures).toLocaleString('en-US')} attempts`,
     },
     {
-      label: 'Time until delivery',
+      label: 'Latency p50',
       value: recent?.p50Ms == null ? '–' : durationText(recent.p50Ms),
-      note: recent?.p95Ms == null ? 'nothing delivered' : `95 % within ${durationText(recent.p95Ms)}`,
+      note: recent?.p95Ms == null ? 'no deliveries' : `p95 ${durationText(recent.p95Ms)}`,
     },
     {
-      label: 'Waiting',
+      label: 'Pending',
       value: shownCount({ count: waiting, more }),
-      note: waiting === 0 ? 'nothing waits' : `oldest ${durationText(oldestMs)}`,
+      note: waiting === 0 ? 'no backlog' : `oldest ${durationText(oldestMs)}`,
       ...(oldestMs > 60_000 && { tone: 'waiting' as const }),
     },
     {
       label: 'Failed for good',
       value: failedCount.toLocaleString('en-US'),
-      note: failedCount === 0 ? 'nothing was given up' : 'no more attempts are made',
+      note: failedCount === 0 ? 'no failures' : 'no more attempts follow',
       ...(failedCount > 0 && { tone: 'bad' as const }),
     },
     {
-      label: 'Endpoints in trouble',
+      label: 'Failing endpoints',
       value: failing,
       note: `of ${endpoints.length}`,
       ...(failing > 0 && { tone: 'bad' as const }),
@@ -121,14 +121,14 @@ function isInTrouble({ mode, failingSince }: EndpointStatus): boolean {
 function needsALook(endpoints: readonly EndpointStatus[], failed: ReadonlyMap<string, number>): Markup {
   const troubled = endpoints.filter((endpoint) => isInTrouble(endpoint) || failed.has(endpoint.id));
   if (troubled.length === 0)
-    return html`<p class="all-well"><span aria-hidden="true">✓</span> All endpoints take what is sent.</p>`;
-  return html`<h2>Needs a look</h2>${dataTable(
-    'Endpoints that do not take everything',
+    return html`<p class="all-well"><span aria-hidden="true">✓</span> All endpoints accept deliveries.</p>`;
+  return html`<h2>Needs attention</h2>${dataTable(
+    'Endpoints that need attention',
     [
       { label: 'Endpoint' },
       { label: 'Status', kind: 'narrow' },
-      { label: 'What happens' },
-      { label: 'Waiting', kind: 'number' },
+      { label: 'Details' },
+      { label: 'Pending', kind: 'number' },
       { label: 'Failed for good', kind: 'number' },
     ],
     troubled.map((endpoint) => [

@@ -38,7 +38,7 @@ ${selectField({ label: 'Endpoint', name: 'endpointId', value: values.endpointId,
 <div class="columns">${textField({ label: 'Created from (UTC)', name: 'from', type: 'datetime-local', value: values.from, error: about('from') })}
 ${textField({ label: 'To (UTC)', name: 'to', type: 'datetime-local', value: values.to, error: about('to') })}</div>
 <div class="columns">
-${checkboxes({ label: 'Status', name: 'states', values: values.states, options: plain(REPLAYABLE_STATES), hint: 'not_sent: what an endpoint takes now and never had, for instance because it is newer. None ticked: all.', error: about('states') })}
+${checkboxes({ label: 'Status', name: 'states', values: values.states, options: plain(REPLAYABLE_STATES), hint: 'not_sent: events that the endpoint subscribes to now and never had, for example because it is newer. None ticked: all.', error: about('states') })}
 ${checkboxes({ label: 'Event types', name: 'eventTypes', values: values.eventTypes, options: plain(EVENT_TYPES), hint: 'None ticked: all but test.', error: about('eventTypes') })}</div>`;
   const ids = textArea({
     label: 'Delivery ids',
@@ -50,15 +50,15 @@ ${checkboxes({ label: 'Event types', name: 'eventTypes', values: values.eventTyp
     error: about('deliveryIds'),
   });
   const ways = [
-    { value: 'filter', label: 'Everything that fits the filters below' },
-    { value: 'ids', label: 'The deliveries whose ids are listed below' },
+    { value: 'filter', label: 'All deliveries that match the filters below' },
+    { value: 'ids', label: 'The deliveries with the ids below' },
   ];
   return postForm(
     viewer,
     `${path}/new`,
-    html`<div class="card">${radios({ label: 'What is to be sent again?', name: 'by', value: values.by, options: ways })}</div>
+    html`<div class="card">${radios({ label: 'Selection', name: 'by', value: values.by, options: ways })}</div>
 <div class="card"><h2>Filters</h2>${filter}</div><div class="card"><h2>Or a list</h2>${ids}</div>
-<div class="buttons"><button class="primary">Count, without sending</button><a class="button" href="${path}">Cancel</a></div>`,
+<div class="buttons"><button class="primary">Dry run</button><a class="button" href="${path}">Cancel</a></div>`,
   );
 }
 
@@ -71,9 +71,9 @@ export function countedView(view: FormView & { count: ReplayCount }): Markup {
   const { viewer, path, values, count, endpoints } = view;
   const { open, noBody, endpointGone } = count.skipped;
   const passedOver = [
-    [open, 'still being delivered'],
-    [noBody, 'not released yet'],
-    [endpointGone, 'of an endpoint that is deleted'],
+    [open, 'still pending'],
+    [noBody, 'waiting for catalog data'],
+    [endpointGone, 'of a deleted endpoint'],
   ] as const;
   const reasons = passedOver
     .filter(([number]) => number > 0)
@@ -86,7 +86,7 @@ export function countedView(view: FormView & { count: ReplayCount }): Markup {
   return html`${statRow([
     { label: 'To be sent', value: total },
     {
-      label: 'Passed over',
+      label: 'Skipped',
       value: (open + noBody + endpointGone).toLocaleString('en-US'),
       note: reasons.join(', ') || 'nothing',
     },
@@ -94,8 +94,8 @@ export function countedView(view: FormView & { count: ReplayCount }): Markup {
     { label: 'Newest', value: shortTime(count.newest) },
   ])}
 <div class="columns">${countTable('By event type', 'Event type', count.byType, (name) => html`<code>${name}</code>`)}${countTable('By endpoint', 'Endpoint', count.byEndpoint, (id) => html`${id} <span class="faint break">${urls.get(id)}</span>`)}</div>
-${count.deliveries === 0 && noticeBox({ kind: 'information', text: 'There is nothing to send again in this selection.' })}
-<p class="lead">They go out behind what is waiting now, with the same body and webhook-id and the header X-Service-Replay. Receivers that ignore a webhook-id that they have seen take them for known.</p>
+${count.deliveries === 0 && noticeBox({ kind: 'information', text: 'This selection has no deliveries to send.' })}
+<p class="lead">They have a lower priority than new events, the same body and webhook-id, and the header X-Service-Replay. A server that deduplicates by webhook-id ignores them.</p>
 <div class="buttons">${count.deliveries > 0 && postForm(viewer, path, start)}${postForm(viewer, `${path}/new`, change)}</div>`;
 }
 

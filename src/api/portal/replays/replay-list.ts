@@ -21,7 +21,7 @@ const COLUMNS = [
   { label: 'Status', kind: 'narrow' },
   { label: 'Selection' },
   { label: 'Queued', kind: 'number' },
-  { label: 'Passed over', kind: 'number' },
+  { label: 'Skipped', kind: 'number' },
   { label: 'Requested by' },
   { label: 'Started', kind: 'narrow' },
   { label: 'Finished', kind: 'narrow' },
@@ -46,13 +46,13 @@ export function replayListPage(app: PortalApp, context: PortalContext): void {
       title: 'Replays',
       ...{ viewer, waba },
       active: 'replays',
-      lead: 'Events that are sent again on request: what failed while a server was down, or a stretch of time that has to be processed once more.',
+      lead: 'A replay sends events again: those that failed while a server was down, or all of a period.',
       actions: found.length > 0 && add,
       body:
         found.length === 0
           ? emptyState(
               'No replay yet',
-              'A replay sends deliveries again. It first counts what that would be, and can be paused and cancelled.',
+              'A replay sends deliveries again. It starts with a dry run, and you can pause and cancel it.',
               add,
             )
           : html`${dataTable(

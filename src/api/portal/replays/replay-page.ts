@@ -23,8 +23,8 @@ const MAX_IDS_SHOWN = 20;
 
 const DONE = {
   pause: 'The replay is paused.',
-  resume: 'The replay goes on.',
-  cancel: 'The replay is cancelled; what it had queued and was not sent is dropped.',
+  resume: 'The replay is resumed.',
+  cancel: 'The replay is cancelled. Its pending deliveries are dropped.',
 };
 
 /** GET /portal/w/:wabaId/replays/:id, POST …/pause, …/resume and …/cancel */

@@ -52,7 +52,7 @@ export function progressView(replay: ReplayView & { outcomes: ReplayOutcomes }):
   const isThrough = state === 'done' || state === 'cancelled';
   const percent = total === 0 ? 100 : Math.floor(((settled + skipped) / total) * 100);
   return html`<div class="card"><p>${replayBadge(state)} ${sentence(state, outcomes.pending)}</p>
-<p><progress max="${Math.max(1, total)}" value="${Math.min(total, settled + skipped)}" aria-label="Settled">${percent} %</progress> <strong>${percent} %</strong> settled; ${shown(through)} of ${shown(total)} ${isThrough ? 'were' : 'are'} queued or passed over.</p></div>
+<p><progress max="${Math.max(1, total)}" value="${Math.min(total, settled + skipped)}" aria-label="Settled">${percent} %</progress> <strong>${percent} %</strong> settled; ${shown(through)} of ${shown(total)} ${isThrough ? 'were' : 'are'} queued or skipped.</p></div>
 ${statRow([
   { label: 'Selected', value: shown(total) },
   {
@@ -61,26 +61,26 @@ ${statRow([
     ...(outcomes.delivered > 0 && { tone: 'good' as const }),
   },
   {
-    label: 'Waiting or retrying',
+    label: 'Pending or retrying',
     value: shown(outcomes.pending),
     ...(outcomes.pending > 0 && { tone: 'waiting' as const }),
   },
   { label: 'Failed', value: shown(outcomes.failed), ...(outcomes.failed > 0 && { tone: 'bad' as const }) },
   { label: 'Dropped', value: shown(outcomes.dropped) },
-  { label: 'Passed over', value: shown(skipped) },
+  { label: 'Skipped', value: shown(skipped) },
 ])}`;
 }
 
 function sentence(state: ReplayView['state'], pending: number): string {
   switch (state) {
     case 'running':
-      return 'Events are queued behind what is waiting, and sent.';
+      return 'Events are queued with a lower priority than new ones, and sent.';
     case 'paused':
-      return 'Nothing more is queued, and what is queued waits, until it is resumed.';
+      return 'Queueing has stopped, and queued events wait until you resume the replay.';
     case 'cancelled':
-      return 'What was not sent by then is dropped.';
+      return 'Pending deliveries were dropped.';
     case 'done':
-      return pending > 0 ? 'Everything is queued; some are still under way.' : 'Everything is through.';
+      return pending > 0 ? 'All events are queued; some are still pending.' : 'All deliveries are settled.';
   }
 }
 

@@ -76,16 +76,16 @@ async function sendStep(
   const path = replaysPath(waba.wabaId);
   const form = { viewer, path, values, error, endpoints: await listEndpoints(database, waba.wabaId) };
   const isAtField = error !== null && FIELDS.includes(error.param ?? '');
-  const text = isAtField ? 'Nothing was counted: see the field below.' : error?.message;
+  const text = isAtField ? 'The selection is not valid: see the field below.' : error?.message;
   const view = {
-    title: count === null ? 'New replay' : 'What would be sent again',
+    title: count === null ? 'New replay' : 'Dry run',
     ...{ viewer, waba },
     active: 'replays',
     trail: [{ label: 'Replays', href: path }],
     lead:
       count === null
-        ? 'Step 1 of 2: choose. Nothing is sent before you have seen how much it is.'
-        : 'Step 2 of 2: nothing has been sent so far.',
+        ? 'Step 1 of 2: select deliveries. Nothing is sent before you have seen their number.'
+        : 'Step 2 of 2: nothing has been sent yet.',
     assets: ['webhooks.css'],
     notice: text === undefined ? null : { kind: 'error' as const, text },
     body: count === null ? chooseForm(form) : countedView({ ...form, count }),

@@ -20,8 +20,8 @@ export function answerHelp({ number, customer }: ConsoleChoice, apiUrl: string):
       action: { buttons: [button('s', 'Small'), button('m', 'Medium'), button('l', 'Large')] },
     },
   };
-  return html`<details class="card answer-help"><summary>Answer as the business</summary>
-<p>The business writes through the API. What it sends appears on the phone, with its ticks; buttons can be tapped. <code>npm start</code> prints the demo API key.</p>
+  return html`<details class="card answer-help"><summary>Reply as the business</summary>
+<p>The business sends through the API. Its messages appear on the phone with their ticks, and you can tap their buttons. <code>npm start</code> prints the demo API key.</p>
 ${codeBlock(command(text), 'Command that sends a text')}
 ${codeBlock(command(buttons), 'Command that sends buttons')}
 </details>`;

@@ -30,7 +30,7 @@ ${choiceFields(viewer, choice)}
 
 /** What someone looking on sees in its place. */
 export function noComposer(): Markup {
-  return html`<p class="composer looking-on">You look on: writing needs an administrator or operator.</p>`;
+  return html`<p class="composer looking-on">You can only watch: sending needs an administrator or operator.</p>`;
 }
 
 const NUMBERS_WITH_PAYMENTS = '91';
@@ -40,8 +40,8 @@ function attachments(viewer: Viewer, choice: ConsoleChoice): Markup {
   const isIndian = number.displayPhoneNumber.replace(/\D/g, '').startsWith(NUMBERS_WITH_PAYMENTS);
   return html`<form class="attachments" method="post" enctype="multipart/form-data" action="/portal/sandbox/messages" data-console>
 ${choiceFields(viewer, choice)}
-<p class="attach-title">A file of your own</p>
-<div class="own-file"><label class="unseen" for="file">A file of your own</label><input type="file" id="file" name="file"><button name="kind" value="file">Send</button></div>
+<p class="attach-title">Your own file</p>
+<div class="own-file"><label class="unseen" for="file">Your own file</label><input type="file" id="file" name="file"><button name="kind" value="file">Send</button></div>
 <label class="unseen" for="caption">Caption</label><input type="text" id="caption" name="text" maxlength="1024" placeholder="Caption (optional)" autocomplete="off">
 <p class="attach-title">Photo</p>
 <div class="pictures">${SAMPLE_PICTURES.map(
@@ -55,6 +55,6 @@ ${choiceFields(viewer, choice)}
   )}<button name="kind" value="location">${icon('place')} Location</button><button name="kind" value="contacts">${icon('person')} Contact</button><button name="kind" value="order">${icon('cart')} Cart</button></div>
 <p class="attach-title">${icon('card')} Payment</p>
 <div class="attach-buttons"><button name="kind" value="payment pending">Pending</button><button name="kind" value="payment captured">Captured</button><button name="kind" value="payment refund">Refund</button></div>
-${isIndian ? nothing : html`<p class="hint">On the real platform payments belong to Indian numbers. Here they work with all.</p>`}
+${isIndian ? nothing : html`<p class="hint">The real platform has payments for Indian numbers only. The sandbox has them for all.</p>`}
 </form>`;
 }

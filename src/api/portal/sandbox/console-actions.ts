@@ -76,8 +76,7 @@ export function consoleActions(app: PortalApp, context: PortalContext, client: S
         const { answer, times = 'all' } = request.body;
         const chosen = Object.hasOwn(TENANT_ANSWERS, answer) ? TENANT_ANSWERS[answer] : undefined;
         const often = Object.hasOwn(TENANT_TIMES, times) ? TENANT_TIMES[times] : undefined;
-        if (chosen === undefined || often === undefined)
-          throw new CustomerFormError('There is no such answer.');
+        if (chosen === undefined || often === undefined) throw new CustomerFormError('Unknown response.');
         const limit = often.times === null || answer === 'ok' ? {} : { times: often.times };
         await client.setBehaviour({ ...chosen.behaviour, ...limit, name: number.wabaId });
         return 'tenant';
@@ -131,7 +130,7 @@ async function replyOf(
 ): Promise<{ replyTo?: string }> {
   if (replyTo === undefined || replyTo === '') return {};
   const entry = (await threadOf(client, choice)).find(({ n }) => String(n) === replyTo);
-  if (entry === undefined) throw new CustomerFormError('The message that you answer is gone.');
+  if (entry === undefined) throw new CustomerFormError('The message that you reply to is gone.');
   return { replyTo: entry.id };
 }
 

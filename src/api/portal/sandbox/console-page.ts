@@ -34,7 +34,7 @@ export function consolePage({ viewer, state, apiUrl, replyNumber, notice }: Cons
     viewer,
     notice,
     waba: choice.number,
-    lead: 'Play a customer on the phone, and watch the webhooks reach the sample tenant.',
+    lead: 'Write as a customer on the phone, and watch the webhooks reach the sample tenant.',
     actions: chooser(choice),
     body: html`<div class="console" data-live-console="/portal/sandbox/live?${live.toString()}">
 <section class="customer-side" aria-label="The customer’s phone">
@@ -42,11 +42,11 @@ ${phoneView(viewer, state, replyNumber)}
 ${answerHelp(choice, apiUrl)}
 </section>
 <section class="tenant-side" aria-labelledby="received-title">
-<div class="tenant-head"><h2 id="received-title">What the sample tenant received</h2><span class="live-sign" id="live-sign" role="status" hidden></span><noscript><a class="button" href="/portal/sandbox?${live.toString()}">Look again</a></noscript>${burstButton(viewer, state)}</div>
+<div class="tenant-head"><h2 id="received-title">Webhooks of the sample tenant</h2><span class="live-sign" id="live-sign" role="status" hidden></span><noscript><a class="button" href="/portal/sandbox?${live.toString()}">Reload</a></noscript>${burstButton(viewer, state)}</div>
 <div id="summary" data-part="summary">${tenantSummary(state)}</div>
 ${tenantControls(viewer, state)}
 <p class="console-problem" id="console-problem" role="alert" hidden></p>
-<div class="received-box"><div class="received-head" aria-hidden="true"><span>Time</span><span>Event</span><span>What</span><span>Checked</span><span>Since tap</span></div>
+<div class="received-box"><div class="received-head" aria-hidden="true"><span>Time</span><span>Event</span><span>Summary</span><span>Checks</span><span>Latency</span></div>
 <ol class="received" id="received" data-part="received">${receivedList(state)}</ol></div>
 </section>
 </div>`,
@@ -55,7 +55,7 @@ ${tenantControls(viewer, state)}
 
 /** For someone who has no number to write to. */
 export function emptyConsolePage(viewer: Viewer): PageView {
-  const text = 'The sandbox needs a phone number of a business. npm start makes some for the demo tenants.';
+  const text = 'The sandbox needs a phone number of a business. npm start creates some for the demo tenants.';
   return { ...FRAME, viewer, body: emptyState('No phone number here', text) };
 }
 
@@ -73,8 +73,8 @@ function chooser({ number, numbers, customer, customers }: ConsoleChoice): Marku
   const option = (value: string, label: string, chosen: boolean) =>
     html`<option value="${value}" ${chosen && html`selected`}>${label}</option>`;
   return html`<form class="chooser" method="get" action="/portal/sandbox">
-<label>Play <select name="customer" data-submit>${customers.map(({ waId, name }) => option(waId, `${name} (…${waId.slice(-4)})`, waId === customer.waId))}</select></label>
-<label>writing to <select name="number" data-submit>${numbers.map((one) =>
+<label>Customer <select name="customer" data-submit>${customers.map(({ waId, name }) => option(waId, `${name} (…${waId.slice(-4)})`, waId === customer.waId))}</select></label>
+<label>writes to <select name="number" data-submit>${numbers.map((one) =>
     option(
       one.phoneNumberId,
       `${one.verifiedName || one.businessName} (…${one.displayPhoneNumber.slice(-4)})`,

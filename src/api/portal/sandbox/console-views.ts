@@ -21,7 +21,7 @@ import { webhookPage } from './webhook-page.ts';
 
 const DONE = {
   sent: 'The message was sent.',
-  tenant: 'The sample tenant answers differently from now on.',
+  tenant: 'The responses of the sample tenant are changed.',
   burst: '100 messages were sent.',
 };
 

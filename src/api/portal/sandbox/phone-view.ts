@@ -23,7 +23,7 @@ ${canPlay ? composer(viewer, state.choice, replyTo) : noComposer()}
 export function threadPart(viewer: Viewer, { thread, choice }: ConsoleState): Markup {
   const canPlay = mayPlay(viewer);
   if (thread.length > 0) return chatThread({ thread, choice, canPlay });
-  return html`<li class="beginning" data-key="beginning"><p><strong>You are ${choice.customer.name}.</strong> Write to ${choice.number.businessName}, or begin with one tap:</p>
+  return html`<li class="beginning" data-key="beginning"><p><strong>You are ${choice.customer.name}.</strong> Write to ${choice.number.businessName}, or start with one tap:</p>
 ${canPlay && starters(viewer, choice)}</li>`;
 }
 

@@ -9,12 +9,12 @@ export function receivedList({ webhooks, counts }: ConsoleState): Markup {
   if (webhooks.length === 0) {
     return html`<li class="none" data-key="none">${emptyState(
       'Nothing received yet',
-      html`Send a message on the phone. A moment later it stands here as your server would get it: signed, checked, numbered, with the workflow that carried it.`,
+      html`Send a message on the phone. A moment later its webhook appears here as your server would receive it, with its signature, sequence and workflow.`,
       html`<a class="button primary" href="#message">Write the first message</a>`,
     )}</li>`;
   }
   const older = counts.received - webhooks.length;
-  return html`${webhooks.map(row)}${older > 0 && html`<li class="older" data-key="older">${older} older ones are not shown.</li>`}`;
+  return html`${webhooks.map(row)}${older > 0 && html`<li class="older" data-key="older">${older} older webhooks are not shown.</li>`}`;
 }
 
 function row(webhook: ShownWebhook): Markup {
@@ -37,13 +37,13 @@ function cssName(eventType: string): string {
 }
 
 function marks({ verified, status, mode, duplicate, attempt, headers }: ShownWebhook): Markup {
-  return html`${verified ? badge('good', 'verified') : badge('bad', 'signature wrong')}${attempt > 1 && badge('waiting', `attempt ${attempt}`)}${duplicate && badge('neutral', 'duplicate')}${headers['x-service-replay'] === 'true' && badge('neutral', 'replay')}${verified && status !== 200 && answer(status, mode)}`;
+  return html`${verified ? badge('good', 'verified') : badge('bad', 'wrong signature')}${attempt > 1 && badge('waiting', `attempt ${attempt}`)}${duplicate && badge('neutral', 'duplicate')}${headers['x-service-replay'] === 'true' && badge('neutral', 'replay')}${verified && status !== 200 && answer(status, mode)}`;
 }
 
 function answer(status: number | null, mode: string | null): Markup {
-  if (status !== null) return badge(status < 300 ? 'good' : 'bad', `answered ${status}`);
-  if (mode === 'slow') return badge('waiting', 'thinking');
-  return badge('bad', mode === 'reset' ? 'connection cut' : 'no answer');
+  if (status !== null) return badge(status < 300 ? 'good' : 'bad', `returned ${status}`);
+  if (mode === 'slow') return badge('waiting', 'responding');
+  return badge('bad', mode === 'reset' ? 'connection cut' : 'no response');
 }
 
 function latency({ sinceTapMs }: ShownWebhook): Markup {
@@ -54,7 +54,7 @@ function latency({ sinceTapMs }: ShownWebhook): Markup {
 /** What comes next for a delivery that the tenant did not take; of its attempts the last one says it. */
 function nextAttempt({ outlook, isLatest, status }: ShownWebhook): Markup {
   if (outlook === null || !isLatest || (status !== null && status < 300)) return nothing;
-  if (outlook.state === 'failed') return html`<span class="next">given up</span>`;
+  if (outlook.state === 'failed') return html`<span class="next">failed for good</span>`;
   if (outlook.nextAttemptAt === null) return html`<span class="next">waits for its next attempt</span>`;
   const at = outlook.nextAttemptAt.toISOString();
   return html`<span class="next">next attempt <time datetime="${at}" data-until>at ${at.slice(11, 19)}</time></span>`;

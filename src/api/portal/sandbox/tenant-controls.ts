@@ -14,15 +14,15 @@ export const TENANT_ANSWERS: Readonly<Record<string, { label: string; behaviour:
   error: { label: '500', behaviour: { mode: 'status', status: 500 } },
   limit: { label: '429', behaviour: { mode: 'status', status: 429, retryAfter: 5 } },
   slow: { label: 'slow (3 s)', behaviour: { mode: 'slow', delayMs: 3_000 } },
-  hang: { label: 'no answer', behaviour: { mode: 'hang' } },
-  reset: { label: 'cut off', behaviour: { mode: 'reset' } },
+  hang: { label: 'no response', behaviour: { mode: 'hang' } },
+  reset: { label: 'cut connection', behaviour: { mode: 'reset' } },
 };
 
 /** How often; null = until something else is chosen. */
 export const TENANT_TIMES: Readonly<Record<string, { label: string; times: number | null }>> = {
   all: { label: 'from now on', times: null },
-  1: { label: 'to the next webhook', times: 1 },
-  3: { label: 'to the next 3', times: 3 },
+  1: { label: 'for the next webhook', times: 1 },
+  3: { label: 'for the next 3', times: 3 },
 };
 
 /** Figures of the sample tenant, and a word about its endpoint when that is not as it should be. */
@@ -36,7 +36,7 @@ export function tenantSummary(state: ConsoleState): Markup {
     {
       label: 'Received',
       value: received,
-      note: duplicates > 0 ? `${duplicates} for the second time` : 'webhooks',
+      note: duplicates > 0 ? `${duplicates} duplicates` : 'webhooks',
     },
     {
       label: 'Verified',
@@ -49,11 +49,11 @@ export function tenantSummary(state: ConsoleState): Markup {
           : `${received - verified} wrong`,
       ...(verified < received ? { tone: 'bad' as const } : {}),
     },
-    { label: 'Tap to receipt', value: median(times), note: 'median of those below' },
+    { label: 'Latency p50', value: median(times), note: 'from tap to receipt' },
     {
-      label: 'Not taken',
+      label: 'Failed',
       value: failed,
-      note: waiting > 0 ? `${waiting} waiting in order` : 'nothing waits',
+      note: waiting > 0 ? `${waiting} pending, in order` : 'no backlog',
       ...(waiting > 0 ? { tone: 'waiting' as const } : {}),
     },
   ])}${endpointNote(endpoint, choice.number.wabaId)}`;
@@ -66,13 +66,13 @@ function median(times: readonly number[]): string {
 
 function endpointNote(endpoint: ConsoleState['endpoint'], wabaId: string): Markup {
   if (endpoint === null) {
-    return html`<p class="endpoint-note">${badge('bad', 'no endpoint')} The sample tenant has no endpoint any more: <a href="/portal/w/${wabaId}/endpoints">Webhooks</a></p>`;
+    return html`<p class="endpoint-note">${badge('bad', 'no endpoint')} The sample tenant no longer has an endpoint: <a href="/portal/w/${wabaId}/endpoints">Webhooks</a></p>`;
   }
   if (endpoint.mode === 'open') return nothing;
   const words = {
-    probing: 'fails most of the time: its events wait, and one attempt at a time asks whether it is back.',
+    probing: 'mostly fails: its events wait, and probes test it.',
     paused: 'is paused: its events wait.',
-    disabled: 'is switched off: its events wait.',
+    disabled: 'is disabled: its events wait.',
   };
   return html`<p class="endpoint-note">${badge('waiting', endpoint.mode)} The <a href="/portal/w/${wabaId}/endpoints/${endpoint.id}">endpoint of the sample tenant</a> ${words[endpoint.mode]}</p>`;
 }
@@ -83,9 +83,9 @@ export function tenantControls(viewer: Viewer, state: ConsoleState): Markup {
   const fields = choiceFields(viewer, state.choice);
   return html`<div class="switches">
 <form method="post" action="/portal/sandbox/tenant" data-console>${fields}
-<fieldset><legend>The tenant answers</legend>
+<fieldset><legend>The tenant responds with</legend>
 <div class="segments" id="answers" data-part="answers">${answerButtons(state)}</div>
-<label class="unseen" for="times">To which webhooks</label><select id="times" name="times">${['all', '1', '3'].map((value) => html`<option value="${value}">${TENANT_TIMES[value]?.label}</option>`)}</select>
+<label class="unseen" for="times">For which webhooks</label><select id="times" name="times">${['all', '1', '3'].map((value) => html`<option value="${value}">${TENANT_TIMES[value]?.label}</option>`)}</select>
 </fieldset></form>
 </div>`;
 }

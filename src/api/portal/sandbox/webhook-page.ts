@@ -27,7 +27,7 @@ export function webhookPage(
     assets: ['sandbox.css'],
     trail: [{ label: 'Sandbox console', href: '/portal/sandbox' }],
     body: html`<div id="whole-webhook">
-${detailList([...facts(webhook, outlook, temporal), ['Received', exactTime(new Date(receivedAt))], ['Signature', verified ? '✓ right' : '✕ wrong'], ['Answered', status === null ? 'nothing' : String(status)]])}
+${detailList([...facts(webhook, outlook, temporal), ['Received', exactTime(new Date(receivedAt))], ['Signature', verified ? '✓ valid' : '✕ invalid'], ['Response', status === null ? 'none' : String(status)]])}
 <h3>Headers</h3>
 ${codeBlock(names.map((name) => `${name}: ${headers[name]}`).join('\n'), 'Headers')}
 <h3>Body</h3>
@@ -49,7 +49,7 @@ function facts(
     [
       'Workflow',
       url === null
-        ? faint('noted when the attempt is recorded')
+        ? faint('shown once the attempt is recorded')
         : html`<a href="${url}" target="_blank" rel="noopener"><code>${workflowId}</code></a>`,
     ],
     ['Delivery', outlook === null ? '–' : html`<a href="${deliveryPath}"><code>${delivery}</code></a>`],

@@ -49,7 +49,7 @@ test.each([
       await page.goto(`${origin}/portal/w/${WABA}/users`);
       await look('users');
       await page.getByLabel('E-mail address').fill('asha@store.example');
-      await page.getByRole('button', { name: 'Make an invitation link' }).click();
+      await page.getByRole('button', { name: 'Create an invitation link' }).click();
       const link = await page.locator('.copyable code').textContent();
       await look('link');
       await page.goto(`${origin}/portal/account`);

@@ -116,7 +116,7 @@ describe('an address that a tenant took for itself', () => {
         const done = await guest.post(linkIn(made), { name: 'A', password: TAKEN });
         const account = await guest.get('/portal/account');
         const pages = [made, form, weak].map(({ body }) => plain(body, email));
-        const tenants = /Where you may work[\s\S]*?<\/table>/.exec(account.body)?.[0];
+        const tenants = /<h2>Tenants<\/h2>[\s\S]*?<\/table>/.exec(account.body)?.[0];
         return { pages, status: done.statusCode, to: done.headers.location, tenants };
       }),
     );
@@ -212,7 +212,7 @@ describe('a further tenant', () => {
     expect(await usersOf(email)).toHaveLength(1);
     const account = await browser.get('/portal/account');
     expect(account.body).toContain('Fixture Store');
-    expect(account.body).toContain('Go there');
+    expect(account.body).toContain('>Switch<');
   });
 
   test('shows nothing and takes nothing before one goes there, and the one before is left', async () => {

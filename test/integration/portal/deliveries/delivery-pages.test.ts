@@ -111,7 +111,7 @@ test('a delivery shows each attempt; addresses and workflows are for operators, 
   expect(page.body).not.toMatch(/203\.0\.113\.7|host-1|Replay this delivery|v1,/);
   const first = await member.get(`${PATH}/${id}?attempt=1`);
   expect(first.body).toContain('could not be resolved');
-  expect(first.body).toContain('There was no answer.');
+  expect(first.body).toContain('No response.');
   expect((await operator.get(`${PATH}/${id}`)).body).toContain('203.0.113.7');
   const body = await member.get(`${PATH}/${id}/body`);
   expect(body.headers['content-disposition']).toMatch(/^attachment; filename="evt_/);
@@ -140,7 +140,7 @@ test('a settled delivery can be replayed and a waiting one dropped, by those who
   await admin.get(`${PATH}/${failed}`);
   expect((await admin.post(`${PATH}/${failed}/replay`)).headers.location).toBe(`/portal/w/${WABA}/replays/1`);
   expect((await admin.post(`${PATH}/${waiting}/replay`)).statusCode).toBe(422);
-  expect((await admin.get(`${PATH}/${waiting}/drop`)).body).toContain('Drop it');
+  expect((await admin.get(`${PATH}/${waiting}/drop`)).body).toContain('<button class="danger">Drop</button>');
   expect((await admin.post(`${PATH}/${waiting}/drop`)).headers.location).toBe(
     `${PATH}/${waiting}?done=dropped`,
   );
@@ -163,13 +163,11 @@ test('a delivery of a paused replay says that its replay is paused', async () =>
   const ids = { wabaId: WABA, replayId: '1', endpointId: endpoint?.id ?? '' };
   const [again = ''] = (await queueReplayPage(api.database, ids))?.queuedIds ?? [];
   const path = `${PATH}/${publicDeliveryId(again)}`;
-  expect((await admin.get(path)).body).toContain('It is sent as soon as a worker takes it.');
+  expect((await admin.get(path)).body).toContain('It waits for a worker.');
   await changeReplay(api.database, ids, 'paused');
-  expect((await admin.get(path)).body).toContain(
-    'Its replay is paused: it waits until the replay is resumed.',
-  );
+  expect((await admin.get(path)).body).toContain('It waits until its paused replay is resumed.');
   await changeReplay(api.database, ids, 'running');
-  expect((await admin.get(path)).body).toContain('It is sent as soon as a worker takes it.');
+  expect((await admin.get(path)).body).toContain('It waits for a worker.');
 });
 
 test('what receivers and customers write is shown as text, and never makes a page large', async () => {
@@ -233,9 +231,7 @@ test('a delivery whose attempts and event are past their retention says so, and 
   });
   await query(api.database, 'truncate attempts');
   const withoutAttempts = await admin.get(`${PATH}/${id}`);
-  expect(withoutAttempts.body).toContain(
-    '2 attempts were made; what was sent and answered is no longer kept.',
-  );
+  expect(withoutAttempts.body).toContain('2 attempts were made; requests and responses are no longer kept.');
   expect(withoutAttempts.body).toContain('Replay this delivery');
   await query(api.database, 'truncate events');
   const withoutEvent = await admin.get(`${PATH}/${id}`);

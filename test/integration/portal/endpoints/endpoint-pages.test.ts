@@ -164,7 +164,7 @@ test('pausing keeps the reason, and enabling asks what becomes of what waits', a
   await addDelivery(api.database, { eventId: 'wamid.waits', state: 'pending', attempts: [] });
   const page = await admin.get(`${PATH}/${id}`);
   expect(page.body).toContain('moving house');
-  expect(page.body).toContain('1 event waits');
+  expect(page.body).toContain('1 pending event');
   const undecided = await admin.post(`${PATH}/${id}/enable`);
   expect([undecided.statusCode, (await stored(id)).mode]).toEqual([422, 'paused']);
   expect(undecided.body).toContain('1 delivery waits');
@@ -182,7 +182,7 @@ test('a test event that nobody could send yet says so, and its outcome when ther
   const { location } = sent.headers;
   expect(location).toMatch(/\/tests\/dlv_[0-9a-f]{32}$/);
   const waiting = await admin.get(String(location));
-  expect(waiting.body).toContain('No attempt was recorded yet');
+  expect(waiting.body).toContain('No attempt yet');
   expect(waiting.body).toContain('data-live=');
   const [delivery = ''] = await addDelivery(api.database, {
     eventId: 'test_99',
@@ -243,12 +243,14 @@ test('the operations URL is set with a secret shown once, refused where it is an
 
 test('a URL of another server takes no header along: the form says so before, the page after', async () => {
   const { id } = await add({ newHeaders: 'Authorization: Bearer s3cret' });
-  expect((await admin.get(`${PATH}/${id}/edit`)).body).toContain('forgets them unless you enter them again');
+  expect((await admin.get(`${PATH}/${id}/edit`)).body).toContain(
+    'they are removed unless you enter them again',
+  );
   const saved = await admin.post(`${PATH}/${id}/edit`, { url: 'https://other.example/hook' });
   expect(saved.headers.location).toBe(`${PATH}/${id}?done=moved-without-headers`);
   const page = await admin.get(`${PATH}/${id}?done=moved-without-headers`);
-  expect(page.body).toContain('the headers of your own were not taken along');
-  expect(page.body).toContain('<a href="#secret">make a new one</a>');
+  expect(page.body).toContain('so your own headers were removed');
+  expect(page.body).toContain('<a href="#secret">rotate it</a>');
   expect(await stored(id)).toMatchObject({ url: 'https://other.example/hook', custom_headers_sealed: null });
 
   const alerts = `${PATH}/alerts`;
@@ -264,7 +266,7 @@ test('a URL of another server takes no header along: the form says so before, th
 test('what failed for good is on the overview and the page of the endpoint, also without an operations URL', async () => {
   const { id } = await add();
   const overview = `/portal/w/${WABA}`;
-  expect((await admin.get(overview)).body).toContain('nothing was given up');
+  expect((await admin.get(overview)).body).toContain('no failures');
   await api.database.transaction((trx) => countFailed(trx, id, 3));
   const link = `deliveries?state=failed&amp;endpointId=${id}"`;
   for (const path of [overview, `${PATH}/${id}`]) expect((await admin.get(path)).body).toContain(link);
@@ -315,7 +317,7 @@ test('a secret of the tenant’s own takes the place of the present one, and a m
 test('an endpoint is deleted from a page that says what is lost', async () => {
   const { id } = await add();
   await addDelivery(api.database, { eventId: 'wamid.waits', state: 'pending', attempts: [] });
-  expect((await admin.get(`${PATH}/${id}/delete`)).body).toContain('<strong>1</strong> waiting event is');
+  expect((await admin.get(`${PATH}/${id}/delete`)).body).toContain('<strong>1</strong> pending event is');
   const gone = await admin.post(`${PATH}/${id}/delete`);
   expect(gone.headers.location).toBe(`${PATH}?done=deleted`);
   expect((await admin.get(`${PATH}/${id}`)).statusCode).toBe(404);

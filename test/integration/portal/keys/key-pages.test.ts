@@ -44,7 +44,7 @@ describe('asking for a key', () => {
     const { admin, operator, ask, decide, database } = await start();
     const asked = await ask();
     expect([asked.statusCode, asked.headers.location]).toEqual([303, `${KEYS}?done=asked`]);
-    expect((await admin.get(KEYS)).body).toContain('waits for the operator');
+    expect((await admin.get(KEYS)).body).toContain('pending approval');
     const queue = await operator.get(APPROVALS);
     expect(queue.body).toContain('ann@shop.example');
     const decided = await decide('1', 'approve', 'as agreed');
@@ -123,7 +123,7 @@ describe('asking for a key', () => {
     expect(answer.statusCode).toBe(422);
     expect(answer.body).toContain(message);
     if (!('purpose' in fields)) expect(answer.body).toContain('value="kept text"');
-    expect((await admin.get(KEYS)).body).not.toContain('waits for the operator');
+    expect((await admin.get(KEYS)).body).not.toContain('pending approval');
     await expectValid(answer);
   });
 
@@ -153,7 +153,7 @@ describe('asking for a key', () => {
     await admin.get(`${KEYS}/requests/1`);
     const answer = await admin.post(`${KEYS}/requests/1/withdraw`);
     expect(answer.headers.location).toBe(`${KEYS}?done=withdrawn`);
-    expect((await operator.get(APPROVALS)).body).toContain('Nothing waits for you');
+    expect((await operator.get(APPROVALS)).body).toContain('No pending requests');
     const again = await admin.post(`${KEYS}/requests/1/withdraw`);
     expect(again.statusCode).toBe(409);
   });
@@ -198,7 +198,7 @@ describe('rights', () => {
     await decide('1', 'approve');
     const list = await member.get(KEYS);
     expect(list.statusCode).toBe(200);
-    expect(list.body).not.toContain('Ask for a key');
+    expect(list.body).not.toContain('Request a key');
     expect((await member.get(`${KEYS}/requests/1`)).body).not.toContain('Show the key once');
     for (const path of ['requests', 'requests/1/reveal', 'requests/1/withdraw', '1/revoke']) {
       expect((await member.post(`${KEYS}/${path}`)).statusCode).toBe(403);
@@ -232,7 +232,7 @@ describe('the audit log', () => {
     expect((await admin.get(next)).body).toContain('endpoint 10.');
     expect((await operator.get('/portal/operator/audit?action=key.created')).body).toContain('theirs');
     const none = await admin.get(`/portal/w/${WABA}/audit?actor=nobody`);
-    expect(none.body).toContain('Nothing fits these filters');
+    expect(none.body).toContain('No entry matches these filters');
     expect((await admin.get(`/portal/w/${WABA}/audit?cursor=made-up`)).statusCode).toBe(200);
   });
 });

@@ -112,5 +112,5 @@ test('the list is found through by text and tenant, and stays small with a thous
   expect(found.body).toContain('user777@store.example');
   expect(found.body).not.toContain('user778@store.example');
   const other = await operator.get(`${USERS}?tenant=${await tenantOf(api.database, OTHER_WABA)}`);
-  expect(other.body).toContain('Nobody found');
+  expect(other.body).toContain('Nothing found');
 });

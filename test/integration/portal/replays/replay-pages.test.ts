@@ -58,7 +58,7 @@ test('a list of ids is counted with what is passed over, and unknown ones are re
     attempts: [],
   });
   const counted = await admin.post(`${PATH}/new`, { by: 'ids', ids: `${failed}\n${open}` });
-  expect(counted.body).toContain('1 still being delivered');
+  expect(counted.body).toContain('1 still pending');
   expect(counted.body).toContain('Send 1 event again');
   const ids = 'dlv_019aa2b37c4d7e8f9a0b1c2d3e4f5061';
   expect((await admin.post(`${PATH}/new`, { by: 'ids', ids })).statusCode).toBe(422);
