@@ -29,9 +29,9 @@ export function deliveryTable(view: DeliveryTableView): Markup {
     { label: 'eventId' },
     view.withEndpoint && { label: 'Endpoint' },
     { label: 'Attempts', kind: 'number' },
-    { label: 'Response', kind: 'narrow' },
+    { label: 'Result', kind: 'narrow' },
     { label: 'Latency', kind: 'number' },
-    { label: 'Next attempt', kind: 'narrow' },
+    { label: 'Next', kind: 'narrow' },
   ];
   return dataTable(
     'Deliveries',

@@ -62,7 +62,7 @@ export function healthPage(app: PortalApp, context: PortalContext): void {
 <h2>Dependencies</h2>${partTable(parts)}
 <h2>Workers</h2>${workerTable(workers, now)}
 <h2>Housekeeping</h2>${stepTable(steps, now)}
-<h2>Failing endpoints</h2>${endpointTable(endpoints, now)}
+<h2>Failing, paused and disabled endpoints</h2>${endpointTable(endpoints, now)}
 ${wabas.length > 0 && html`<h2>WABAs whose phone numbers cannot be updated</h2>${wabaTable(wabas, now)}`}
 <h2>Quarantine, last ${REASONS_OF_DAYS} days</h2>${reasonTable(reasons)}`,
     });
@@ -161,7 +161,7 @@ function stepTable(steps: readonly HousekeepingStep[], now: Date): Markup {
 function endpointTable(endpoints: readonly TroubledEndpoint[], now: Date): Markup {
   if (endpoints.length === 0) return emptyState('None', 'All endpoints accept deliveries.');
   return dataTable(
-    'Failing endpoints',
+    'Endpoints',
     [
       { label: 'Tenant' },
       { label: 'Endpoint' },

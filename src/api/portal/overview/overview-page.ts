@@ -76,7 +76,8 @@ function statsOf(
 ): Stat[] {
   const successes = outcomes.reduce((sum, step) => sum + step.successes, 0);
   const failures = outcomes.reduce((sum, step) => sum + step.failures, 0);
-  const failing = endpoints.filter(isInTrouble).length;
+  const paused = endpoints.filter(({ mode }) => mode === 'paused').length;
+  const failing = endpoints.filter(isInTrouble).length - paused;
   const waiting = endpoints.reduce((sum, { waiting: { count } }) => sum + count, 0);
   const more = endpoints.some((endpoint) => endpoint.waiting.more);
   const oldestMs = Math.max(0, ...endpoints.map((endpoint) => endpoint.waiting.oldestMs ?? 0));
@@ -108,7 +109,7 @@ function statsOf(
     {
       label: 'Failing endpoints',
       value: failing,
-      note: `of ${endpoints.length}`,
+      note: paused === 0 ? `of ${endpoints.length}` : `of ${endpoints.length}, ${paused} paused`,
       ...(failing > 0 && { tone: 'bad' as const }),
     },
   ];
