@@ -1,9 +1,9 @@
 import { Context } from '@temporalio/activity';
-import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import { type AttemptTools, attemptDelivery } from '../../deliveries/attempt/attempt-delivery.ts';
 import type { AttemptOutcome } from '../../deliveries/attempt/attempt-outcome.ts';
 import { removeDelivery } from '../../deliveries/queue/remove.ts';
 import type { DeliverEventInput } from '../../workflows/deliver-event.ts';
+import { notYet, withHeartbeat } from '../activity-kit.ts';
 
 export type DeliverEventActivities = ReturnType<typeof makeDeliverEventActivities>;
 
@@ -18,23 +18,19 @@ export type DeliverEventTools = AttemptTools & {
 export type DeliveryEnd = { failed: boolean; summary: string };
 export type FirstAttempt = DeliveryEnd & { settled: boolean };
 
-/** Most attempts are over before the first one. */
-const HEARTBEAT_MS = 3_000;
-
 /** What takes longer is to be seen as a pending activity. */
 const QUICK_MS = 1_000;
 
 /** The activities of `deliverEvent`. */
 export function makeDeliverEventActivities(tools: DeliverEventTools) {
   const attempt = async (input: DeliverEventInput): Promise<AttemptOutcome> => {
-    const context = Context.current();
-    const workflowId = context.info.workflowExecution?.workflowId ?? null;
-    const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+    const workflowId = Context.current().info.workflowExecution?.workflowId ?? null;
     try {
-      const underWay = tools.join(input.deliveryId);
-      return await (underWay ?? attemptDelivery(tools, { ...input, workflowId }));
+      return await withHeartbeat(async () => {
+        const underWay = tools.join(input.deliveryId);
+        return await (underWay ?? attemptDelivery(tools, { ...input, workflowId }));
+      });
     } finally {
-      clearInterval(heartbeat);
       tools.onSettled();
     }
   };
@@ -58,7 +54,7 @@ export function makeDeliverEventActivities(tools: DeliverEventTools) {
       const outcome = await attempt(input);
       const delayMs = delayOf(outcome);
       if (delayMs === null) return endOf(outcome);
-      throw notYet(summaryOf(outcome), delayMs);
+      throw notYet('NotYetDelivered', summaryOf(outcome), delayMs);
     },
 
     /** Fails a delivery because its workflow was cancelled; waits for an attempt that is under way. */
@@ -66,24 +62,11 @@ export function makeDeliverEventActivities(tools: DeliverEventTools) {
       const outcome = await tools.database.transaction((trx) =>
         removeDelivery(trx, input.deliveryId, 'given up: the workflow was cancelled'),
       );
-      if (outcome === 'claimed') throw notYet('an attempt is under way', 2_000);
+      if (outcome === 'claimed') throw notYet('NotYetDelivered', 'an attempt is under way', 2_000);
       tools.onSettled();
       return outcome === 'removed' ? 'given up' : 'settled before it was given up';
     },
   };
-}
-
-/** A receiver's refusal is no fault of ours: BENIGN keeps it out of error metrics and logs. */
-function notYet(message: string, delayMs: number): ApplicationFailure {
-  const failure = ApplicationFailure.create({
-    message,
-    type: 'NotYetDelivered',
-    nextRetryDelay: delayMs,
-    category: ApplicationFailureCategory.BENIGN,
-  });
-  // Where in our code it was thrown tells an operator nothing about the receiver.
-  failure.stack = '';
-  return failure;
 }
 
 /** How long to wait for the next attempt, in ms; null when there is none to wait for. */

@@ -1,9 +1,8 @@
 import { Context } from '@temporalio/activity';
 import type { DeliveryLoop, LoopCounts } from '../../deliveries/loop/delivery-loop.ts';
+import { withHeartbeat } from '../activity-kit.ts';
 
 export type DeliverSessionActivities = ReturnType<typeof makeDeliverSessionActivities>;
-
-const HEARTBEAT_MS = 3_000;
 
 /** After this time the activity begins anew, so that histories and time-outs stay short. */
 const SHOWN_MS = 3_600_000;
@@ -21,17 +20,14 @@ export function makeDeliverSessionActivities(tools: {
       const context = Context.current();
       const { workflowId = '', runId = '' } = context.info.workflowExecution ?? {};
       const before = loop.counts();
-      const report = () =>
-        context.heartbeat({ ...difference(loop.counts(), before), inFlight: loop.inFlight() });
-      const heartbeat = setInterval(report, HEARTBEAT_MS);
+      const report = () => ({ ...difference(loop.counts(), before), inFlight: loop.inFlight() });
       const ending = AbortSignal.any([stopping, context.cancellationSignal]);
       // Only with the run is it known which hours a number of this workflow means.
       loop.showIn(`${workflowId}/${runId}`);
       try {
-        await endOf(ending, SHOWN_MS);
+        await withHeartbeat(() => endOf(ending, SHOWN_MS), report);
         return { ended: ending.aborted, summary: summaryOf(difference(loop.counts(), before)) };
       } finally {
-        clearInterval(heartbeat);
         loop.showIn(null);
       }
     },

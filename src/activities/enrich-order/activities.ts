@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
+import type { ApplicationFailure } from '@temporalio/common';
 import type { Logger } from 'pino';
 import { isTransientError } from '../../database/error-class.ts';
 import { findOrder, type StoredOrder, saveOrderService } from '../../database/orders.ts';
@@ -9,6 +9,7 @@ import { orderEventData, orderService } from '../../domain/order-service.ts';
 import type { CartItem } from '../../domain/upstream/cart-order.ts';
 import type { OrderEventParts } from '../../domain/upstream/message-item.ts';
 import type { EnrichOrderInput } from '../../workflows/enrich-order.ts';
+import { notYet, unexpectedFailure } from '../activity-kit.ts';
 import { findKnownProducts, type KnownProducts, type ProductTools } from './known-products.ts';
 
 export type EnrichOrderActivities = ReturnType<typeof makeEnrichOrderActivities>;
@@ -89,16 +90,11 @@ function summaryOf(retailerIds: readonly string[], { products, problem }: KnownP
 
 function retryLater(tools: EnrichOrderTools, input: EnrichOrderInput, error: unknown): ApplicationFailure {
   const { attempt } = Context.current().info;
-  const nextRetryDelay = Math.min(1_000 * 2 ** Math.min(attempt - 1, 10), LONGEST_DELAY_MS);
+  const delayMs = Math.min(1_000 * 2 ** Math.min(attempt - 1, 10), LONGEST_DELAY_MS);
   const reason = error instanceof Error ? error.message : 'unknown failure';
   if (!isTransientError(error)) {
     tools.logger.warn({ err: error, ...input }, 'order enrichment: unexpected failure');
-    return ApplicationFailure.create({ message: reason, type: 'UnexpectedFailure', nextRetryDelay });
+    return unexpectedFailure(reason, delayMs);
   }
-  return ApplicationFailure.create({
-    message: `The database is not available: ${reason}.`,
-    type: 'NotYetReleased',
-    nextRetryDelay,
-    category: ApplicationFailureCategory.BENIGN,
-  });
+  return notYet('NotYetReleased', `The database is not available: ${reason}.`, delayMs);
 }

@@ -1,10 +1,10 @@
 import { Context } from '@temporalio/activity';
-import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure } from '@temporalio/common';
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { Database } from '../../database/database.ts';
-import { isTransientError } from '../../database/error-class.ts';
 import { changeReplay, settleReplay } from '../../database/replay-steps.ts';
 import type { Replay } from '../../database/replays.ts';
 import type { ReplayDeliveriesInput, ReplayProgress } from '../../workflows/replay-deliveries.ts';
+import { awaitingDatabase, notYet, withHeartbeat } from '../activity-kit.ts';
 import { openQueueLimit } from './queue-limit.ts';
 import { queuePages } from './queue-pages.ts';
 
@@ -17,7 +17,7 @@ export type ReplayActivityTools = {
 };
 
 const MAX_OPEN_PER_ENDPOINT = 5_000;
-const HEARTBEAT_MS = 3_000;
+const TYPE = 'NotYetReplayed';
 const LOOK_AGAIN_MS = 15_000;
 const BUSY_LOOK_AGAIN_MS = 2_000;
 
@@ -32,40 +32,40 @@ export function makeReplayActivities({
      * While endpoints have enough to do it fails, benignly, with the wait until it looks again.
      */
     queueReplay: (input: ReplayDeliveriesInput & { reported: number }): Promise<ReplayProgress> =>
-      withHeartbeat(async (beat) => {
+      withProgress(async (beat) => {
         const { replay } = await settled(database, input);
         beat(replay);
         if (replay.state !== 'running') return progressOf(replay);
         const limit = await openQueueLimit(database, replay, maxOpenPerEndpoint);
         const end = await queuePages({ database, limit, onPage: beat, throwIfEnded }, replay, input.reported);
-        if (end.waitMs !== null) throw notYet(`${summaryOf(end.replay)} ${end.reason}`, end.waitMs);
+        if (end.waitMs !== null) throw notYet(TYPE, `${summaryOf(end.replay)} ${end.reason}`, end.waitMs);
         const last = (await settled(database, input)).replay;
         const isOver = last.state !== 'running' || last.cursor.endpoints.length > 0;
-        if (!isOver) throw notYet('Rows of a pause are still to be released.', BUSY_LOOK_AGAIN_MS);
+        if (!isOver) throw notYet(TYPE, 'Rows of a pause are still to be released.', BUSY_LOOK_AGAIN_MS);
         return progressOf(last);
       }),
 
     /** Returns when a paused replay goes on or is cancelled; until then it fails, benignly, and looks again. */
     awaitReplayResume: (input: ReplayDeliveriesInput): Promise<ReplayProgress> =>
-      withHeartbeat(async () => {
+      withProgress(async () => {
         const { replay } = await settled(database, input);
         if (replay.state !== 'paused') return progressOf(replay);
-        throw notYet(`Paused: ${summaryOf(replay)}`, LOOK_AGAIN_MS);
+        throw notYet(TYPE, `Paused: ${summaryOf(replay)}`, LOOK_AGAIN_MS);
       }),
 
     /** Pauses or resumes a replay; one that has ended stays as it is. */
     switchReplayState: (input: ReplayDeliveriesInput & { state: 'paused' | 'running' }): Promise<void> =>
-      withHeartbeat(async () => {
+      withProgress(async () => {
         await changeReplay(database, input, input.state);
       }),
 
     /** Cancels a replay and takes out of its queue what is not being attempted, until nothing of it is open. */
     endCancelledReplay: (input: ReplayDeliveriesInput): Promise<ReplayProgress> =>
-      withHeartbeat(async () => {
+      withProgress(async () => {
         await changeReplay(database, input, 'cancelled');
         const { replay, ended } = await settled(database, input);
         if (!ended)
-          throw notYet('Attempts are under way; what remains is taken out then.', BUSY_LOOK_AGAIN_MS);
+          throw notYet(TYPE, 'Attempts are under way; what remains is taken out then.', BUSY_LOOK_AGAIN_MS);
         return progressOf(replay);
       }),
   };
@@ -82,23 +82,19 @@ async function settled(
   throw ApplicationFailure.create({ message, type: 'UnknownReplay', nonRetryable: true });
 }
 
-async function withHeartbeat<Result>(
+async function withProgress<Result>(
   run: (beat: (replay: Replay) => void) => Promise<Result>,
 ): Promise<Result> {
   const context = Context.current();
   let progress: ReplayProgress | null = context.info.heartbeatDetails ?? null;
-  const timer = setInterval(() => context.heartbeat(progress), HEARTBEAT_MS);
   const beat = (replay: Replay) => {
     progress = progressOf(replay);
     context.heartbeat(progress);
   };
-  try {
-    return await run(beat);
-  } catch (error) {
-    throw isTransientError(error) ? notYet('The database is away or busy.', BUSY_LOOK_AGAIN_MS) : error;
-  } finally {
-    clearInterval(timer);
-  }
+  return await withHeartbeat(
+    () => awaitingDatabase(TYPE, () => run(beat)),
+    () => progress,
+  );
 }
 
 /** The workflow wants no more of it, or this worker stops and another one goes on. */
@@ -106,15 +102,7 @@ function throwIfEnded(): void {
   const { cancellationSignal, cancellationDetails } = Context.current();
   if (!cancellationSignal.aborted) return;
   if (cancellationDetails?.cancelRequested) throw new CancelledFailure('cancelled');
-  throw notYet('The worker is shutting down; another one goes on.', 1_000);
-}
-
-/** Waiting is no fault: BENIGN keeps it out of error metrics and logs. */
-function notYet(message: string, nextRetryDelay: number): ApplicationFailure {
-  const category = ApplicationFailureCategory.BENIGN;
-  const failure = ApplicationFailure.create({ message, type: 'NotYetReplayed', nextRetryDelay, category });
-  failure.stack = '';
-  return failure;
+  throw notYet(TYPE, 'The worker is shutting down; another one goes on.', 1_000);
 }
 
 function progressOf({ state, total, queued, cursor }: Replay): ReplayProgress {

@@ -1,11 +1,9 @@
-import { Context } from '@temporalio/activity';
-import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import type { Database } from '../../database/database.ts';
 import { recordAlert } from '../../database/endpoint-alerts.ts';
-import { isTransientError } from '../../database/error-class.ts';
 import type { HttpSender } from '../../deliveries/sender/http-sender.ts';
 import type { SecretBox } from '../../domain/secret-box.ts';
 import type { SendEndpointAlertInput } from '../../workflows/send-endpoint-alert.ts';
+import { awaitingDatabase, notYet, withHeartbeat } from '../activity-kit.ts';
 import { attemptAlert } from './attempt-alert.ts';
 
 export type AlertActivities = ReturnType<typeof makeAlertActivities>;
@@ -26,50 +24,26 @@ export type AlertEnd = { failed: boolean; summary: string };
 /** 5 s, 30 s, 2 min, 10 min, 30 min, 2 h, 6 h: an alert that is older helps nobody. */
 const ALERT_SCHEDULE_MS = [5, 30, 120, 600, 1_800, 7_200, 21_600].map((seconds) => seconds * 1_000);
 
-const HEARTBEAT_MS = 3_000;
-const DATABASE_WAIT_MS = 2_000;
-
 /** The activities of `sendEndpointAlert`. */
 export function makeAlertActivities({ alertScheduleMs = ALERT_SCHEDULE_MS, ...tools }: AlertActivityTools) {
   return {
     /** Sends until the operations URL takes it or the schedule ends; each failure carries the wait until the next. */
     async sendAlert(input: SendEndpointAlertInput): Promise<AlertEnd> {
-      const context = Context.current();
-      const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
-      try {
-        const outcome = await patiently(() => attemptAlert(tools, alertScheduleMs, input));
-        if (outcome.state !== 'waiting')
-          return { failed: outcome.state === 'given_up', summary: outcome.summary };
-        const next = new Date(Date.now() + outcome.delayMs).toISOString();
-        throw notYet(`${outcome.summary} Next at ${next}.`, outcome.delayMs);
-      } finally {
-        clearInterval(heartbeat);
-      }
+      const attempt = () => attemptAlert(tools, alertScheduleMs, input);
+      const outcome = await withHeartbeat(() => awaitingDatabase('NotYetSent', attempt));
+      if (outcome.state !== 'waiting')
+        return { failed: outcome.state === 'given_up', summary: outcome.summary };
+      const next = new Date(Date.now() + outcome.delayMs).toISOString();
+      throw notYet('NotYetSent', `${outcome.summary} Next at ${next}.`, outcome.delayMs);
     },
 
     /** Gives an alert up because its workflow was cancelled. */
     async giveUpAlert(input: SendEndpointAlertInput): Promise<string> {
       const error = 'given up: the workflow was cancelled';
-      await patiently(() =>
+      await awaitingDatabase('NotYetSent', () =>
         recordAlert(tools.database, input, { state: 'given_up', attempted: false, error }),
       );
       return error;
     },
   };
-}
-
-async function patiently<Result>(run: () => Promise<Result>): Promise<Result> {
-  try {
-    return await run();
-  } catch (error) {
-    throw isTransientError(error) ? notYet('The database is away or busy.', DATABASE_WAIT_MS) : error;
-  }
-}
-
-/** A receiver's refusal is no fault of ours: BENIGN keeps it out of error metrics and logs. */
-function notYet(message: string, nextRetryDelay: number): ApplicationFailure {
-  const category = ApplicationFailureCategory.BENIGN;
-  const failure = ApplicationFailure.create({ message, type: 'NotYetSent', nextRetryDelay, category });
-  failure.stack = '';
-  return failure;
 }

@@ -13,16 +13,17 @@ import { numberPace, sendRetryDelayMs } from '../../domain/send-pace.ts';
 import type { ObjectStore } from '../../storage/object-store.ts';
 import type { SendClient } from '../../upstream/graph-client.ts';
 import type { SendMessageInput, SendResult } from '../../workflows/send-message.ts';
+import { unexpectedFailure, withHeartbeat } from '../activity-kit.ts';
 import { openAccessToken } from '../store-inbound-media/access-token.ts';
 import { AccessTokenProblem } from '../store-inbound-media/media-error.ts';
 import { forgetRefusedMedia, giveMedia, type MediaSlots, makeMediaSlots } from './give-media.ts';
 import {
-  patiently,
   recordAccepted,
   recordAgain,
   recordFailed,
   recordOver,
   recordUnknown,
+  untilRecorded,
 } from './record-send.ts';
 import { later, SHORT_WAIT_MS } from './send-later.ts';
 import { judgeSend, type SendVerdict, unknownOutcome } from './send-verdict.ts';
@@ -38,7 +39,6 @@ export type SendMessageTools = {
   logger: Pick<Logger, 'warn'>;
 };
 
-const HEARTBEAT_MS = 3_000;
 const HOUR_MS = 3_600_000;
 
 /** After the time for the answer an attempt needs some for recording; then it is lost. */
@@ -50,13 +50,10 @@ export function makeSendMessageActivities(tools: SendMessageTools) {
   return {
     /** Waits for the message's turn, calls upstream once and records what came of it. */
     async sendToUpstream(input: SendMessageInput): Promise<SendResult> {
-      const beat = setInterval(() => Context.current().heartbeat(), HEARTBEAT_MS);
       try {
-        return await send(tools, input, mediaSlots);
+        return await withHeartbeat(() => send(tools, input, mediaSlots));
       } catch (error) {
         throw asActivityFailure(tools, input, error);
-      } finally {
-        clearInterval(beat);
       }
     },
 
@@ -130,17 +127,17 @@ async function attempt(
   const verdict = judgeSend(outcome, { ...turn, retryMs: sending.retryHours * HOUR_MS });
   switch (verdict.kind) {
     case 'accepted':
-      await patiently(() => recordAccepted(database, input, verdict));
+      await untilRecorded(() => recordAccepted(database, input, verdict));
       await followAlias(tools, input, turn.recipient, verdict.waId);
       return { outcome: 'accepted', summary: `Upstream calls it ${verdict.upstreamId}.` };
     case 'again':
       return await goBack(tools, input, turn, verdict);
     case 'failed':
-      await patiently(() => recordFailed(database, input, verdict.error));
+      await untilRecorded(() => recordFailed(database, input, verdict.error));
       logger.warn({ ...input, error: verdict.error }, 'a message was refused for good');
       return { outcome: 'failed', summary: verdict.error.message };
     case 'unknown':
-      await patiently(() => recordUnknown(database, input, verdict.error));
+      await untilRecorded(() => recordUnknown(database, input, verdict.error));
       logger.warn({ ...input, error: verdict.error }, 'nobody knows whether a message went out');
       return { outcome: 'unknown', summary: verdict.error.message };
   }
@@ -156,7 +153,7 @@ async function goBack(
   const waitMs = sendRetryDelayMs(turn.attempt, verdict.retryAfterMs);
   const pace = numberPace(sending.messagesPerSecond);
   const thisAttempt = { ...input, ...turn };
-  await patiently(() => recordAgain(database, thisAttempt, verdict, { waitMs, numberPace: pace }));
+  await untilRecorded(() => recordAgain(database, thisAttempt, verdict, { waitMs, numberPace: pace }));
   throw later(verdict.error.message, waitMs);
 }
 
@@ -180,7 +177,7 @@ async function failForMedia(
   error: SendError,
 ): Promise<SendResult> {
   const { database, logger } = tools;
-  const ended = await patiently(() => recordFailed(database, input, error, ['queued']));
+  const ended = await untilRecorded(() => recordFailed(database, input, error, ['queued']));
   if (!ended) return await endLostAttempt(tools, input, error);
   logger.warn({ ...input, error }, 'a message cannot be sent without its file');
   return { outcome: 'failed', summary: error.message };
@@ -236,5 +233,5 @@ function asActivityFailure(tools: SendMessageTools, input: SendMessageInput, err
   const reason = error instanceof Error ? error.message : 'unknown failure';
   if (isTransientError(error)) return later(`The database is not available: ${reason}.`, SHORT_WAIT_MS);
   tools.logger.warn({ err: error, ...input }, 'sending: unexpected failure');
-  return ApplicationFailure.create({ message: reason, type: 'UnexpectedFailure', nextRetryDelay: 5_000 });
+  return unexpectedFailure(reason, 5_000);
 }

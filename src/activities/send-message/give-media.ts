@@ -16,7 +16,7 @@ import { GraphError } from '../../upstream/graph-error.ts';
 import type { SendOutcome } from '../../upstream/send-message.ts';
 import type { SendMessageInput } from '../../workflows/send-message.ts';
 import type { SendMessageTools } from './activities.ts';
-import { patiently } from './record-send.ts';
+import { untilRecorded } from './record-send.ts';
 import { later, SHORT_WAIT_MS } from './send-later.ts';
 import { judgeSend } from './send-verdict.ts';
 
@@ -77,7 +77,7 @@ async function giveFile(
       throw laterWhenFree('Its file is being given to the upstream platform by another message.');
     }
     const upstreamMediaId = await upload(tools, file, phoneNumberId, token);
-    await patiently(() => saveUpstreamMedia(database, { ...file, phoneNumberId }, upstreamMediaId));
+    await untilRecorded(() => saveUpstreamMedia(database, { ...file, phoneNumberId }, upstreamMediaId));
     return null;
   } catch (error) {
     return await judgeUpload(tools, file, turn, error);
@@ -176,7 +176,7 @@ export async function forgetRefusedMedia(
 ): Promise<void> {
   const isRefused = outcome.kind === 'refused' && outcome.code !== null && MEDIA_CODES.has(outcome.code);
   if (!isRefused || upstreamMedia.size === 0) return;
-  await patiently(() => forgetUpstreamMedia(database, phoneNumberId, [...upstreamMedia.keys()]));
+  await untilRecorded(() => forgetUpstreamMedia(database, phoneNumberId, [...upstreamMedia.keys()]));
 }
 
 function laterWhenFree(reason: string): ApplicationFailure {

@@ -23,7 +23,7 @@ import type { SendVerdict } from './send-verdict.ts';
 const RETRY_DELAYS_MS = [100, 1_000, 2_000, 5_000, 10_000, 10_000, 10_000];
 
 /** Runs a recording until it succeeds, for half a minute. */
-export async function patiently<T>(record: () => Promise<T>): Promise<T> {
+export async function untilRecorded<T>(record: () => Promise<T>): Promise<T> {
   for (const delayMs of RETRY_DELAYS_MS) {
     try {
       return await record();

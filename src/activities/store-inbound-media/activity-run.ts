@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
-import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure } from '@temporalio/common';
+import { type ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import { notYet, unexpectedFailure } from '../activity-kit.ts';
 import type { FetchTally, MediaVerdict } from './media-verdict.ts';
 import { retryDelayMs } from './retry-delay.ts';
 
@@ -64,22 +65,12 @@ export function throwIfEnded(error: unknown): void {
   const isWanted =
     cancellationDetails?.cancelRequested || cancellationDetails?.paused || cancellationDetails?.reset;
   if (isWanted) throw new CancelledFailure('cancelled', [], error instanceof Error ? error : undefined);
-  throw benignFailure('The worker is shutting down; another one goes on.', 1_000);
+  throw notYet('NotYetStored', 'The worker is shutting down; another one goes on.', 1_000);
 }
 
 /** The failure that makes Temporal retry. Trouble of others is BENIGN: no error metric, no error log. */
 export function retryLater(verdict: Extract<MediaVerdict, { kind: 'retry' }>): ApplicationFailure {
   const delayMs = retryDelayMs(Context.current().info.attempt, verdict.retryAfterMs);
   const message = `${verdict.reason} Next attempt at ${new Date(Date.now() + delayMs).toISOString()}.`;
-  if (!verdict.unexpected) return benignFailure(message, delayMs);
-  return ApplicationFailure.create({ message, type: 'UnexpectedFailure', nextRetryDelay: delayMs });
-}
-
-function benignFailure(message: string, delayMs: number): ApplicationFailure {
-  return ApplicationFailure.create({
-    message,
-    type: 'NotYetStored',
-    nextRetryDelay: delayMs,
-    category: ApplicationFailureCategory.BENIGN,
-  });
+  return verdict.unexpected ? unexpectedFailure(message, delayMs) : notYet('NotYetStored', message, delayMs);
 }
