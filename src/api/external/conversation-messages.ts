@@ -6,6 +6,7 @@ import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';
 import { Time, timeOf } from './api-time.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
+import { sendJsonText } from './json-text.ts';
 import { messageTexts } from './message-list.ts';
 import { MessageList } from './message-schemas.ts';
 import { objectId } from './object-id.ts';
@@ -73,10 +74,9 @@ export function conversationMessages(app: ExternalApp, context: ExternalContext)
       const data = await messageTexts(database, wabaId, messages, publicUrl);
       const isGoneOnFrom = position !== null && (hasMore || order === 'asc');
       const nextCursor = isGoneOnFrom ? JSON.stringify(cursors.encode(scope, [position])) : null;
-      // Sent as text: the upstream objects in it must not pass through JSON.parse, which rounds large numbers.
-      reply.type('application/json; charset=utf-8').serializer(String);
-      return reply.send(
-        `{"data":[${data.join(',')}],"hasMore":${hasMore},"nextCursor":${nextCursor}}` as never,
+      return sendJsonText(
+        reply,
+        `{"data":[${data.join(',')}],"hasMore":${hasMore},"nextCursor":${nextCursor}}`,
       );
     },
   );

@@ -12,6 +12,7 @@ import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';
 import { Conversation, conversationMembers } from './conversation-json.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
+import { sendJsonText } from './json-text.ts';
 import { messageTexts } from './message-list.ts';
 import { Message } from './message-schemas.ts';
 import { objectId } from './object-id.ts';
@@ -68,9 +69,7 @@ export function getConversation(app: ExternalApp, { database, publicUrl }: Exter
     if (conversation === null || newest === null) throw notFound();
     const [lastMessage = 'null'] = await messageTexts(database, wabaId, newest.messages, publicUrl);
     const members = JSON.stringify(membersOf(conversation));
-    // Sent as text: the upstream object in it must not pass through JSON.parse, which rounds large numbers.
-    reply.type('application/json; charset=utf-8').serializer(String);
-    return reply.send(`${members.slice(0, -1)},"lastMessage":${lastMessage}}` as never);
+    return sendJsonText(reply, `${members.slice(0, -1)},"lastMessage":${lastMessage}}`);
   });
 }
 

@@ -14,6 +14,7 @@ import { documented } from '../openapi/documented.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
+import { sendJsonText } from './json-text.ts';
 import { messageMembers, messageText } from './message-list.ts';
 import { Message } from './message-schemas.ts';
 import { objectId } from './object-id.ts';
@@ -108,9 +109,7 @@ export function messageDetail(app: ExternalApp, { database, publicUrl }: Externa
       listMessageStatuses(database, { phoneNumberId, upstreamId }, MAX_STATUSES),
       listAnnotations(database, wabaId, [message]),
     ]);
-    // Sent as text: the upstream object in it must not pass through JSON.parse, which rounds large numbers.
-    reply.type('application/json; charset=utf-8').serializer(String);
-    return reply.send(detailJson(message, { statuses, annotations }, publicUrl) as never);
+    return sendJsonText(reply, detailJson(message, { statuses, annotations }, publicUrl));
   });
 }
 

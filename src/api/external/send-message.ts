@@ -13,6 +13,7 @@ import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';
 import { validatorCompiler } from '../plugins/validation.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
+import { sendJsonText } from './json-text.ts';
 import { NoQuery } from './schema-kit.ts';
 import { sendProblem } from './send/check-send.ts';
 import { idempotencyKeyOf } from './send/idempotency-key.ts';
@@ -67,7 +68,7 @@ const sendValidator: typeof validatorCompiler = (route) => {
 
 /** Already serialized: a repeated answer is the first one, byte for byte. */
 function sendText(reply: FastifyReply, { status, body }: SendAnswer): FastifyReply {
-  return reply.code(status).type('application/json; charset=utf-8').serializer(String).send(body);
+  return sendJsonText(reply.code(status), body);
 }
 
 type Answered = { answer: SendAnswer; replayed: boolean };

@@ -8,6 +8,7 @@ import { documented } from '../../openapi/documented.ts';
 import { accountOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
+import { sendJsonText } from '../json-text.ts';
 import { NoQuery } from '../schema-kit.ts';
 import { deliveryOf, eventJson } from './event-json.ts';
 import { EventDetails, EventParams } from './event-schemas.ts';
@@ -42,8 +43,7 @@ export function getEvent(app: ExternalApp, { database }: ExternalContext): void 
     ]);
     const byDelivery = Map.groupBy(attempts, ({ deliveryId }) => deliveryId);
     const shown = deliveries.map((delivery) => deliveryOf(delivery, byDelivery.get(delivery.id) ?? []));
-    reply.type('application/json; charset=utf-8').serializer(String);
-    return reply.send(eventJson(event, bodies.get(event.id), { deliveries: shown }) as never);
+    return sendJsonText(reply, eventJson(event, bodies.get(event.id), { deliveries: shown }));
   });
 }
 

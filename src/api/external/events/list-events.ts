@@ -9,6 +9,7 @@ import { accountOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';
 import { Time, timeOf } from '../api-time.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
+import { sendJsonText } from '../json-text.ts';
 import { PAGE_PARAMETERS, pageSize, positionOf } from '../page.ts';
 import { listOf, parameter } from '../schema-kit.ts';
 import { eventJson } from './event-json.ts';
@@ -97,9 +98,7 @@ export function eventList(app: ExternalApp, { database, cursors }: ExternalConte
     const data = page.events.map((event) =>
       eventJson(event, bodies.get(event.id), { deliverySummary: summaries.get(event.id) }),
     );
-    // Sent as text: bodies must not pass through JSON.parse, which rounds large numbers.
-    reply.type('application/json; charset=utf-8').serializer(String);
-    return reply.send(listJson(data, page, nextCursor) as never);
+    return sendJsonText(reply, listJson(data, page, nextCursor));
   });
 }
 
