@@ -2,8 +2,19 @@ import ipaddr from 'ipaddr.js';
 
 const NETWORK_WORDS = 4;
 
+/** Of the addresses that were asked for last: the upstream platform uses few. */
+const known = new Map<string, string>();
+const MAX_KNOWN = 1_000;
+
 /** What attempts are counted by: an IPv4 address, or the /64 network that one IPv6 customer has to himself. */
 export function countedAddress(ip: string): string {
+  const counted = known.get(ip) ?? networkOf(ip);
+  if (known.size >= MAX_KNOWN) known.clear();
+  known.set(ip, counted);
+  return counted;
+}
+
+function networkOf(ip: string): string {
   if (!ipaddr.isValid(ip)) return ip.slice(0, 64);
   const address = ipaddr.process(ip);
   if (address.kind() === 'ipv4') return address.toString();
