@@ -58,14 +58,18 @@ async function findContactsBy(
   );
 }
 
-/** Draws ids for contacts that are about to be inserted. */
-export async function drawContactIds(trx: Transaction, count: number): Promise<string[]> {
-  const rows = await query<{ id: string }>(
+export type DrawnIds = { contactId: string; conversationId: string };
+
+/** Draws ids for contacts and conversations that may be about to be inserted; those that are not used are lost. */
+export async function drawIds(trx: Transaction, count: number): Promise<DrawnIds[]> {
+  if (count <= 0) return [];
+  return await query<DrawnIds>(
     trx,
-    `select nextval(pg_get_serial_sequence('contacts', 'id')) as id from generate_series(1, ?::integer)`,
+    `select nextval(pg_get_serial_sequence('contacts', 'id')) as "contactId",
+            nextval(pg_get_serial_sequence('conversations', 'id')) as "conversationId"
+       from generate_series(1, ?::integer)`,
     [count],
   );
-  return rows.map((row) => row.id);
 }
 
 /**
@@ -75,8 +79,12 @@ export async function drawContactIds(trx: Transaction, count: number): Promise<s
 export async function saveContacts(trx: Transaction, contacts: readonly Contact[]): Promise<void> {
   if (contacts.length === 0) return;
   const ids = contacts.map((contact) => contact.id);
-  await execute(trx, 'update contacts set user_id = null, wa_id = null where id = any (?::bigint[])', [ids]);
-  await execute(
+  const emptied = execute(
+    trx,
+    'update contacts set user_id = null, wa_id = null where id = any (?::bigint[])',
+    [ids],
+  );
+  const written = execute(
     trx,
     `insert into contacts (id, waba_id, user_id, parent_user_id, wa_id, profile_name, username)
      select * from unnest(?::bigint[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[])
@@ -93,6 +101,7 @@ export async function saveContacts(trx: Transaction, contacts: readonly Contact[
       contacts.map((contact) => contact.username),
     ],
   );
+  await Promise.all([emptied, written]);
 }
 
 /**
@@ -155,6 +164,25 @@ export async function openConversations(
       pairs.map((pair) => pair.wabaId),
       pairs.map((pair) => pair.phoneNumberId),
       pairs.map((pair) => pair.contactId),
+    ],
+  );
+}
+
+/** Opens conversations that are known not to be there: as `openConversations`, under ids that were drawn before. */
+export async function addConversations(
+  trx: Transaction,
+  added: readonly { id: string; wabaId: string; phoneNumberId: string; contactId: string }[],
+): Promise<void> {
+  if (added.length === 0) return;
+  await execute(
+    trx,
+    `insert into conversations (id, waba_id, phone_number_id, contact_id, last_message_at)
+     select *, clock_timestamp() from unnest(?::bigint[], ?::text[], ?::text[], ?::bigint[])`,
+    [
+      added.map(({ id }) => id),
+      added.map(({ wabaId }) => wabaId),
+      added.map(({ phoneNumberId }) => phoneNumberId),
+      added.map(({ contactId }) => contactId),
     ],
   );
 }

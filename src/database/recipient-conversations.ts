@@ -1,5 +1,5 @@
 import { shardOf } from '../domain/shard.ts';
-import { drawContactIds, findContacts, mergeContacts, openConversations, saveContacts } from './customers.ts';
+import { drawIds, findContacts, mergeContacts, openConversations, saveContacts } from './customers.ts';
 import type { Transaction } from './database.ts';
 import { lockCustomers } from './locks.ts';
 import { execute, query } from './sql.ts';
@@ -71,8 +71,9 @@ async function openConversation(
 }
 
 async function addContact(trx: Transaction, wabaId: string, recipient: Recipient): Promise<string> {
-  const [id] = await drawContactIds(trx, 1);
-  if (id === undefined) throw new Error('no contact id was drawn');
+  const [drawn] = await drawIds(trx, 1);
+  if (drawn === undefined) throw new Error('no contact id was drawn');
+  const { contactId: id } = drawn;
   const nothing = { parentUserId: null, profileName: null, username: null };
   await saveContacts(trx, [{ id, wabaId, ...recipient, ...nothing }]);
   return id;

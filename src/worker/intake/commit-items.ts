@@ -22,7 +22,7 @@ import type { MessageItem } from '../../domain/upstream/message-item.ts';
 import type { StatusItem } from '../../domain/upstream/status-item.ts';
 import type { UpstreamItem } from '../../domain/upstream/upstream-items.ts';
 import type { Owned } from './owned-item.ts';
-import { findCustomers, saveCustomers } from './save-customers.ts';
+import { drawForNewCustomers, findCustomers, saveCustomers } from './save-customers.ts';
 
 /**
  * Turns upstream items into messages, statuses, media, orders and events, in their order, in the caller's transaction.
@@ -39,16 +39,17 @@ export async function commitItems(
   if (owned.length === 0) await mayWrite;
   if (owned.length === 0) return new LastStatements(Promise.resolve([]));
   const keyed = owned.map(withDedupKey);
-  const [claimedKeys, contacts, states, subscribers] = await Promise.all([
+  const [claimedKeys, contacts, drawn, states, subscribers] = await Promise.all([
     claimDedupKeys(trx, [...new Map(keyed.map(({ hex, key }) => [hex, key])).values()]),
     findCustomers(trx, owned),
+    drawForNewCustomers(trx, owned),
     lockMessageStates(trx, owned.filter(isOwnedStatus).map(statusOf)),
     findSubscribers(trx, [...new Set(owned.map(({ wabaId }) => wabaId))]),
     mayWrite,
   ]);
   const fresh = notSeenBefore(keyed, claimedKeys);
   if (fresh.length === 0) return new LastStatements(Promise.resolve([]));
-  const { conversations, spokenIn } = await saveCustomers(trx, fresh, contacts);
+  const { conversations, spokenIn, written } = await saveCustomers(trx, fresh, contacts, drawn);
   const messages = fresh.filter(isOwnedMessage);
   const statuses = fresh.filter(isOwnedStatus);
   const planned = fresh.flatMap((one) => eventsOf(one, conversations));
@@ -60,6 +61,7 @@ export async function commitItems(
     insertInboundMessages(trx, messageRows(messages, conversations)),
     recordStatuses(trx, statuses.map(statusOf), states),
     publishTo(trx, subscribers, events, { occurredAt: new Date(), claimer }),
+    written,
   ]);
   if (!messages.some(hasParts) && !statuses.some(isMarked) && !events.some(isPayment)) {
     return new LastStatements(sent.then(([, , , published]) => published.claimed));

@@ -1,6 +1,8 @@
 import {
+  addConversations,
   type ContactWithConversations,
-  drawContactIds,
+  type DrawnIds,
+  drawIds,
   findContacts,
   findConversations,
   mergeContacts,
@@ -27,21 +29,45 @@ export async function findCustomers(
   return await findContacts(trx, idsIn(items), [...phoneNumberIds]);
 }
 
+/** Senders that were seen lately, so that no ids are drawn for them; only a hint. */
+const seenSenders = new Set<string>();
+const MAX_SEEN = 20_000;
+
+/** Draws ids for the customers of a batch that are likely to be new, beside what is read of the others. */
+export async function drawForNewCustomers(
+  trx: Transaction,
+  items: readonly Owned<UpstreamItem>[],
+): Promise<DrawnIds[]> {
+  const unseen = new Set<string>();
+  for (const { item, wabaId } of items) {
+    if (item.kind !== 'message') continue;
+    const { userId, waId } = senderIds(item);
+    const sender = `${wabaId} ${item.phoneNumberId} ${userId ?? waId}`;
+    if (!seenSenders.has(sender)) unseen.add(sender);
+  }
+  if (seenSenders.size > MAX_SEEN) seenSenders.clear();
+  for (const sender of unseen) seenSenders.add(sender);
+  return await drawIds(trx, unseen.size);
+}
+
 export type SavedCustomers = {
   /** The conversation of each message, and of each status or payment whose customer or group has written before. */
   conversations: Map<UpstreamItem, string>;
   /** Conversations that were there already and are still to be touched. */
   spokenIn: string[];
+  /** Statements that have been sent and not been answered yet. */
+  written: Promise<unknown>;
 };
 
 /**
- * Brings contacts and conversations up to date with a batch. Only one batch runs at a time in the whole installation,
+ * Brings contacts and conversations up to date with a batch. Only one batch of a shard runs at a time,
  * so what was read cannot change underneath. For customers who are known already nothing is written.
  */
 export async function saveCustomers(
   trx: Transaction,
   items: readonly Owned<UpstreamItem>[],
   stored: readonly ContactWithConversations[],
+  drawn: readonly DrawnIds[],
 ): Promise<SavedCustomers> {
   const book = new CustomerBook(stored);
   const senders = new Map<Owned<MessageItem>, BookEntry>();
@@ -49,13 +75,16 @@ export async function saveCustomers(
     if (isMessage(owned)) senders.set(owned, applyMessage(book, owned));
     else applyStatus(book, owned);
   }
-  await writeBook(trx, book);
-  const known = book.merges.length > 0 ? new Map<string, string>() : knownConversations(stored);
-  const ofMessages = await conversationsOf(trx, book, senders, known);
+  const contacts = await writeBook(trx, book, drawn);
+  const known = book.merges.length > 0 ? null : knownConversations(stored);
+  const ofMessages = await conversationsOf(trx, { book, senders, known, drawn });
+  const written = Promise.all([contacts.written, ofMessages.written]);
+  // Whatever else fails meanwhile is the error that is told.
+  written.catch(() => undefined);
   const ofStatuses = await conversationsOfStatuses(trx, book, items, ofMessages.known);
   const ofGroups = await groupConversationsOf(trx, items);
   const conversations = new Map([...ofMessages.conversations, ...ofStatuses, ...ofGroups]);
-  return { conversations, spokenIn: ofMessages.spokenIn };
+  return { conversations, spokenIn: ofMessages.spokenIn, written };
 }
 
 /** By number and contact. */
@@ -104,26 +133,50 @@ function applyStatus(book: CustomerBook, { item, wabaId }: Owned<UpstreamItem>):
   book.see({ wabaId, userId, waId, parentUserId: null, name: null, username: null });
 }
 
-async function writeBook(trx: Transaction, book: CustomerBook): Promise<void> {
+async function writeBook(
+  trx: Transaction,
+  book: CustomerBook,
+  drawn: readonly DrawnIds[],
+): Promise<{ written: Promise<void> }> {
   for (const { wabaId, keptId, droppedId } of book.merges)
     await mergeContacts(trx, wabaId, keptId, droppedId);
   const changed = [...book.changed];
   const fresh = changed.filter((entry) => entry.id === null);
-  const ids = fresh.length > 0 ? await drawContactIds(trx, fresh.length) : [];
-  for (const [index, entry] of fresh.entries()) entry.id = ids[index] ?? null;
-  await saveContacts(
+  const ids = await enough(trx, drawn, fresh.length);
+  for (const [index, entry] of fresh.entries()) entry.id = ids[index]?.contactId ?? null;
+  const written = saveContacts(
     trx,
     changed.flatMap((entry) => (entry.id === null ? [] : [{ ...entry, id: entry.id }])),
   );
+  // Whatever else fails meanwhile is the error that is told.
+  written.catch(() => undefined);
+  return { written };
+}
+
+async function enough(
+  trx: Transaction,
+  drawn: readonly DrawnIds[],
+  count: number,
+): Promise<readonly DrawnIds[]> {
+  return count <= drawn.length ? drawn : [...drawn, ...(await drawIds(trx, count - drawn.length))];
 }
 
 type Pair = { wabaId: string; phoneNumberId: string; contactId: string };
 
+/** `known`: by number and contact; null where merged contacts took some over. */
 async function conversationsOf(
   trx: Transaction,
-  book: CustomerBook,
-  senders: ReadonlyMap<Owned<MessageItem>, BookEntry>,
-  known: ReadonlyMap<string, string>,
+  {
+    book,
+    senders,
+    known,
+    drawn,
+  }: {
+    book: CustomerBook;
+    senders: ReadonlyMap<Owned<MessageItem>, BookEntry>;
+    known: ReadonlyMap<string, string> | null;
+    drawn: readonly DrawnIds[];
+  },
 ): Promise<SavedCustomers & { known: ReadonlyMap<string, string> }> {
   const pairs = new Map<string, Pair>();
   const pairOf = new Map<MessageItem, string>();
@@ -135,12 +188,22 @@ async function conversationsOf(
     pairs.set(key, { wabaId, phoneNumberId: item.phoneNumberId, contactId });
     pairOf.set(item, key);
   }
-  const missing = [...pairs].filter(([key]) => !known.has(key)).map(([, pair]) => pair);
-  const opened = missing.length === 0 ? [] : await openConversations(trx, missing);
-  const idOf = new Map([...known, ...byPair(opened)]);
-  const spokenIn = [...pairs.keys()].flatMap((key) => known.get(key) ?? []);
+  const missing = [...pairs].filter(([key]) => known?.has(key) !== true).map(([, pair]) => pair);
+  const { opened, written } = await openMissing(trx, missing, known === null ? null : drawn);
+  const idOf = new Map([...(known ?? []), ...byPair(opened)]);
+  const spokenIn = [...pairs.keys()].flatMap((key) => known?.get(key) ?? []);
   const conversations = new Map([...pairOf].map(([item, key]) => [item, idOf.get(key) ?? '']));
-  return { conversations, spokenIn, known: idOf };
+  return { conversations, spokenIn, written, known: idOf };
+}
+
+/** With drawn ids none of them is there, and nothing has to be waited for. */
+async function openMissing(trx: Transaction, missing: readonly Pair[], drawn: readonly DrawnIds[] | null) {
+  const none = Promise.resolve();
+  if (missing.length === 0) return { opened: [], written: none };
+  if (drawn === null) return { opened: await openConversations(trx, missing), written: none };
+  const ids = await enough(trx, drawn, missing.length);
+  const opened = missing.map((pair, index) => ({ ...pair, id: ids[index]?.conversationId ?? '' }));
+  return { opened, written: addConversations(trx, opened) };
 }
 
 function byPair(rows: readonly { id: string; phoneNumberId: string; contactId: string }[]) {
