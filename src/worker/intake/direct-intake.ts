@@ -17,7 +17,13 @@ const PATIENCE_MS = 250;
  * More than that waits already when one of these transactions ends: then intake in larger groups, beside the ingress,
  * takes in more in a second.
  */
-const MOST = { bodies: 32, items: 100, bytes: 1024 * 1024 };
+const MOST = { bodies: 64, items: 200, bytes: 1024 * 1024 };
+
+/**
+ * How long bodies wait for a transaction beside the ingress that takes in what came before them. Going after it in
+ * turn, one stall would be enough for all that follows to be stored first and taken in then, with twice the work.
+ */
+const HOLD_MS = 50;
 
 /** After an attempt that took too long. */
 const REST_MS = 1_000;
@@ -40,11 +46,21 @@ export type DirectIntake = (bodies: readonly Buffer[]) => DirectAttempt;
 /** For a process that is both ingress and worker. */
 export function makeDirectIntake(
   tools: IntakeTools,
-  loop: Pick<IntakeLoop, 'areIdle'>,
+  loop: Pick<IntakeLoop, 'areIdle' | 'whenIdle'>,
   patienceMs = PATIENCE_MS,
 ): DirectIntake {
   let restUntilMs = 0;
+  // Where more comes than is taken in nothing is gained by holding.
+  const overrun = new Set<number>();
+  const isPossible = (shard: number) => {
+    if (loop.areIdle([shard])) overrun.delete(shard);
+    return !overrun.has(shard);
+  };
   const keep = async (batch: Batch) => {
+    if (!(await loop.whenIdle(batch.shards, HOLD_MS))) {
+      for (const shard of batch.shards) if (!loop.areIdle([shard])) overrun.add(shard);
+      return false;
+    }
     const startMs = performance.now();
     const timer = Promise.withResolvers<'late'>();
     const timeout = setTimeout(() => timer.resolve('late'), patienceMs);
@@ -56,8 +72,9 @@ export function makeDirectIntake(
   };
   return (bodies) => {
     const isResting = performance.now() < restUntilMs;
-    const isPossible = (body: Buffer) => loop.areIdle(newBodies([body]).map(({ shard }) => shard));
-    const tried = isResting ? [] : bodies.filter(isPossible);
+    const tried = bodies.filter(
+      (body) => !isResting && newBodies([body]).every(({ shard }) => isPossible(shard)),
+    );
     const batch = tried.length === 0 ? null : readBatch(tried);
     if (batch === null) return { usual: bodies, tried: [], isKept: Promise.resolve(true) };
     const isTried = new Set(tried);

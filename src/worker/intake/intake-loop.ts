@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { findOldestBodies } from '../../database/inbox.ts';
 import { SHARDS } from '../../domain/shard.ts';
 import type { Loop } from '../loop.ts';
@@ -26,6 +27,8 @@ export type WorkerShare = { rank: number; count: number };
 export type IntakeLoop = Loop & {
   /** Nothing of these shards waits or is being taken in, as far as this process knows. */
   areIdle(shards: readonly number[]): boolean;
+  /** True once they are; false when that takes longer. */
+  whenIdle(shards: readonly number[], withinMs: number): Promise<boolean>;
   /** Bodies came for these shards, as a notification names them; for any when it names none. */
   notified(payload: string): void;
 };
@@ -82,6 +85,15 @@ class Intake implements IntakeLoop {
 
   areIdle(shards: readonly number[]): boolean {
     return shards.every((shard) => !this.#wanted.has(shard) && !this.#busy.has(shard));
+  }
+
+  async whenIdle(shards: readonly number[], withinMs: number): Promise<boolean> {
+    const late = sleep(withinMs, 'late' as const, { ref: false });
+    while (!this.areIdle(shards)) {
+      const ended = [...this.#turns].map((turn) => turn.ended);
+      if ((await Promise.race([late, ...ended])) === 'late') return false;
+    }
+    return true;
   }
 
   async stop(): Promise<void> {

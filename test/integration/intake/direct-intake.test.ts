@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { removeNumber } from '../../../src/accounts/account-removal.ts';
 import { OPERATOR_COMMAND } from '../../../src/accounts/audit.ts';
@@ -21,6 +22,8 @@ const ACCOUNT = {
   displayPhoneNumber: '12025550100',
 };
 
+const ALWAYS_IDLE = { areIdle: () => true, whenIdle: async () => true };
+
 let database: Database;
 let tools: IntakeTools;
 let direct: DirectIntake;
@@ -32,7 +35,7 @@ beforeEach(async () => {
   tools = intakeTools(database);
   await takeInBatch(tools);
   // What takes long here is the machine.
-  direct = makeDirectIntake(tools, { areIdle: () => true }, 20_000);
+  direct = makeDirectIntake(tools, ALWAYS_IDLE, 20_000);
 });
 
 async function keep(bodies: readonly Buffer[]): Promise<boolean> {
@@ -65,11 +68,32 @@ test('bodies are taken in in the transaction that keeps them, numbers known or n
   expect(await query(database, `select 1 from delivery_queue where state = 'due'`)).toHaveLength(6);
 });
 
-test('bodies of a shard that is busy are kept the usual way, the others at once', async () => {
+test('bodies wait for what is just being taken in before them', async () => {
+  let isIdle = false;
+  const becomesIdle = async () => {
+    await sleep(20);
+    isIdle = true;
+    return true;
+  };
+  direct = makeDirectIntake(tools, { areIdle: () => isIdle, whenIdle: becomesIdle }, 20_000);
+  expect(await keep([message('wamid.1')])).toBe(true);
+  expect(isIdle).toBe(true);
+  expect(await states()).toEqual(['done']);
+});
+
+test('bodies of a shard that stays busy are kept the usual way, the others at once', async () => {
   const other = { ...ACCOUNT, wabaId: '900000000000202', phoneNumberId: '800000000000221' };
   const busy = shardOf(ACCOUNT.wabaId);
-  direct = makeDirectIntake(tools, { areIdle: (shards) => !shards.includes(busy) }, 20_000);
+  direct = makeDirectIntake(
+    tools,
+    {
+      areIdle: (shards) => !shards.includes(busy),
+      whenIdle: async (shards) => !shards.includes(busy),
+    },
+    20_000,
+  );
   const bodies = [message('wamid.1'), bodyOf(other, [textMessage('wamid.2', 'hello')])];
+  expect(await direct(bodies).isKept).toBe(false);
   const { usual, tried, isKept } = direct(bodies);
   expect([usual, tried]).toEqual([[bodies[0]], [bodies[1]]]);
   expect(await isKept).toBe(true);
@@ -134,7 +158,7 @@ test('a lock that is held keeps nobody waiting for the answer, and what was trie
     await execute(trx, 'select 1 from conversations for update');
     while (!isReleased) await execute(trx, 'select pg_sleep(0.1)');
   });
-  direct = makeDirectIntake(tools, { areIdle: () => true });
+  direct = makeDirectIntake(tools, ALWAYS_IDLE);
   const startMs = performance.now();
   expect(await acknowledge(message('wamid.2'))).toBe('later');
   expect(performance.now() - startMs).toBeLessThan(2_000);
