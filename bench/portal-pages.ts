@@ -6,11 +6,11 @@
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { buildApp } from '../src/api/app.ts';
-import { loadConfig } from '../src/config/config.ts';
-import { openDatabase } from '../src/database/database.ts';
-import { migrate } from '../src/database/migrate.ts';
 import { startTestInfrastructure } from '../src/embedded/test-infrastructure.ts';
-import { openObjectStore } from '../src/storage/object-store.ts';
+import { loadConfig } from '../src/platform/config/config.ts';
+import { openObjectStore } from '../src/platform/object-store/object-store.ts';
+import { openDatabase } from '../src/platform/postgres/database.ts';
+import { migrate } from '../src/platform/postgres/migrate.ts';
 import { fillPortal, OPERATOR, WABA } from './portal/fill-portal.ts';
 import { signIn, timePages } from './portal/page-times.ts';
 

@@ -3,11 +3,11 @@
  * claim and the times of the statements that deliveries go through. Run: node bench/query-plans.ts [--plans]
  */
 
-import { type Database, openDatabase } from '../src/database/database.ts';
-import { migrate } from '../src/database/migrate.ts';
-import { execute } from '../src/database/sql.ts';
 import { findDueEndpoints } from '../src/deliveries/queue/due-pick.ts';
 import { startTestInfrastructure } from '../src/embedded/test-infrastructure.ts';
+import { type Database, openDatabase } from '../src/platform/postgres/database.ts';
+import { migrate } from '../src/platform/postgres/migrate.ts';
+import { execute } from '../src/platform/postgres/sql.ts';
 import { explained } from './plans/explained-statement.ts';
 import { fillQueue, type QueueShape } from './plans/fill-queue.ts';
 import { claimOf, PAGE, sharesOf, type Timing, timeStatements } from './plans/time-statements.ts';

@@ -2,9 +2,9 @@ import { registerHooks } from 'node:module';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildApp } from '../src/api/app.ts';
-import { loadConfig } from '../src/config/config.ts';
-import { openDatabase } from '../src/database/database.ts';
-import { openObjectStore } from '../src/storage/object-store.ts';
+import { loadConfig } from '../src/platform/config/config.ts';
+import { openObjectStore } from '../src/platform/object-store/object-store.ts';
+import { openDatabase } from '../src/platform/postgres/database.ts';
 import { silentLogger } from '../test/support/silent-logger.ts';
 
 /**

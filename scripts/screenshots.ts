@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Browser, type Cookie, chromium, type Page } from 'playwright-core';
-import type { EmbeddedDescription } from '../src/embedded/embedded-description.ts';
+import type { EmbeddedDescription } from '../src/platform/local-stack/embedded-description.ts';
 import { livePortal } from './screenshots/live-portal.ts';
 import { type Shot, shotsOf } from './screenshots/shots.ts';
 

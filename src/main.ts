@@ -21,31 +21,31 @@ program
 program
   .command('api')
   .description('run the API process')
-  .action(async () => (await import('./commands/serve.ts')).serveApi());
+  .action(async () => (await import('./serve.ts')).serveApi());
 
 program
   .command('worker')
   .description('run the worker process')
-  .action(async () => (await import('./commands/serve.ts')).serveWorker());
+  .action(async () => (await import('./serve.ts')).serveWorker());
 
 program
   .command('all')
   .description('run API and worker in one process')
-  .action(async () => (await import('./commands/serve.ts')).serveAll());
+  .action(async () => (await import('./serve.ts')).serveAll());
 
 program
   .command('migrate')
   .description('bring the database schema and the search attributes of Temporal to this version')
-  .action(async () => (await import('./commands/migrate.ts')).runMigrations());
+  .action(async () => (await import('./migrate.ts')).runMigrations());
 
 program
   .command('bundle-workflows')
   .description('bundle workflow code ahead of time, for images that are read-only when they run')
-  .action(async () => (await import('./commands/bundle-workflows.ts')).bundleWorkflows());
+  .action(async () => (await import('./worker/bundle-workflows.ts')).bundleWorkflows());
 
 const face = process.argv[2];
 if (face === 'admin' || face === undefined || face.startsWith('-') || face === 'help') {
-  program.addCommand((await import('./commands/admin/admin-command.ts')).buildAdminCommand());
+  program.addCommand((await import('./admin.ts')).buildAdminCommand());
 }
 if (face === 'sandbox' || face === undefined || face.startsWith('-') || face === 'help') {
   program.addCommand((await import('./sandbox/cli.ts')).createSandboxCommand());

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { Database } from '../../src/database/database.ts';
 import { insertDeliveries } from '../../src/deliveries/log/deliveries.ts';
 import {
   type ClaimedDelivery,
@@ -19,7 +18,8 @@ import { countWaiting } from '../../src/deliveries/queue/read-waiting.ts';
 import { releaseDueRetries } from '../../src/deliveries/queue/retries.ts';
 import { findRetryRoom, type SettledDelivery, settleDeliveries } from '../../src/deliveries/queue/settle.ts';
 import { stepAside } from '../../src/deliveries/queue/step-aside.ts';
-import { dayOfUuidV7, uuidV7 } from '../../src/domain/uuid-v7.ts';
+import type { Database } from '../../src/platform/postgres/database.ts';
+import { dayOfUuidV7, uuidV7 } from '../../src/platform/uuid-v7.ts';
 import { percentilesOf } from '../report/percentiles.ts';
 
 export type Timing = { statement: string; p50Ms: number; p95Ms: number; rows: number };

@@ -1,7 +1,7 @@
 import { seedDemoUsers } from '../../src/accounts/demo-users.ts';
 import { insertTenant, savePhoneNumber, saveWaba } from '../../src/database/accounts.ts';
-import type { Database } from '../../src/database/database.ts';
-import { execute, query } from '../../src/database/sql.ts';
+import type { Database } from '../../src/platform/postgres/database.ts';
+import { execute, query } from '../../src/platform/postgres/sql.ts';
 import { addManyDeliveries } from '../../test/integration/portal/deliveries/many-deliveries.ts';
 import { fillMessages } from '../reads/fill-messages.ts';
 

@@ -1,5 +1,5 @@
-import type { Database } from '../../src/database/database.ts';
-import { execute, query } from '../../src/database/sql.ts';
+import type { Database } from '../../src/platform/postgres/database.ts';
+import { execute, query } from '../../src/platform/postgres/sql.ts';
 
 export type FilledWaba = {
   wabaId: string;

@@ -1,5 +1,5 @@
-import type { Database } from '../../src/database/database.ts';
-import { query } from '../../src/database/sql.ts';
+import type { Database } from '../../src/platform/postgres/database.ts';
+import { query } from '../../src/platform/postgres/sql.ts';
 
 /** Bodies not yet taken in and deliveries still open, those of the `except` endpoints left out. */
 async function countOpenWork(database: Database, except: readonly string[]): Promise<number> {

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../../src/config/process-options.ts';
 import { describeExit, type PartProcess, startPartProcess } from '../../src/embedded/process-part.ts';
+import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../../src/platform/config/process-options.ts';
 
 const MAIN_SCRIPT = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const READY_TIMEOUT_MS = 60_000;

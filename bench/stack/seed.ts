@@ -1,8 +1,8 @@
-import type { AccountTools } from '../../src/accounts/account-tools.ts';
-import { SYSTEM } from '../../src/accounts/audit.ts';
 import { storeEndpoint } from '../../src/accounts/endpoints.ts';
 import { createTenant } from '../../src/accounts/tenants.ts';
 import { addWaba } from '../../src/accounts/wabas.ts';
+import type { AccountTools } from '../../src/platform/account-tools.ts';
+import { SYSTEM } from '../../src/platform/audit/audit.ts';
 import type { Target } from '../run-plan.ts';
 
 /** `endpoint` is the position of its URL. */

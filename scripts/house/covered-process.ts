@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../../src/config/process-options.ts';
+import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../../src/platform/config/process-options.ts';
 
 /** Calls by function; a function is `src/file.ts name@offset`. */
 export type Calls = Map<string, number>;

@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SYSTEM } from '../../src/accounts/audit.ts';
 import { inviteUser } from '../../src/accounts/invitations.ts';
 import { decideKeyRequest, requestKey } from '../../src/accounts/key-requests.ts';
-import { type Database, openDatabase } from '../../src/database/database.ts';
-import { execute, query } from '../../src/database/sql.ts';
-import type { EmbeddedDescription, EmbeddedTenant } from '../../src/embedded/embedded-description.ts';
+import { SYSTEM } from '../../src/platform/audit/audit.ts';
+import type {
+  EmbeddedDescription,
+  EmbeddedTenant,
+} from '../../src/platform/local-stack/embedded-description.ts';
+import { type Database, openDatabase } from '../../src/platform/postgres/database.ts';
+import { execute, query } from '../../src/platform/postgres/sql.ts';
 
 /** What the pictures are of. */
 export type LivedPortal = {

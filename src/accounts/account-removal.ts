@@ -6,13 +6,13 @@ import {
   detachNumber,
   renameTenantRow,
 } from '../database/account-removal.ts';
-import type { Database } from '../database/database.ts';
-import { lockIntake } from '../database/locks.ts';
 import { shardOf } from '../domain/shard.ts';
 import { listEndpoints } from '../endpoints/store.ts';
-import { AccountError } from './account-error.ts';
-import { checkName, checkUpstreamId } from './account-input.ts';
-import { type Audited, recordAudit, recordChange } from './audit.ts';
+import { AccountError } from '../platform/account-error.ts';
+import { checkName, checkUpstreamId } from '../platform/account-input.ts';
+import { type Audited, recordAudit, recordChange } from '../platform/audit/audit.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { lockIntake } from '../platform/postgres/locks.ts';
 import { deleteEndpoint } from './endpoint-removal.ts';
 import { knownTenant, knownWaba } from './known-accounts.ts';
 

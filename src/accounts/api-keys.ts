@@ -5,12 +5,12 @@ import {
   listApiKeys,
 } from '../database/api-key-admin.ts';
 import { insertApiKey, revokeApiKey } from '../database/api-keys.ts';
-import type { Database } from '../database/database.ts';
 import { apiKeyHints, hashApiKey, newApiKey } from '../domain/api-key-format.ts';
 import { API_KEY_SCOPES, type ApiKeyScope } from '../domain/api-key-scopes.ts';
-import { AccountError, invalidValue } from './account-error.ts';
-import { checkName, checkRowId, shown } from './account-input.ts';
-import { type Audited, recordChange } from './audit.ts';
+import { AccountError, invalidValue } from '../platform/account-error.ts';
+import { checkName, checkRowId, shown } from '../platform/account-input.ts';
+import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { knownWaba } from './known-accounts.ts';
 
 type KeyTools = { database: Database };

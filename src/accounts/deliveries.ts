@@ -1,4 +1,3 @@
-import type { Database } from '../database/database.ts';
 import {
   type DeliveryDetail,
   findDeliveryDetail,
@@ -6,9 +5,10 @@ import {
   listAttempts,
 } from '../deliveries/log/delivery-detail.ts';
 import { dropDelivery } from '../deliveries/queue/remove.ts';
-import { deliveryUuidOf, publicDeliveryId } from '../domain/public-ids.ts';
-import { AccountError } from './account-error.ts';
-import { type Actor, recordChange } from './audit.ts';
+import { AccountError } from '../platform/account-error.ts';
+import { type Actor, recordChange } from '../platform/audit/audit.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { deliveryUuidOf, publicDeliveryId } from '../platform/public-ids.ts';
 
 /** The newest are shown: a dead endpoint can be probed for days. */
 const MAX_ATTEMPTS = 20;

@@ -1,9 +1,9 @@
 import type { AttemptAnswer, DeliveryFilter, DeliveryState } from '../deliveries/log/delivery-filter.ts';
 import type { SendErrorClass } from '../deliveries/sender/send-error.ts';
-import { EVENT_TYPES, type EventType } from '../domain/event-type.ts';
-import { MAX_ID_CHARS } from '../domain/upstream/storable-text.ts';
-import { checkingMember, invalidValue } from './account-error.ts';
-import { checkRowId, shown } from './account-input.ts';
+import { checkingMember, invalidValue } from '../platform/account-error.ts';
+import { checkRowId, shown } from '../platform/account-input.ts';
+import { EVENT_TYPES, type EventType } from '../platform/event-type.ts';
+import { MAX_ID_CHARS } from '../platform/json/storable-text.ts';
 
 export const DELIVERY_STATES = [
   'pending',

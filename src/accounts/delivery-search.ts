@@ -1,4 +1,3 @@
-import type { Database } from '../database/database.ts';
 import { dayOfId, lowestUuidAt, msOfUuid } from '../database/replay-selection.ts';
 import {
   type Candidates,
@@ -11,7 +10,8 @@ import { deliveriesOfEvents, upstreamIdOf } from '../deliveries/log/delivery-loo
 import { describeDeliveries, type ListedDelivery } from '../deliveries/log/delivery-rows.ts';
 import { type DeliveryPosition, type Scan, scanDeliveries } from '../deliveries/log/delivery-scan.ts';
 import { mediaReadyEventId } from '../domain/envelope.ts';
-import { deliveryUuidOf, eventUuidOf } from '../domain/public-ids.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { deliveryUuidOf, eventUuidOf } from '../platform/public-ids.ts';
 import { checkDeliveryFilter, type GivenDeliveryFilter } from './delivery-input.ts';
 
 /** How long one page may look for what a filter wants, before it says how far it came. */

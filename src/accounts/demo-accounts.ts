@@ -1,11 +1,11 @@
 import { findWaba } from '../database/accounts.ts';
 import { findApiKey } from '../database/api-keys.ts';
 import { hashApiKey } from '../domain/api-key-format.ts';
-import { endpointSecretPlace } from '../domain/secret-places.ts';
 import { findEndpointSecret, listEndpoints, setEndpointUrl } from '../endpoints/store.ts';
-import type { AccountTools } from './account-tools.ts';
+import type { AccountTools } from '../platform/account-tools.ts';
+import { type Audited, SYSTEM } from '../platform/audit/audit.ts';
+import { endpointSecretPlace } from '../platform/crypto/secret-places.ts';
 import { createKey } from './api-keys.ts';
-import { type Audited, SYSTEM } from './audit.ts';
 import { storeEndpoint } from './endpoints.ts';
 import { createTenant } from './tenants.ts';
 import { addWaba } from './wabas.ts';

@@ -1,7 +1,7 @@
-import type { Database } from '../database/database.ts';
 import { insertMembership } from '../database/memberships.ts';
 import { findPasswordHash, findUsersByEmail, insertUser, replacePasswordHash } from '../database/users.ts';
 import type { PortalRole } from '../domain/portal-role.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { checkPassword, hashNewPassword } from './passwords.ts';
 
 /** Somebody who may look around in the demonstration's portal. */

@@ -1,7 +1,7 @@
-import { type SecretBox, SecretBoxError } from '../domain/secret-box.ts';
-import { endpointHeadersPlace } from '../domain/secret-places.ts';
 import { changeCustomHeaders } from '../domain/webhook/custom-headers.ts';
-import { invalidValue } from './account-error.ts';
+import { invalidValue } from '../platform/account-error.ts';
+import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
+import { endpointHeadersPlace } from '../platform/crypto/secret-places.ts';
 
 type StoredHeaders = { id: string; customHeadersSealed: string | null };
 

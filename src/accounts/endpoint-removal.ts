@@ -1,7 +1,7 @@
-import type { Database } from '../database/database.ts';
 import { dropWaiting } from '../deliveries/queue/drop-waiting.ts';
 import { deleteEndpointRow, isPast } from '../endpoints/store.ts';
-import { type Audited, recordChange } from './audit.ts';
+import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { holdEndpoint } from './endpoint-modes.ts';
 import { endpointName, unknownEndpoint } from './endpoints.ts';
 

@@ -1,10 +1,10 @@
-import { endpointSecretPlace } from '../domain/secret-places.ts';
 import { isWebhookSecret, newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
 import { findEndpointSecret, lockEndpoint, replaceEndpointSecret } from '../endpoints/store.ts';
-import { AccountError, invalidValue } from './account-error.ts';
-import { checkRowId } from './account-input.ts';
-import type { AccountTools } from './account-tools.ts';
-import { type Audited, recordChange } from './audit.ts';
+import { AccountError, invalidValue } from '../platform/account-error.ts';
+import { checkRowId } from '../platform/account-input.ts';
+import type { AccountTools } from '../platform/account-tools.ts';
+import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import { endpointSecretPlace } from '../platform/crypto/secret-places.ts';
 import { endpointName, unknownEndpoint } from './endpoints.ts';
 
 const DEFAULT_OVERLAP_HOURS = 24;

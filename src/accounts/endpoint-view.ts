@@ -1,5 +1,5 @@
-import type { SecretBox } from '../domain/secret-box.ts';
 import type { Endpoint } from '../endpoints/store.ts';
+import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { customHeaderNames } from './endpoint-headers.ts';
 
 /**

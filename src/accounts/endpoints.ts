@@ -1,7 +1,5 @@
-import type { Database } from '../database/database.ts';
 import { applyOrderScope } from '../deliveries/queue/order-scope.ts';
 import { countWaiting, type WaitingDeliveries } from '../deliveries/queue/read-waiting.ts';
-import { endpointSecretPlace } from '../domain/secret-places.ts';
 import { newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
 import {
   type Endpoint,
@@ -14,10 +12,12 @@ import {
   type StoredEndpointOptions,
   saveEndpointOptions,
 } from '../endpoints/store.ts';
-import { AccountError } from './account-error.ts';
-import { checkRowId } from './account-input.ts';
-import type { AccountTools } from './account-tools.ts';
-import { type Audited, recordChange } from './audit.ts';
+import { AccountError } from '../platform/account-error.ts';
+import { checkRowId } from '../platform/account-input.ts';
+import type { AccountTools } from '../platform/account-tools.ts';
+import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import { endpointSecretPlace } from '../platform/crypto/secret-places.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { changeSealedHeaders } from './endpoint-headers.ts';
 import { type EndpointMove, headersAfterChange, moveDetail } from './endpoint-move.ts';
 import { checkEndpointOptions, type EndpointOptions, type OptionRules } from './endpoint-options.ts';

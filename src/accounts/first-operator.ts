@@ -1,8 +1,8 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
-import type { Database } from '../database/database.ts';
 import { hasUsers, insertUser, lockUsers } from '../database/users.ts';
-import type { EncryptionKey } from '../domain/secret-box.ts';
-import { AccountError } from './account-error.ts';
+import { AccountError } from '../platform/account-error.ts';
+import type { EncryptionKey } from '../platform/crypto/secret-box.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { hashNewPassword } from './passwords.ts';
 import { actorAt, beginSession, type Visitor } from './sign-in.ts';
 import { recordUserChange } from './user-audit.ts';

@@ -1,4 +1,3 @@
-import type { Database, Transaction } from '../database/database.ts';
 import {
   deleteInvitation,
   endPasswordLinks,
@@ -12,9 +11,10 @@ import {
 import { hasMember, insertMembership } from '../database/memberships.ts';
 import { insertUser, lockUser, lockUserByHash, makeOperator, type User } from '../database/users.ts';
 import type { PortalRole } from '../domain/portal-role.ts';
-import { newSecretToken, secretTokenHash } from '../domain/secret-token.ts';
-import { AccountError } from './account-error.ts';
-import { checkRowId } from './account-input.ts';
+import { AccountError } from '../platform/account-error.ts';
+import { checkRowId } from '../platform/account-input.ts';
+import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-token.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { knownTenant } from './known-accounts.ts';
 import { hashNewPassword } from './passwords.ts';
 import { actorAt, beginSession, type OwnSession, type Visitor } from './sign-in.ts';

@@ -1,4 +1,3 @@
-import type { Database, Transaction } from '../database/database.ts';
 import {
   countKeyRequests,
   expireKeyRequests,
@@ -14,10 +13,11 @@ import {
   saveDecision,
   saveWithdrawal,
 } from '../database/key-requests.ts';
-import { markdownLine } from '../domain/markdown-line.ts';
-import { AccountError } from './account-error.ts';
-import { checkRowId } from './account-input.ts';
-import { type Audited, recordChange, SYSTEM } from './audit.ts';
+import { AccountError } from '../platform/account-error.ts';
+import { checkRowId } from '../platform/account-input.ts';
+import { type Audited, recordChange, SYSTEM } from '../platform/audit/audit.ts';
+import { markdownLine } from '../platform/markdown-line.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { checkKeyRequest, checkNote, type GivenKeyRequest } from './key-request-input.ts';
 import { knownWaba } from './known-accounts.ts';
 

@@ -1,4 +1,3 @@
-import type { Database, Transaction } from '../database/database.ts';
 import { endLinksMadeBy, endPasswordLinks } from '../database/invitations.ts';
 import {
   deleteMembership,
@@ -9,7 +8,8 @@ import {
   setMemberRole,
 } from '../database/memberships.ts';
 import { deleteSessionsIn } from '../database/user-sessions.ts';
-import { AccountError, invalidValue } from './account-error.ts';
+import { AccountError, invalidValue } from '../platform/account-error.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { recordUserChange } from './user-audit.ts';
 import { lockedMember, refuseOneself, type TenantAuthority } from './user-authority.ts';
 import { checkRole } from './user-input.ts';

@@ -1,4 +1,3 @@
-import type { Database } from '../database/database.ts';
 import { type Invitation, openInvitationsOf } from '../database/invitations.ts';
 import {
   deleteIdentities,
@@ -8,9 +7,10 @@ import {
 } from '../database/user-identities.ts';
 import { firstPlaceOf } from '../database/user-sessions.ts';
 import { findUser, insertUser, lockUser, type User } from '../database/users.ts';
-import { AccountError } from './account-error.ts';
-import { checkDescription } from './account-input.ts';
-import type { Actor } from './audit.ts';
+import { AccountError } from '../platform/account-error.ts';
+import { checkDescription } from '../platform/account-input.ts';
+import type { Actor } from '../platform/audit/audit.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { join, refuseForeignPassword, unknownInvitation } from './invitations.ts';
 import { beginSession, checkOwnPassword, type OwnSession, type Visitor } from './sign-in.ts';
 import { recordUserChange } from './user-audit.ts';

@@ -1,15 +1,15 @@
-import type { Database } from '../database/database.ts';
 import { type AlertPosition, type ListedAlert, listEndpointAlerts } from '../database/endpoint-alerts.ts';
 import { findOperationsUrl, moveOperationsUrl, saveOperationsUrl } from '../database/operations-urls.ts';
-import { checkEndpointUrl } from '../deliveries/sender/endpoint-url.ts';
-import { operationsSecretPlace } from '../domain/secret-places.ts';
 import { alertName, publicAlertId } from '../domain/webhook/alert-envelope.ts';
-import { isSameTarget } from '../domain/webhook/same-target.ts';
 import { newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
 import { listEndpoints } from '../endpoints/store.ts';
-import { AccountError } from './account-error.ts';
-import type { AccountTools } from './account-tools.ts';
-import { type Audited, recordChange } from './audit.ts';
+import { AccountError } from '../platform/account-error.ts';
+import type { AccountTools } from '../platform/account-tools.ts';
+import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import { operationsSecretPlace } from '../platform/crypto/secret-places.ts';
+import { checkEndpointUrl } from '../platform/http/outbound-url.ts';
+import { isSameTarget } from '../platform/http/same-target.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import type { UrlRules } from './endpoint-options.ts';
 import { knownWaba } from './known-accounts.ts';
 

@@ -1,8 +1,8 @@
-import type { Database } from '../database/database.ts';
 import { type Invitation, takeInvitation } from '../database/invitations.ts';
 import { deleteSessions } from '../database/user-sessions.ts';
 import { findPasswordHash, lockUser, notePasswordLink, replacePasswordHash } from '../database/users.ts';
-import { AccountError } from './account-error.ts';
+import { AccountError } from '../platform/account-error.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { type MadeInvitation, makeLink, unknownInvitation } from './invitations.ts';
 import { hashNewPassword } from './passwords.ts';
 import type { Visitor } from './sign-in.ts';

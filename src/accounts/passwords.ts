@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Database } from '../database/database.ts';
 import { passwordSaltOf } from '../database/password-salt.ts';
-import { countedAddress } from '../domain/counted-address.ts';
 import { hashPassword, hashWithSalt, matchingHashes } from '../domain/password-hash.ts';
-import { AccountError, invalidValue } from './account-error.ts';
+import { AccountError, invalidValue } from '../platform/account-error.ts';
+import { countedAddress } from '../platform/http/counted-address.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { isCommonPassword } from './common-passwords.ts';
 
 const MIN_CHARS = 12;

@@ -3,10 +3,10 @@ import {
   type ReplayableState,
   type ReplaySelection,
 } from '../database/replay-selection.ts';
-import { EVENT_TYPES, type EventType } from '../domain/event-type.ts';
-import { eventUuidOf } from '../domain/public-ids.ts';
-import { invalidValue } from './account-error.ts';
-import { checkRowId, shown } from './account-input.ts';
+import { invalidValue } from '../platform/account-error.ts';
+import { checkRowId, shown } from '../platform/account-input.ts';
+import { EVENT_TYPES, type EventType } from '../platform/event-type.ts';
+import { eventUuidOf } from '../platform/public-ids.ts';
 
 /** Which deliveries to send again, as callers write it: a list of ids, or a filter with at least one member. */
 export type GivenSelection = {

@@ -1,4 +1,3 @@
-import type { Database } from '../database/database.ts';
 import {
   countSelection,
   msOfUuid,
@@ -17,11 +16,12 @@ import {
   type Replay,
   type ReplayOutcomes,
 } from '../database/replays.ts';
-import { publicDeliveryId, publicEventId } from '../domain/public-ids.ts';
 import { listEndpoints } from '../endpoints/store.ts';
-import { AccountError } from './account-error.ts';
-import { checkRowId } from './account-input.ts';
-import { type Audited, recordChange } from './audit.ts';
+import { AccountError } from '../platform/account-error.ts';
+import { checkRowId } from '../platform/account-input.ts';
+import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
 import { knownWaba } from './known-accounts.ts';
 import { countOf, type ReplayCount, totalOf } from './replay-count.ts';
 import { checkSelection, type GivenSelection } from './replay-input.ts';

@@ -1,4 +1,3 @@
-import type { Database, Transaction } from '../database/database.ts';
 import { endPasswordLinks } from '../database/invitations.ts';
 import { passwordSaltOf } from '../database/password-salt.ts';
 import {
@@ -18,8 +17,9 @@ import {
   type User,
 } from '../database/users.ts';
 import { hashWithSalt, isHashOutdated } from '../domain/password-hash.ts';
-import { AccountError } from './account-error.ts';
-import type { Actor } from './audit.ts';
+import { AccountError } from '../platform/account-error.ts';
+import type { Actor } from '../platform/audit/audit.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { checkPassword, hashNewPassword } from './passwords.ts';
 import { recordUserChange } from './user-audit.ts';
 import { emailOf } from './user-input.ts';

@@ -1,5 +1,3 @@
-import type { Database } from '../database/database.ts';
-import { openRateLimitStore } from '../database/rate-limit-store.ts';
 import { recordWorkflow } from '../deliveries/log/deliveries.ts';
 import type { DeliveryLabel } from '../deliveries/queue/delivery-label.ts';
 import {
@@ -8,11 +6,13 @@ import {
   type StoredTestEvent,
   type TestEventProgress,
 } from '../deliveries/test-events.ts';
-import { publicDeliveryId, publicEventId } from '../domain/public-ids.ts';
 import { listEndpoints } from '../endpoints/store.ts';
-import { AccountError, RateLimitError } from './account-error.ts';
-import { checkRowId } from './account-input.ts';
-import { type Audited, recordChange } from './audit.ts';
+import { AccountError, RateLimitError } from '../platform/account-error.ts';
+import { checkRowId } from '../platform/account-input.ts';
+import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { openRateLimitStore } from '../platform/postgres/rate-limit-store.ts';
+import { publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
 import { endpointName } from './endpoints.ts';
 import { knownWaba } from './known-accounts.ts';
 

@@ -1,6 +1,6 @@
-import type { AuditEntry } from '../database/audit-log.ts';
-import type { Database } from '../database/database.ts';
-import { type Actor, recordBy } from './audit.ts';
+import { type Actor, recordBy } from '../platform/audit/audit.ts';
+import type { AuditEntry } from '../platform/audit/audit-log.ts';
+import type { Database } from '../platform/postgres/database.ts';
 
 /** Writes down a change that concerns a person. */
 export async function recordUserChange(

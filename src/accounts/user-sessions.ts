@@ -1,4 +1,3 @@
-import type { Database } from '../database/database.ts';
 import {
   deleteSession,
   insertSession,
@@ -8,9 +7,10 @@ import {
   type SessionClient,
   type SessionSummary,
 } from '../database/user-sessions.ts';
-import { newSecretToken, secretTokenHash } from '../domain/secret-token.ts';
-import { AccountError } from './account-error.ts';
-import { checkRowId } from './account-input.ts';
+import { AccountError } from '../platform/account-error.ts';
+import { checkRowId } from '../platform/account-input.ts';
+import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-token.ts';
+import type { Database } from '../platform/postgres/database.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -1,4 +1,3 @@
-import type { Database, Transaction } from '../database/database.ts';
 import { endLinksMadeBy, endPasswordLinks } from '../database/invitations.ts';
 import { deleteSessions } from '../database/user-sessions.ts';
 import {
@@ -10,8 +9,9 @@ import {
   setUserDisabled,
   type User,
 } from '../database/users.ts';
-import { AccountError, invalidValue } from './account-error.ts';
-import { shown } from './account-input.ts';
+import { AccountError, invalidValue } from '../platform/account-error.ts';
+import { shown } from '../platform/account-input.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { recordUserChange } from './user-audit.ts';
 import { type Authority, lockedUser, refuseOneself } from './user-authority.ts';
 import { emailOf } from './user-input.ts';

@@ -7,16 +7,16 @@ import {
   savePhoneNumber,
   saveWaba,
 } from '../database/accounts.ts';
-import type { Transaction } from '../database/database.ts';
 import { askForNumbersAgain } from '../database/followed-numbers.ts';
-import { lockIntake } from '../database/locks.ts';
 import { releaseWaitingBodies } from '../database/waiting-bodies.ts';
-import { accessTokenPlace } from '../domain/secret-places.ts';
 import { shardOf } from '../domain/shard.ts';
-import { AccountError } from './account-error.ts';
-import { checkAccessToken, checkDescription, checkUpstreamId } from './account-input.ts';
-import type { AccountTools } from './account-tools.ts';
-import { type Audited, recordChange } from './audit.ts';
+import { AccountError } from '../platform/account-error.ts';
+import { checkAccessToken, checkDescription, checkUpstreamId } from '../platform/account-input.ts';
+import type { AccountTools } from '../platform/account-tools.ts';
+import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import { accessTokenPlace } from '../platform/crypto/secret-places.ts';
+import type { Transaction } from '../platform/postgres/database.ts';
+import { lockIntake } from '../platform/postgres/locks.ts';
 import { knownTenant, knownWaba } from './known-accounts.ts';
 
 /** Members that are left out keep the value they have. */

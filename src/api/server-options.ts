@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest, FastifyServerOptions } from 'fastify';
 import type { Logger } from 'pino';
-import type { Config } from '../config/config.ts';
+import type { Config } from '../platform/config/config.ts';
 import { ApiError } from './errors/api-error.ts';
 import { errorBody } from './errors/error-body.ts';
 import type { ErrorCode } from './errors/error-codes.ts';

@@ -1,9 +1,9 @@
-import type { Config } from '../config/config.ts';
 import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
 import type { DeliveryLabel } from '../deliveries/queue/delivery-label.ts';
+import type { Config } from '../platform/config/config.ts';
+import { openTemporalConnection, type TemporalConnection } from '../platform/temporal/client-connection.ts';
+import { taskQueues } from '../platform/temporal/task-queues.ts';
 import { deliveryStart } from '../worker/dispatch/start-delivery.ts';
-import { taskQueues } from '../workflows/task-queues.ts';
-import { openTemporalConnection, type TemporalConnection } from './temporal-connection.ts';
 
 const START_TIMEOUT_MS = 3_000;
 

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { seedDemoAccounts } from '../accounts/demo-accounts.ts';
 import { seedDemoUsers } from '../accounts/demo-users.ts';
-import { loadConfig } from '../config/config.ts';
-import { openDatabase } from '../database/database.ts';
-import { migrate } from '../database/migrate.ts';
-import { makeSecretBox, parseEncryptionKeys } from '../domain/secret-box.ts';
 import { type ApplicationPart, type EmbeddedContext, startEmbedded } from '../embedded/start.ts';
+import { loadConfig } from '../platform/config/config.ts';
+import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
+import { openLogger } from '../platform/json-logger.ts';
+import { openDatabase } from '../platform/postgres/database.ts';
+import { migrate } from '../platform/postgres/migrate.ts';
 import { loadWorkflowBundle } from '../worker/workflow-bundle.ts';
-import { openLogger } from './logger.ts';
 
 const MAIN_SCRIPT = fileURLToPath(new URL('../main.ts', import.meta.url));
 

@@ -1,6 +1,6 @@
+import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 import type { PhoneNumber } from './accounts.ts';
-import type { Database } from './database.ts';
-import { query } from './sql.ts';
 
 /** Who a WABA belongs to and its numbers; null when there is none such. One statement: it is asked often. */
 export async function findAccountIdentity(

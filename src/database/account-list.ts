@@ -1,5 +1,5 @@
-import type { Database } from './database.ts';
-import { query } from './sql.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 
 export type TenantSummary = { userId: string; businessName: string; wabaIds: string[]; createdAt: Date };
 

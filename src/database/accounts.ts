@@ -1,5 +1,5 @@
-import type { Database, Transaction } from './database.ts';
-import { execute, query } from './sql.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 /** Whose a phone number is. `removed`: an operator took it, or its WABA, away. */
 export type NumberOwner = { wabaId: string; tenantId: string; removed: boolean };

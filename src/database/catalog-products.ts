@@ -1,5 +1,5 @@
-import type { Database } from './database.ts';
-import { execute, query } from './sql.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 /** What was learnt of a product. Without name and image the catalog did not know it. */
 export type CachedProduct = {

@@ -1,6 +1,6 @@
+import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 import { CONVERSATION_COLUMNS, type ConversationRow } from './conversation-list.ts';
-import type { Database } from './database.ts';
-import { query } from './sql.ts';
 
 export type ConversationDetail = ConversationRow & {
   displayPhoneNumber: string;

@@ -1,5 +1,5 @@
-import type { Database } from './database.ts';
-import { query } from './sql.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 
 /** For a transaction whose start is hidden from us: none lasts longer. */
 const MAX_TRANSACTION_SECONDS = 60;

@@ -1,6 +1,6 @@
+import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 import { conversationHorizon } from './conversation-horizon.ts';
-import type { Database } from './database.ts';
-import { query } from './sql.ts';
 
 export type ConversationRow = {
   id: string;

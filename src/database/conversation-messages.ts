@@ -1,7 +1,7 @@
-import type { Database } from './database.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 import { type ConversationMessage, MESSAGE_COLUMNS, MESSAGE_JOINS } from './message-columns.ts';
 import { findIdRange, type IdRange } from './message-id-range.ts';
-import { query } from './sql.ts';
 
 /** Which messages of a conversation to list; null means no restriction. `until` is exclusive. */
 export type MessageFilter = {

@@ -1,5 +1,5 @@
-import type { Transaction } from './database.ts';
-import { execute, query } from './sql.ts';
+import type { Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 /** A customer of one WABA, known by a business-scoped user id, a phone (wa_id), or both. */
 export type Contact = {

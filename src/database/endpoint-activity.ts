@@ -1,5 +1,5 @@
-import type { Database } from './database.ts';
-import { query } from './sql.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 
 /** How an endpoint has been doing: attempts of the last 24 hours, and the minutes of the last success and failure. */
 export type EndpointActivity = {

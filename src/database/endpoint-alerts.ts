@@ -1,5 +1,3 @@
-import { shownUrl } from '../domain/shown-url.ts';
-import { uuidV7 } from '../domain/uuid-v7.ts';
 import {
   type AlertEnvelope,
   type AlertKind,
@@ -7,9 +5,11 @@ import {
   publicAlertId,
   serializeAlert,
 } from '../domain/webhook/alert-envelope.ts';
-import type { Database, Transaction } from './database.ts';
-import { execute, query } from './sql.ts';
-import { finishTask, insertWorkflowTasks } from './workflow-tasks.ts';
+import { shownUrl } from '../platform/http/shown-url.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
+import { finishTask, insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
+import { uuidV7 } from '../platform/uuid-v7.ts';
 
 export type NewEndpointAlert = {
   wabaId: string;

@@ -1,6 +1,6 @@
-import type { Database, Transaction } from './database.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 import { insertEndpointAlert } from './endpoint-alerts.ts';
-import { execute, query } from './sql.ts';
 
 /** When an endpoint that fails without stopping is told of: few attempts in a row, or one failure for long. */
 const QUIET = { failures: 5, minutes: 1, hours: 1 };

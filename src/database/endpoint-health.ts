@@ -1,5 +1,5 @@
-import type { Database, Transaction } from './database.ts';
-import { execute, query } from './sql.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 /** Attempts of one endpoint, to be added to what is known of the present minute. */
 export type EndpointCounts = {

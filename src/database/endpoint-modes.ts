@@ -1,6 +1,6 @@
-import type { Transaction } from './database.ts';
+import type { Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 import { insertEndpointAlert } from './endpoint-alerts.ts';
-import { execute, query } from './sql.ts';
 
 /**
  * Stops deliveries to an endpoint that mostly fails: from now on only probes go out, the first after `probeAfterMs`.

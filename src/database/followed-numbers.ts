@@ -1,6 +1,6 @@
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 import type { PhoneNumber } from './accounts.ts';
-import type { Database, Transaction } from './database.ts';
-import { execute, query } from './sql.ts';
 
 /** So long after upstream was asked for the numbers of a WABA it is not asked again for what comes by itself. */
 const ASK_AGAIN_SECONDS = 60;

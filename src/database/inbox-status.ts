@@ -1,6 +1,6 @@
 import { SHARDS } from '../domain/shard.ts';
-import type { Database } from './database.ts';
-import { query } from './sql.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 
 export type SetAsideReason = {
   reason: string;

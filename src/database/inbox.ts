@@ -1,9 +1,9 @@
 import { SHARDS, shardOf } from '../domain/shard.ts';
 import { splitByWaba } from '../domain/upstream/waba-parts.ts';
-import { byteaArray } from './array-parameters.ts';
-import type { Database, Transaction } from './database.ts';
-import { HELD_SHARDS, lockIntake } from './locks.ts';
-import { execute, query } from './sql.ts';
+import { byteaArray } from '../platform/postgres/array-parameters.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { HELD_SHARDS, lockIntake } from '../platform/postgres/locks.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 /**
  * Keeps raw upstream bodies, in the order given, and wakes the intake of their shards. One statement for all that wait. A

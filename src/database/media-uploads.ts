@@ -1,6 +1,6 @@
 import type { MediaKind } from '../domain/uploaded-media.ts';
-import type { Database } from './database.ts';
-import { execute, query } from './sql.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 /** A file of a tenant that can be sent. */
 export type MediaUpload = {

@@ -1,5 +1,5 @@
-import type { Database } from './database.ts';
-import { execute, query } from './sql.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 /** A file of ours for one phone number: upstream's ids are the number's own. */
 export type MediaOfNumber = { uuid: string; phoneNumberId: string };

@@ -1,6 +1,6 @@
 import type { MediaReference } from '../domain/upstream/media-reference.ts';
-import type { Database, Transaction } from './database.ts';
-import { execute, query } from './sql.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 export type NewMedia = MediaReference & { wabaId: string; messageId: string };
 

@@ -1,5 +1,5 @@
-import type { Database, Transaction } from './database.ts';
-import { execute, query } from './sql.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 import type { TenantRole } from './users.ts';
 
 /** Somebody as a tenant sees him: nothing of what he is elsewhere. */

@@ -1,5 +1,5 @@
-import type { Database } from './database.ts';
-import { query } from './sql.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 
 /** A message that changes how another one is shown: a reaction to it, an edit of it, its deletion by the customer. */
 export type MessageAnnotation = {

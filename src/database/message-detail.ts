@@ -1,6 +1,6 @@
-import type { Database } from './database.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 import { type ConversationMessage, MESSAGE_COLUMNS, MESSAGE_JOINS } from './message-columns.ts';
-import { query } from './sql.ts';
 
 export type MessageDetail = ConversationMessage & {
   attempts: number | null;

@@ -1,5 +1,5 @@
-import type { Database } from './database.ts';
-import { query } from './sql.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 
 /** Message_Ids between which messages of a time lie; `low` inclusive, `high` exclusive, null: no bound. */
 export type IdRange = { low: string | null; high: string | null };

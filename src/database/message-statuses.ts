@@ -1,7 +1,7 @@
 import { nextStatus } from '../domain/status-rank.ts';
-import type { Transaction } from './database.ts';
+import type { Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 import { acceptByStatuses } from './send-markers.ts';
-import { execute, query } from './sql.ts';
 
 export type NewStatus = {
   phoneNumberId: string;

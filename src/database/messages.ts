@@ -1,6 +1,6 @@
-import { textArray } from './array-parameters.ts';
-import type { Transaction } from './database.ts';
-import { execute, query } from './sql.ts';
+import { textArray } from '../platform/postgres/array-parameters.ts';
+import type { Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 export type NewInboundMessage = {
   wabaId: string;

@@ -1,5 +1,5 @@
-import type { Database } from './database.ts';
-import { execute, query } from './sql.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 /** A phone number and its own pace; null: the installation's. */
 export type NumberPace = {

@@ -1,5 +1,5 @@
-import type { Database } from './database.ts';
-import { execute, query } from './sql.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 /** Where a WABA's alerts go; both members are null when it has no such URL. */
 export type OperationsUrl = { url: string | null; secretSealed: string | null };

@@ -1,5 +1,5 @@
-import type { Database, Transaction } from './database.ts';
-import { execute, query } from './sql.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 export type NewOrder = {
   wabaId: string;

@@ -1,9 +1,9 @@
 import type { OrderPayment } from '../domain/order-payment.ts';
 import { numberPace, PAIR_PACE } from '../domain/send-pace.ts';
-import type { Database, Transaction } from './database.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 import { knownUpstreamMedia } from './media-upstream-ids.ts';
 import { drawSendTime, type Pace } from './send-pacing.ts';
-import { execute, query } from './sql.ts';
 
 /**
  * queued: waits for its turn or its next attempt; sending: an attempt is under way; accepted: upstream has it;

@@ -1,6 +1,6 @@
 import pg from 'pg';
-import { HEARTBEAT, watchConnection } from './connection-watch.ts';
-import { connectionOf, cutConnection, type DatabaseOptions } from './database.ts';
+import { HEARTBEAT, watchConnection } from '../platform/postgres/connection-watch.ts';
+import { connectionOf, cutConnection, type DatabaseOptions } from '../platform/postgres/database.ts';
 
 const RECONNECT_MS = 1_000;
 

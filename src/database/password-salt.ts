@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Database } from './database.ts';
-import { query } from './sql.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 
 const SALT_BYTES = 16;
 

@@ -1,7 +1,7 @@
 import { laneOf } from '../domain/ordering-key.ts';
-import { textArray } from './array-parameters.ts';
-import type { Database, Transaction } from './database.ts';
-import { execute, query } from './sql.ts';
+import { textArray } from '../platform/postgres/array-parameters.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 /** One report of a payment: its event, whose `data` is kept for longer than events are. */
 export type PaymentReport = {

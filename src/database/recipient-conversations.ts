@@ -1,8 +1,8 @@
 import { shardOf } from '../domain/shard.ts';
+import type { Transaction } from '../platform/postgres/database.ts';
+import { lockCustomers } from '../platform/postgres/locks.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 import { drawIds, findContacts, mergeContacts, openConversations, saveContacts } from './customers.ts';
-import type { Transaction } from './database.ts';
-import { lockCustomers } from './locks.ts';
-import { execute, query } from './sql.ts';
 
 /** Whom a message is for: a phone (digits) or a business-scoped user id. */
 export type Recipient = { waId: string; userId: null } | { waId: null; userId: string };

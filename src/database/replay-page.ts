@@ -1,5 +1,6 @@
 import { inLaneOrder, type ReplayedEvent } from '../domain/replay-order.ts';
-import type { Transaction } from './database.ts';
+import type { Transaction } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 import {
   dayOfId,
   type IdSpan,
@@ -9,7 +10,6 @@ import {
   selectedDeliveries,
   selectedUnsent,
 } from './replay-selection.ts';
-import { query } from './sql.ts';
 
 const DAY_MS = 86_400_000;
 const EVENTS_PER_STEP = 5_000;

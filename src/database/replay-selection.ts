@@ -1,7 +1,7 @@
-import type { EventType } from '../domain/event-type.ts';
-import type { Database } from './database.ts';
-import { query } from './sql.ts';
-import type { Binding } from './statement.ts';
+import type { EventType } from '../platform/event-type.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
+import type { Binding } from '../platform/postgres/statement.ts';
 
 /**
  * States in which a delivery can be sent again: open ones are sent anyway. `not_sent`: the endpoint takes such events now

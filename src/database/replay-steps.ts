@@ -5,8 +5,10 @@ import {
   type ReplayDelivery,
 } from '../deliveries/queue/replay-queue.ts';
 import { replayLane } from '../domain/replay-order.ts';
-import { dayOfUuidV7, uuidV7 } from '../domain/uuid-v7.ts';
-import type { Database, Transaction } from './database.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
+import { finishTask, insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
+import { dayOfUuidV7, uuidV7 } from '../platform/uuid-v7.ts';
 import { readReplayPage, type SelectedDelivery } from './replay-page.ts';
 import {
   lockReplay,
@@ -16,9 +18,7 @@ import {
   saveReplayProgress,
   setReplayState,
 } from './replays.ts';
-import { query } from './sql.ts';
 import type { OrderScope } from './subscribers.ts';
-import { finishTask, insertWorkflowTasks } from './workflow-tasks.ts';
 
 const PAGE_DELIVERIES = 500;
 

@@ -1,6 +1,6 @@
-import type { Database, Transaction } from './database.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 import type { ReplaySelection } from './replay-selection.ts';
-import { execute, query } from './sql.ts';
 
 export type ReplayState = 'running' | 'paused' | 'done' | 'cancelled';
 

@@ -1,6 +1,6 @@
 import { markedMessageId } from '../domain/send-marker.ts';
-import type { Transaction } from './database.ts';
-import { query } from './sql.ts';
+import type { Transaction } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 
 const MAX_ID = 2n ** 63n - 1n;
 

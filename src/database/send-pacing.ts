@@ -1,5 +1,5 @@
-import type { Database, Transaction } from './database.ts';
-import { execute, query } from './sql.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 /** How often something may happen: once per interval, and `burst` times at once when it has not for long. */
 export type Pace = { intervalMs: number; burst: number };

@@ -1,7 +1,7 @@
-import type { EventType } from '../domain/event-type.ts';
-import type { Database } from './database.ts';
+import type { EventType } from '../platform/event-type.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 import type { EndpointMode } from './endpoint-settings.ts';
-import { query } from './sql.ts';
 
 /** What shares a lane at an endpoint: events of one eventId, of one conversation, or all. */
 export type OrderScope = 'event' | 'conversation' | 'endpoint';

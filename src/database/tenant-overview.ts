@@ -1,5 +1,5 @@
-import type { Database } from './database.ts';
-import { query } from './sql.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 
 /** The steps that a chart is made of, the last one that of the present. */
 export type ChartSpan = { steps: number; stepMinutes: number };

@@ -1,5 +1,5 @@
-import type { Database } from './database.ts';
-import { execute, query } from './sql.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 /** A person at an OpenID provider. */
 export type Identity = { issuer: string; subject: string };

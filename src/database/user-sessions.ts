@@ -1,6 +1,6 @@
 import type { PortalRole } from '../domain/portal-role.ts';
-import type { Database } from './database.ts';
-import { execute, query } from './sql.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 /** Where a session was begun. */
 export type SessionClient = { ip: string | null; userAgent: string | null };

@@ -1,7 +1,7 @@
 import { shardOf } from '../domain/shard.ts';
-import type { Database, Transaction } from './database.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 import { countSetAside } from './inbox.ts';
-import { execute, query } from './sql.ts';
 
 /** Why a part of a body waits: upstream is asked for its phone number. */
 export const AWAITS_NUMBER = 'awaits_phone_number';

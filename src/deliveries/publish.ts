@@ -1,12 +1,12 @@
-import { byteaArray } from '../database/array-parameters.ts';
-import type { Transaction } from '../database/database.ts';
-import { keepOrderScopes, lockPublishing } from '../database/locks.ts';
-import { execute, query } from '../database/sql.ts';
 import { endpointsOfWabas, type Subscriber } from '../database/subscribers.ts';
 import { serializeEvent } from '../domain/envelope.ts';
-import type { EventType } from '../domain/event-type.ts';
 import { laneOf } from '../domain/ordering-key.ts';
-import { dayOfUuidV7, uuidV7 } from '../domain/uuid-v7.ts';
+import type { EventType } from '../platform/event-type.ts';
+import { byteaArray } from '../platform/postgres/array-parameters.ts';
+import type { Transaction } from '../platform/postgres/database.ts';
+import { keepOrderScopes, lockPublishing } from '../platform/postgres/locks.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
+import { dayOfUuidV7, uuidV7 } from '../platform/uuid-v7.ts';
 import type { ClaimedDelivery } from './queue/claim.ts';
 import {
   claimedOf,

@@ -1,7 +1,7 @@
-import type { Database } from '../database/database.ts';
-import { PUBLISHING_LOCK } from '../database/locks.ts';
 import { lowestUuidAt, msOfUuid } from '../database/replay-selection.ts';
-import { query } from '../database/sql.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { PUBLISHING_LOCK } from '../platform/postgres/locks.ts';
+import { query } from '../platform/postgres/sql.ts';
 
 /** How far the clocks of our machines may be apart, in ms. */
 const CLOCK_SPARE_MS = 2_000;

@@ -1,6 +1,6 @@
-import type { Database, Transaction } from '../database/database.ts';
-import { query } from '../database/sql.ts';
 import { TEST_PHONE_NUMBER_ID, testEventData } from '../domain/envelope.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 import { insertDeliveries } from './log/deliveries.ts';
 import { insertEvents, newDelivery } from './publish.ts';
 import type { DeliveryLabel } from './queue/delivery-label.ts';

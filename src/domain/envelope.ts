@@ -1,4 +1,4 @@
-import type { EventType } from './event-type.ts';
+import type { EventType } from '../platform/event-type.ts';
 
 const USER_ID_NUMBER = /^(0|[1-9]\d*)$/;
 

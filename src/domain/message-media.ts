@@ -1,4 +1,4 @@
-import { mediaUuidOf } from './public-ids.ts';
+import { mediaUuidOf } from '../platform/public-ids.ts';
 import type { MediaKind } from './uploaded-media.ts';
 
 /** A place in an upstream message object where a file of ours is named. */

@@ -6,7 +6,7 @@ import {
   multiplyDecimals,
   parseDecimal,
   ZERO,
-} from './decimal.ts';
+} from '../platform/decimal.ts';
 import type { CartItem } from './upstream/cart-order.ts';
 import type { OrderEventParts } from './upstream/message-item.ts';
 

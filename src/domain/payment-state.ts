@@ -1,4 +1,4 @@
-import { membersOf } from './json-members.ts';
+import { membersOf } from '../platform/json/json-members.ts';
 /** One stored payment event: the `data` of its body, and where it stands among those that came. */
 export type PaymentReport = { data: Readonly<Record<string, unknown>>; position: number };
 

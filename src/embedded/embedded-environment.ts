@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../config/development-values.ts';
+import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../platform/config/development-values.ts';
+import { keptSecret } from '../platform/local-stack/private-file.ts';
 import type { LocalCertificate } from './certificate.ts';
 import type { Infrastructure } from './infrastructure.ts';
 import { type EmbeddedPorts, portVariables } from './ports.ts';
-import { keptSecret } from './private-file.ts';
 
 export interface EmbeddedUrls {
   readonly apiUrl: string;

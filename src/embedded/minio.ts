@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { keptSecret } from '../platform/local-stack/private-file.ts';
 import { answersOk } from './http-probe.ts';
 import { minimalEnvironment } from './minimal-environment.ts';
-import { keptSecret } from './private-file.ts';
 import type { Supervisor } from './supervisor.ts';
 
 interface MinioOptions {

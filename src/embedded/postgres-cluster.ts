@@ -1,9 +1,9 @@
 import { existsSync, lchownSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { keptSecret } from '../platform/local-stack/private-file.ts';
 import { minimalEnvironment } from './minimal-environment.ts';
 import type { PostgresAccount } from './postgres-account.ts';
 import type { PostgresPrograms } from './postgres-programs.ts';
-import { keptSecret } from './private-file.ts';
 import { runCommand } from './run-command.ts';
 
 export const DATABASE_USER = 'heliograph';

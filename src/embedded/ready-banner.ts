@@ -1,5 +1,5 @@
 import pc from 'picocolors';
-import type { EmbeddedDescription } from './embedded-description.ts';
+import type { EmbeddedDescription } from '../platform/local-stack/embedded-description.ts';
 import type { MinioCredentials } from './minio.ts';
 
 export interface BannerData {

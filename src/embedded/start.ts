@@ -1,8 +1,6 @@
 import { join, resolve } from 'node:path';
-import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../config/development-values.ts';
-import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../config/process-options.ts';
-import { ensureCertificate, type LocalCertificate } from './certificate.ts';
-import { openDataDirectory, recordFileOf } from './data-directory.ts';
+import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../platform/config/development-values.ts';
+import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../platform/config/process-options.ts';
 import {
   descriptionFile,
   type EmbeddedDescription,
@@ -11,10 +9,12 @@ import {
   readKeptTenants,
   removeDescription,
   writeDescription,
-} from './embedded-description.ts';
+} from '../platform/local-stack/embedded-description.ts';
+import { type EmbeddedPortalUser, embeddedPortalUsers } from '../platform/local-stack/portal-users.ts';
+import { ensureCertificate, type LocalCertificate } from './certificate.ts';
+import { openDataDirectory, recordFileOf } from './data-directory.ts';
 import { embeddedEnvironment, embeddedUrls } from './embedded-environment.ts';
 import { type Infrastructure, startInfrastructure } from './infrastructure.ts';
-import { type EmbeddedPortalUser, embeddedPortalUsers } from './portal-users.ts';
 import { assertPortsFree, type EmbeddedPorts, readPorts } from './ports.ts';
 import type { PartDefinition } from './process-part.ts';
 import { readyBanner } from './ready-banner.ts';

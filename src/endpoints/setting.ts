@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
-import { invalidValue } from '../accounts/account-error.ts';
-import { shown } from '../accounts/account-input.ts';
+import { invalidValue } from '../platform/account-error.ts';
+import { shown } from '../platform/account-input.ts';
 
 /** What holds where an endpoint leaves a setting to the installation. */
 export type InstallationSettings = { retryScheduleSeconds: readonly number[]; timeoutMs: number };

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { invalidValue } from '../accounts/account-error.ts';
-import { checkDescription } from '../accounts/account-input.ts';
-import { EVENT_TYPES, type EventType } from '../domain/event-type.ts';
 import { MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS } from '../domain/webhook/retry-schedule.ts';
+import { invalidValue } from '../platform/account-error.ts';
+import { checkDescription } from '../platform/account-input.ts';
+import { EVENT_TYPES, type EventType } from '../platform/event-type.ts';
 import {
   choiceSetting,
   numberSetting,

@@ -1,7 +1,7 @@
-import type { Database, Transaction } from '../database/database.ts';
 import type { EndpointMode } from '../database/endpoint-settings.ts';
-import { execute, query } from '../database/sql.ts';
 import type { OrderScope } from '../database/subscribers.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 import type { Kind } from './setting.ts';
 import { type StoredSettings, settingsOf } from './settings.ts';
 

@@ -1,9 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { makeDeliverEventActivities } from '../activities/deliver-event/activities.ts';
 import { makeDeliverSessionActivities } from '../activities/deliver-session/activities.ts';
-import type { Config } from '../config/config.ts';
-import type { DatabasePool } from '../database/database.ts';
-import { isTransientError } from '../database/error-class.ts';
 import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
 import { makeRecordGate } from '../deliveries/attempt/record-gate.ts';
 import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
@@ -13,10 +10,13 @@ import { DeliveryLoop } from '../deliveries/loop/delivery-loop.ts';
 import { makeDeliveryWorkflows } from '../deliveries/loop/delivery-workflows.ts';
 import { makeEndpointLimiter } from '../deliveries/loop/endpoint-limiter.ts';
 import { makeCalmWatch, makeRetryAllowance } from '../deliveries/loop/start-allowance.ts';
-import { makeAddressGuard } from '../deliveries/sender/address-guard.ts';
 import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
-import { makeSecretBox, parseEncryptionKeys } from '../domain/secret-box.ts';
-import type { Logger } from './logger.ts';
+import type { Config } from '../platform/config/config.ts';
+import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
+import { makeAddressGuard } from '../platform/http/address-guard.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { DatabasePool } from '../platform/postgres/database.ts';
+import { isTransientError } from '../platform/postgres/error-class.ts';
 import { openOperationsActivities } from './operations-activities.ts';
 
 /** Of them, what one endpoint may have open. */

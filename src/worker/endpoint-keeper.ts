@@ -1,4 +1,3 @@
-import type { Database } from '../database/database.ts';
 import {
   findQuietlyFailing,
   findQuietlyRecovered,
@@ -10,13 +9,14 @@ import {
 import { addEndpointCounts, findFailingFor, findMostlyFailing } from '../database/endpoint-health.ts';
 import { disableEndpoint, startProbing } from '../database/endpoint-modes.ts';
 import { findChangedEndpoints } from '../database/endpoint-settings.ts';
-import { forgetWorker, reportWorker, type WorkerPeers } from '../database/worker-processes.ts';
 import { probeDelayMs } from '../deliveries/attempt/judge-outcome.ts';
 import { BREAKER, type EndpointHealth } from '../deliveries/breaker.ts';
 import type { EndpointLimiter } from '../deliveries/loop/endpoint-limiter.ts';
 import { applyWantedScopes } from '../deliveries/queue/order-scope.ts';
-import type { Logger } from './logger.ts';
-import { type Loop, startLoop } from './loop.ts';
+import type { Logger } from '../platform/logger.ts';
+import { type Loop, startLoop } from '../platform/loop.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { forgetWorker, reportWorker, type WorkerPeers } from '../platform/postgres/worker-processes.ts';
 
 export type EndpointKeeperTools = {
   database: Database;

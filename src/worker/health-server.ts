@@ -1,5 +1,5 @@
-import { type InnerServer, startInnerServer } from '../metrics/inner-server.ts';
-import { answerScrape, type Scrape } from '../metrics/metrics-answer.ts';
+import { type InnerServer, startInnerServer } from '../platform/metrics/inner-server.ts';
+import { answerScrape, type Scrape } from '../platform/metrics/metrics-answer.ts';
 
 export type HealthServer = InnerServer;
 

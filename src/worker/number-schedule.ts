@@ -1,6 +1,6 @@
 import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client';
-import type { Logger } from './logger.ts';
-import { type Loop, startLoop } from './loop.ts';
+import type { Logger } from '../platform/logger.ts';
+import { type Loop, startLoop } from '../platform/loop.ts';
 
 /** Its name in the Temporal UI; installations that share a namespace have task queues of their own. */
 export function numberScheduleId(taskQueue: string): string {

@@ -1,12 +1,8 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Database, Transaction } from '../database/database.ts';
 import { loadEndpointSettings } from '../database/endpoint-settings.ts';
 import { findOldestBodies, insertTakenIn, takeNewBodies } from '../database/inbox.ts';
-import { intakeEpochs, tryIntakeLocks } from '../database/locks.ts';
-import { insertRehearsalAccounts, type RehearsalAccounts } from '../database/rehearsal-accounts.ts';
-import { undone } from '../database/undone.ts';
 import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
 import { sendDelivery } from '../deliveries/attempt/send-delivery.ts';
 import { openEndpoint, type SendableEndpoint } from '../deliveries/attempt/sendable-endpoint.ts';
@@ -15,15 +11,19 @@ import { makeEndpointHealth } from '../deliveries/breaker.ts';
 import { makeDueFinder } from '../deliveries/loop/due-finder.ts';
 import { makeEndpointLimiter } from '../deliveries/loop/endpoint-limiter.ts';
 import { type ClaimedDelivery, claimDue } from '../deliveries/queue/claim.ts';
-import { makeAddressGuard } from '../deliveries/sender/address-guard.ts';
 import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
-import type { SecretBox } from '../domain/secret-box.ts';
-import { endpointSecretPlace } from '../domain/secret-places.ts';
 import { shardOf } from '../domain/shard.ts';
 import { newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
+import type { SecretBox } from '../platform/crypto/secret-box.ts';
+import { endpointSecretPlace } from '../platform/crypto/secret-places.ts';
+import { makeAddressGuard } from '../platform/http/address-guard.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { intakeEpochs, tryIntakeLocks } from '../platform/postgres/locks.ts';
+import { undone } from '../platform/postgres/undone.ts';
 import { readBody } from './intake/body-portions.ts';
 import { commitItems } from './intake/commit-items.ts';
 import { sortItems } from './intake/sort-items.ts';
+import { insertRehearsalAccounts, type RehearsalAccounts } from './rehearsal-accounts.ts';
 
 /** As many connections as are busy at the same time in calm traffic. */
 export const REHEARSED_CONNECTIONS = 3;

@@ -1,12 +1,12 @@
 import { makeSendMessageActivities } from '../activities/send-message/activities.ts';
-import type { Config } from '../config/config.ts';
-import type { Database } from '../database/database.ts';
-import type { SecretBox } from '../domain/secret-box.ts';
-import { counted } from '../metrics/result-counter.ts';
-import type { WorkerMetrics } from '../metrics/worker-metrics.ts';
-import { openObjectStore } from '../storage/object-store.ts';
-import { openSendClient } from '../upstream/graph-client.ts';
-import type { Logger } from './logger.ts';
+import type { Config } from '../platform/config/config.ts';
+import type { SecretBox } from '../platform/crypto/secret-box.ts';
+import { openSendClient } from '../platform/graph/graph-client.ts';
+import type { Logger } from '../platform/logger.ts';
+import { counted } from '../platform/metrics/result-counter.ts';
+import { openObjectStore } from '../platform/object-store/object-store.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import type { WorkerMetrics } from './metrics/worker-metrics.ts';
 
 /** The activities that send messages. `close` ends their connections. */
 export function openSendActivities(

@@ -1,8 +1,8 @@
-import type { Database } from '../database/database.ts';
 import { forgetMediaUpload, listSpentMediaUploads } from '../database/media-uploads.ts';
-import type { ObjectStore } from '../storage/object-store.ts';
-import { ObjectStoreUnavailable } from '../storage/object-store-error.ts';
-import type { Logger } from './logger.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { ObjectStore } from '../platform/object-store/object-store.ts';
+import { ObjectStoreUnavailable } from '../platform/object-store/object-store-error.ts';
+import type { Database } from '../platform/postgres/database.ts';
 
 const BATCH = 200;
 

@@ -1,6 +1,6 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
-import type { Logger } from './logger.ts';
-import { REDACT_FAILURES } from './redact-failures.ts';
+import type { Logger } from '../platform/logger.ts';
+import { REDACT_FAILURES } from '../platform/temporal/redact-failures.ts';
 
 const RESTART_MS = 2_000;
 

@@ -1,5 +1,5 @@
 import { cpus } from 'node:os';
-import type { WorkerPeers } from '../database/worker-processes.ts';
+import type { WorkerPeers } from '../platform/postgres/worker-processes.ts';
 
 /** Of the last second or so. */
 type Load = {

@@ -1,5 +1,5 @@
 import type { WorkerOptions } from '@temporalio/worker';
-import type { taskQueues } from '../workflows/task-queues.ts';
+import type { taskQueues } from '../platform/temporal/task-queues.ts';
 import type { WorkflowBundle } from './workflow-bundle.ts';
 
 /** Attempts mostly wait for the network, so many may do so side by side. */

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode } from '@temporalio/worker';
-import type { Logger } from './logger.ts';
+import type { Logger } from '../platform/logger.ts';
 
 const SOURCE_FOLDER = fileURLToPath(new URL('..', import.meta.url));
 const ENTRY = join(SOURCE_FOLDER, 'workflows', 'bundle-entry.ts');

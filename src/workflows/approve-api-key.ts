@@ -13,10 +13,10 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { KeyRequestActivities, SeenRequest } from '../activities/approve-api-key/activities.ts';
+import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
+import { searchAttributes } from '../platform/temporal/search-attributes.ts';
+import { queuesBeside } from '../platform/temporal/task-queues.ts';
 import { type GivenDecision, readDecision } from './decision-signal.ts';
-import { LOST_WORKER_RETRY } from './lost-worker-retry.ts';
-import { searchAttributes } from './search-attributes.ts';
-import { queuesBeside } from './task-queues.ts';
 
 /** Ids only: the request is in the database. */
 export type ApproveApiKeyInput = { wabaId: string; requestId: string };

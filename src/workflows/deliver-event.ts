@@ -12,8 +12,8 @@ import type {
   DeliveryEnd,
   FirstAttempt,
 } from '../activities/deliver-event/activities.ts';
-import { LOST_WORKER_RETRY } from './lost-worker-retry.ts';
-import { queuesBeside } from './task-queues.ts';
+import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
+import { queuesBeside } from '../platform/temporal/task-queues.ts';
 
 /** Ids only: the event's bytes stay in the database. */
 export type DeliverEventInput = {

@@ -8,8 +8,8 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { NumberActivities } from '../activities/refresh-numbers/activities.ts';
-import { LOST_WORKER_RETRY } from './lost-worker-retry.ts';
-import { queuesBeside } from './task-queues.ts';
+import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
+import { queuesBeside } from '../platform/temporal/task-queues.ts';
 
 /** Ids only. */
 export type RefreshNumbersInput = { wabaId: string };

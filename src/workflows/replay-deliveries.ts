@@ -11,8 +11,8 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { ReplayActivities } from '../activities/replay-deliveries/activities.ts';
-import { LOST_WORKER_RETRY } from './lost-worker-retry.ts';
-import { queuesBeside } from './task-queues.ts';
+import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
+import { queuesBeside } from '../platform/temporal/task-queues.ts';
 
 /** Ids only: selection and progress are in the database. */
 export type ReplayDeliveriesInput = { wabaId: string; replayId: string };

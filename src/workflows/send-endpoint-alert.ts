@@ -7,8 +7,8 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { AlertActivities, AlertEnd } from '../activities/send-endpoint-alert/activities.ts';
-import { LOST_WORKER_RETRY } from './lost-worker-retry.ts';
-import { queuesBeside } from './task-queues.ts';
+import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
+import { queuesBeside } from '../platform/temporal/task-queues.ts';
 
 /** Ids only: the alert's bytes are in the database. */
 export type SendEndpointAlertInput = { wabaId: string; alertId: string };

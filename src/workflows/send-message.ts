@@ -6,8 +6,8 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { SendMessageActivities } from '../activities/send-message/activities.ts';
-import { LOST_WORKER_RETRY } from './lost-worker-retry.ts';
-import { queuesBeside } from './task-queues.ts';
+import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
+import { queuesBeside } from '../platform/temporal/task-queues.ts';
 
 /** Ids only: the message is in the database. */
 export type SendMessageInput = { wabaId: string; messageId: string };

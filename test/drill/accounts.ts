@@ -1,4 +1,4 @@
-import type { EventType } from '../../src/domain/event-type.ts';
+import type { EventType } from '../../src/platform/event-type.ts';
 import type { ReceiverKind } from '../support/load/bad-receivers.ts';
 import type { UpstreamAccount } from '../support/load/upstream-bodies.ts';
 

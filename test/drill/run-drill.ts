@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { query } from '../../src/database/sql.ts';
+import { query } from '../../src/platform/postgres/sql.ts';
 import { drillAccounts } from './accounts.ts';
 import { waitForDeliveries } from './drain.ts';
 import { type DrillResult, resultOf } from './drill-result.ts';

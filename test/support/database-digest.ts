@@ -1,5 +1,5 @@
-import type { Database } from '../../src/database/database.ts';
-import { query } from '../../src/database/sql.ts';
+import type { Database } from '../../src/platform/postgres/database.ts';
+import { query } from '../../src/platform/postgres/sql.ts';
 
 /** Counters that every request moves, whatever comes of it. */
 const UNCOMPARED_TABLES = /rate_limit/;

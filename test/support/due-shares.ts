@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Database } from '../../src/database/database.ts';
 import { claimDue } from '../../src/deliveries/queue/claim.ts';
 import { type DueShare, findDueEndpoints } from '../../src/deliveries/queue/due-pick.ts';
+import type { Database } from '../../src/platform/postgres/database.ts';
 
 /** All open endpoints with something due, each with the same share. */
 export async function dueShares(database: Database, share: number): Promise<DueShare[]> {

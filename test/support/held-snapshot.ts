@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
-import { openDatabase } from '../../src/database/database.ts';
-import { query } from '../../src/database/sql.ts';
+import { openDatabase } from '../../src/platform/postgres/database.ts';
+import { query } from '../../src/platform/postgres/sql.ts';
 
 /** Holds a snapshot open until the test ends, as a dump or a forgotten transaction does. */
 export async function holdSnapshot(url: string): Promise<void> {

@@ -1,7 +1,7 @@
 import type { TestProject } from 'vitest/node';
-import { openDatabase } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/migrate.ts';
 import { startTestInfrastructure } from '../../src/embedded/test-infrastructure.ts';
+import { openDatabase } from '../../src/platform/postgres/database.ts';
+import { migrate } from '../../src/platform/postgres/migrate.ts';
 import { loadWorkflowBundle } from '../../src/worker/workflow-bundle.ts';
 import { silentLogger } from './silent-logger.ts';
 

@@ -1,8 +1,8 @@
-import type { Database } from '../../src/database/database.ts';
-import { execute, query } from '../../src/database/sql.ts';
 import { enqueueDeliveries } from '../../src/deliveries/queue/enqueue.ts';
-import { endpointSecretPlace } from '../../src/domain/secret-places.ts';
 import { newWebhookSecret } from '../../src/domain/webhook/webhook-signature.ts';
+import { endpointSecretPlace } from '../../src/platform/crypto/secret-places.ts';
+import type { Database } from '../../src/platform/postgres/database.ts';
+import { execute, query } from '../../src/platform/postgres/sql.ts';
 import { newQueuedRow } from './queued-rows.ts';
 import { testSecretBox } from './test-accounts.ts';
 

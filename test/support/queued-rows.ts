@@ -1,8 +1,8 @@
-import type { Database } from '../../src/database/database.ts';
-import { query } from '../../src/database/sql.ts';
 import { insertDeliveries } from '../../src/deliveries/log/deliveries.ts';
 import { enqueueDeliveries } from '../../src/deliveries/queue/enqueue.ts';
-import { dayOfUuidV7, uuidV7 } from '../../src/domain/uuid-v7.ts';
+import type { Database } from '../../src/platform/postgres/database.ts';
+import { query } from '../../src/platform/postgres/sql.ts';
+import { dayOfUuidV7, uuidV7 } from '../../src/platform/uuid-v7.ts';
 
 /** A delivery of an event of its own, to be queued. */
 export function newQueuedRow(endpointId: string, lane: string, released = true) {

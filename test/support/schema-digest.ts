@@ -1,5 +1,5 @@
-import type { Database } from '../../src/database/database.ts';
-import { query } from '../../src/database/sql.ts';
+import type { Database } from '../../src/platform/postgres/database.ts';
+import { query } from '../../src/platform/postgres/sql.ts';
 
 const IS_OURS = `relnamespace = cast('public' as regnamespace) and relname !~ '^schema_migrations'`;
 const OURS = `select oid from pg_class where ${IS_OURS}`;

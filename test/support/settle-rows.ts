@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Database, Transaction } from '../../src/database/database.ts';
-import { execute, query } from '../../src/database/sql.ts';
 import { type Claim, type SettledDelivery, settleDeliveries } from '../../src/deliveries/queue/settle.ts';
+import type { Database, Transaction } from '../../src/platform/postgres/database.ts';
+import { execute, query } from '../../src/platform/postgres/sql.ts';
 
 /** Records that these claims were delivered, as production does; returns the ids of those that were still in force. */
 export async function settleDelivered(database: Database, claims: readonly Claim[]): Promise<string[]> {

@@ -1,7 +1,7 @@
-import type { Database } from '../../src/database/database.ts';
 import { insertBodies } from '../../src/database/inbox.ts';
-import { query } from '../../src/database/sql.ts';
 import { SHARDS } from '../../src/domain/shard.ts';
+import type { Database } from '../../src/platform/postgres/database.ts';
+import { query } from '../../src/platform/postgres/sql.ts';
 import { type IntakeTools, takeInShards } from '../../src/worker/intake/intake-batch.ts';
 import { makeIntakeMemory } from '../../src/worker/intake/intake-memory.ts';
 import { silentLogger } from './silent-logger.ts';

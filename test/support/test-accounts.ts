@@ -1,10 +1,10 @@
 import { insertTenant, savePhoneNumber, saveWaba } from '../../src/database/accounts.ts';
-import type { Database } from '../../src/database/database.ts';
-import type { EventType } from '../../src/domain/event-type.ts';
-import { makeSecretBox, type SecretBox } from '../../src/domain/secret-box.ts';
-import { endpointSecretPlace } from '../../src/domain/secret-places.ts';
 import { newWebhookSecret } from '../../src/domain/webhook/webhook-signature.ts';
 import { insertEndpoint, nextEndpointId } from '../../src/endpoints/store.ts';
+import { makeSecretBox, type SecretBox } from '../../src/platform/crypto/secret-box.ts';
+import { endpointSecretPlace } from '../../src/platform/crypto/secret-places.ts';
+import type { EventType } from '../../src/platform/event-type.ts';
+import type { Database } from '../../src/platform/postgres/database.ts';
 
 export const testSecretBox: SecretBox = makeSecretBox([{ id: 'test', key: Buffer.alloc(32, 7) }]);
 

@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { inject, onTestFinished } from 'vitest';
-import { type Database, type DatabasePool, openDatabase } from '../../src/database/database.ts';
-import { query } from '../../src/database/sql.ts';
+import { type Database, type DatabasePool, openDatabase } from '../../src/platform/postgres/database.ts';
+import { query } from '../../src/platform/postgres/sql.ts';
 import { TEMPLATE_DATABASE } from './infrastructure-setup.ts';
 
 export type TestDatabase = { database: DatabasePool; url: string; close(): Promise<void> };

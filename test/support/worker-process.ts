@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { NODE_FLAGS } from '../../src/config/process-options.ts';
+import { NODE_FLAGS } from '../../src/platform/config/process-options.ts';
 
 const MAIN_SCRIPT = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 

@@ -1,9 +1,9 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { AccountError } from '../../accounts/account-error.ts';
-import { checkName } from '../../accounts/account-input.ts';
 import { type FollowedRequest, followKeyRequest } from '../../accounts/follow-key-request.ts';
 import { decideKeyRequest } from '../../accounts/key-requests.ts';
-import type { Database } from '../../database/database.ts';
+import { AccountError } from '../../platform/account-error.ts';
+import { checkName } from '../../platform/account-input.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import type { ApproveApiKeyInput } from '../../workflows/approve-api-key.ts';
 import type { GivenDecision } from '../../workflows/decision-signal.ts';
 import { describeRequest, type RequestDescription } from './describe-request.ts';

@@ -2,8 +2,8 @@ import { Context } from '@temporalio/activity';
 import { type AttemptTools, attemptDelivery } from '../../deliveries/attempt/attempt-delivery.ts';
 import type { AttemptOutcome } from '../../deliveries/attempt/attempt-outcome.ts';
 import { removeDelivery } from '../../deliveries/queue/remove.ts';
+import { notYet, withHeartbeat } from '../../platform/temporal/activity-kit.ts';
 import type { DeliverEventInput } from '../../workflows/deliver-event.ts';
-import { notYet, withHeartbeat } from '../activity-kit.ts';
 
 export type DeliverEventActivities = ReturnType<typeof makeDeliverEventActivities>;
 

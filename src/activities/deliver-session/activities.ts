@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { DeliveryLoop, LoopCounts } from '../../deliveries/loop/delivery-loop.ts';
-import { withHeartbeat } from '../activity-kit.ts';
+import { withHeartbeat } from '../../platform/temporal/activity-kit.ts';
 
 export type DeliverSessionActivities = ReturnType<typeof makeDeliverSessionActivities>;
 

@@ -1,15 +1,15 @@
 import { Context } from '@temporalio/activity';
 import type { ApplicationFailure } from '@temporalio/common';
 import type { Logger } from 'pino';
-import { isTransientError } from '../../database/error-class.ts';
 import { findOrder, type StoredOrder, saveOrderService } from '../../database/orders.ts';
-import { finishTask } from '../../database/workflow-tasks.ts';
 import { releaseReservedEvent } from '../../deliveries/publish.ts';
 import { orderEventData, orderService } from '../../domain/order-service.ts';
 import type { CartItem } from '../../domain/upstream/cart-order.ts';
 import type { OrderEventParts } from '../../domain/upstream/message-item.ts';
+import { isTransientError } from '../../platform/postgres/error-class.ts';
+import { notYet, unexpectedFailure } from '../../platform/temporal/activity-kit.ts';
+import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
 import type { EnrichOrderInput } from '../../workflows/enrich-order.ts';
-import { notYet, unexpectedFailure } from '../activity-kit.ts';
 import { findKnownProducts, type KnownProducts, type ProductTools } from './known-products.ts';
 
 export type EnrichOrderActivities = ReturnType<typeof makeEnrichOrderActivities>;

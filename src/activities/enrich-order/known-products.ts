@@ -3,12 +3,12 @@ import {
   findCachedProducts,
   saveCachedProducts,
 } from '../../database/catalog-products.ts';
-import type { Database } from '../../database/database.ts';
 import type { Product } from '../../domain/order-service.ts';
-import type { SecretBox } from '../../domain/secret-box.ts';
-import { storableText } from '../../domain/upstream/storable-text.ts';
-import type { CatalogProduct } from '../../upstream/catalog-products.ts';
-import type { GraphClient } from '../../upstream/graph-client.ts';
+import type { SecretBox } from '../../platform/crypto/secret-box.ts';
+import type { CatalogProduct } from '../../platform/graph/catalog-products.ts';
+import type { GraphClient } from '../../platform/graph/graph-client.ts';
+import { storableText } from '../../platform/json/storable-text.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { openAccessToken } from '../store-inbound-media/access-token.ts';
 
 export type ProductTools = { database: Database; graph: GraphClient; secretBox: SecretBox };

@@ -1,22 +1,22 @@
 import { followNumbers } from '../../accounts/follow-numbers.ts';
-import type { Database } from '../../database/database.ts';
 import {
   askForAllNumbers,
   beginNumberLookup,
   numbersWorkflowId,
   saveNumbersProblem,
 } from '../../database/followed-numbers.ts';
-import { lockIntake } from '../../database/locks.ts';
 import { countWaitingBodies } from '../../database/waiting-bodies.ts';
-import { finishAskedTask, finishTask } from '../../database/workflow-tasks.ts';
-import type { SecretBox } from '../../domain/secret-box.ts';
 import { shardOf } from '../../domain/shard.ts';
-import type { GraphClient } from '../../upstream/graph-client.ts';
-import { GraphError } from '../../upstream/graph-error.ts';
+import type { SecretBox } from '../../platform/crypto/secret-box.ts';
+import type { GraphClient } from '../../platform/graph/graph-client.ts';
+import { GraphError } from '../../platform/graph/graph-error.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { lockIntake } from '../../platform/postgres/locks.ts';
+import { retryDelayMs } from '../../platform/temporal/retry-delay.ts';
+import { finishAskedTask, finishTask } from '../../platform/temporal/workflow-tasks.ts';
 import type { RefreshNumbersInput } from '../../workflows/refresh-numbers.ts';
 import { openAccessToken } from '../store-inbound-media/access-token.ts';
 import { AccessTokenProblem } from '../store-inbound-media/media-error.ts';
-import { retryDelayMs } from '../store-inbound-media/retry-delay.ts';
 
 export type NumberActivities = ReturnType<typeof makeNumberActivities>;
 

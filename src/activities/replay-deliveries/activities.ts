@@ -1,10 +1,10 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import type { Database } from '../../database/database.ts';
 import { changeReplay, settleReplay } from '../../database/replay-steps.ts';
 import type { Replay } from '../../database/replays.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { awaitingDatabase, notYet, withHeartbeat } from '../../platform/temporal/activity-kit.ts';
 import type { ReplayDeliveriesInput, ReplayProgress } from '../../workflows/replay-deliveries.ts';
-import { awaitingDatabase, notYet, withHeartbeat } from '../activity-kit.ts';
 import { openQueueLimit } from './queue-limit.ts';
 import { queuePages } from './queue-pages.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '../../database/database.ts';
 import { queueReplayPage } from '../../database/replay-steps.ts';
 import type { Replay } from '../../database/replays.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import type { QueueLimit } from './queue-limit.ts';
 
 export type QueuePagesTools = {

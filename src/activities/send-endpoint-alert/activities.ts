@@ -1,9 +1,9 @@
-import type { Database } from '../../database/database.ts';
 import { recordAlert } from '../../database/endpoint-alerts.ts';
 import type { HttpSender } from '../../deliveries/sender/http-sender.ts';
-import type { SecretBox } from '../../domain/secret-box.ts';
+import type { SecretBox } from '../../platform/crypto/secret-box.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { awaitingDatabase, notYet, withHeartbeat } from '../../platform/temporal/activity-kit.ts';
 import type { SendEndpointAlertInput } from '../../workflows/send-endpoint-alert.ts';
-import { awaitingDatabase, notYet, withHeartbeat } from '../activity-kit.ts';
 import { attemptAlert } from './attempt-alert.ts';
 
 export type AlertActivities = ReturnType<typeof makeAlertActivities>;

@@ -1,11 +1,11 @@
 import { type AlertToSend, findAlertToSend, recordAlert } from '../../database/endpoint-alerts.ts';
 import { type AttemptVerdict, judgeAttempt } from '../../deliveries/attempt/attempt-verdict.ts';
-import { SecretBoxError } from '../../domain/secret-box.ts';
-import { operationsSecretPlace } from '../../domain/secret-places.ts';
 import { alertHeaders, publicAlertId } from '../../domain/webhook/alert-envelope.ts';
 import { nextDelayMs } from '../../domain/webhook/retry-schedule.ts';
-import { isSameTarget } from '../../domain/webhook/same-target.ts';
 import { signStandard } from '../../domain/webhook/webhook-signature.ts';
+import { SecretBoxError } from '../../platform/crypto/secret-box.ts';
+import { operationsSecretPlace } from '../../platform/crypto/secret-places.ts';
+import { isSameTarget } from '../../platform/http/same-target.ts';
 import type { SendEndpointAlertInput } from '../../workflows/send-endpoint-alert.ts';
 import type { AlertActivityTools } from './activities.ts';
 

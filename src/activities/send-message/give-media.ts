@@ -8,12 +8,16 @@ import {
   saveUpstreamMedia,
 } from '../../database/media-upstream-ids.ts';
 import type { SendTurn } from '../../database/outbound-messages.ts';
-import { publicMediaId } from '../../domain/public-ids.ts';
 import type { SendError } from '../../domain/send-error.ts';
 import { sendRetryDelayMs } from '../../domain/send-pace.ts';
-import { ObjectMissing, ObjectStoreUnavailable, objectStoreError } from '../../storage/object-store-error.ts';
-import { GraphError } from '../../upstream/graph-error.ts';
-import type { SendOutcome } from '../../upstream/send-message.ts';
+import { GraphError } from '../../platform/graph/graph-error.ts';
+import type { SendOutcome } from '../../platform/graph/send-message.ts';
+import {
+  ObjectMissing,
+  ObjectStoreUnavailable,
+  objectStoreError,
+} from '../../platform/object-store/object-store-error.ts';
+import { publicMediaId } from '../../platform/public-ids.ts';
 import type { SendMessageInput } from '../../workflows/send-message.ts';
 import type { SendMessageTools } from './activities.ts';
 import { untilRecorded } from './record-send.ts';

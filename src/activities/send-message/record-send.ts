@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database, Transaction } from '../../database/database.ts';
 import { recordStatuses } from '../../database/message-statuses.ts';
 import {
   acceptMessage,
@@ -11,11 +10,12 @@ import {
   type SendState,
 } from '../../database/outbound-messages.ts';
 import { holdBack, type Pace } from '../../database/send-pacing.ts';
-import { finishTask } from '../../database/workflow-tasks.ts';
 import { publishEvents } from '../../deliveries/publish.ts';
 import { failedStatus } from '../../domain/failed-status.ts';
 import type { SendError } from '../../domain/send-error.ts';
 import { PAIR_PACE } from '../../domain/send-pace.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
 import type { SendMessageInput } from '../../workflows/send-message.ts';
 import type { SendVerdict } from './send-verdict.ts';
 

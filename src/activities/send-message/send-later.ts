@@ -1,5 +1,5 @@
 import type { ApplicationFailure } from '@temporalio/common';
-import { notYet } from '../activity-kit.ts';
+import { notYet } from '../../platform/temporal/activity-kit.ts';
 
 /** Shorter waits are sat out in the activity: giving it back would cost more. */
 export const SHORT_WAIT_MS = 1_000;

@@ -1,6 +1,6 @@
 import type { SendError } from '../../domain/send-error.ts';
 import { sendErrorClass } from '../../domain/send-error-codes.ts';
-import type { SendOutcome, SendRefusal } from '../../upstream/send-message.ts';
+import type { SendOutcome, SendRefusal } from '../../platform/graph/send-message.ts';
 
 /** What an attempt leads to. */
 export type SendVerdict =

@@ -1,7 +1,7 @@
 import { findWaba } from '../../database/accounts.ts';
-import type { Database } from '../../database/database.ts';
-import { type SecretBox, SecretBoxError } from '../../domain/secret-box.ts';
-import { accessTokenPlace } from '../../domain/secret-places.ts';
+import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
+import { accessTokenPlace } from '../../platform/crypto/secret-places.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { AccessTokenProblem } from './media-error.ts';
 
 /** The upstream access token of a WABA. Throws AccessTokenProblem, with what an operator has to do. */

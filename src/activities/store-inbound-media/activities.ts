@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Database } from '../../database/database.ts';
-import { isTransientError } from '../../database/error-class.ts';
 import { type PendingMedia, takePendingMedia } from '../../database/media.ts';
-import type { SecretBox } from '../../domain/secret-box.ts';
-import { GraphError, isObjectGone } from '../../upstream/graph-error.ts';
+import type { SecretBox } from '../../platform/crypto/secret-box.ts';
+import { GraphError, isObjectGone } from '../../platform/graph/graph-error.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { isTransientError } from '../../platform/postgres/error-class.ts';
 import type { MediaResult, StoreInboundMediaInput } from '../../workflows/store-inbound-media.ts';
 import { openAccessToken } from './access-token.ts';
 import { type ActivityRun, retryLater, startRun, throwIfEnded } from './activity-run.ts';

@@ -1,8 +1,8 @@
 import { Context } from '@temporalio/activity';
 import { type ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import { notYet, unexpectedFailure } from '../activity-kit.ts';
+import { notYet, unexpectedFailure } from '../../platform/temporal/activity-kit.ts';
+import { retryDelayMs } from '../../platform/temporal/retry-delay.ts';
 import type { FetchTally, MediaVerdict } from './media-verdict.ts';
-import { retryDelayMs } from './retry-delay.ts';
 
 const HEARTBEAT_MS = 5_000;
 /** Over one whole attempt; the activity's own time-out is longer. */

@@ -1,8 +1,8 @@
 import type { PendingMedia } from '../../database/media.ts';
-import type { ObjectStore } from '../../storage/object-store.ts';
-import type { GraphClient } from '../../upstream/graph-client.ts';
-import { GraphError } from '../../upstream/graph-error.ts';
-import { MediaHostRefused } from '../../upstream/media-host.ts';
+import type { GraphClient } from '../../platform/graph/graph-client.ts';
+import { GraphError } from '../../platform/graph/graph-error.ts';
+import { MediaHostRefused } from '../../platform/graph/media-host.ts';
+import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import { type BodyRules, type CheckedBytes, checkBody } from './checked-body.ts';
 import { decodeSha256 } from './expected-sha256.ts';
 import { MediaTooLarge, WrongBytes } from './media-error.ts';

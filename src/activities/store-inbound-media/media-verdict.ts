@@ -1,7 +1,7 @@
-import { isTransientError } from '../../database/error-class.ts';
-import { ObjectStoreUnavailable } from '../../storage/object-store-error.ts';
-import { GraphError, isObjectGone, isTokenError } from '../../upstream/graph-error.ts';
-import { MediaHostRefused } from '../../upstream/media-host.ts';
+import { GraphError, isObjectGone, isTokenError } from '../../platform/graph/graph-error.ts';
+import { MediaHostRefused } from '../../platform/graph/media-host.ts';
+import { ObjectStoreUnavailable } from '../../platform/object-store/object-store-error.ts';
+import { isTransientError } from '../../platform/postgres/error-class.ts';
 import { AccessTokenProblem, type MediaErrorCode, MediaTooLarge, WrongBytes } from './media-error.ts';
 
 /** Upstream keeps inbound media for 7 days. */

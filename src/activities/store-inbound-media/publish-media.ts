@@ -1,10 +1,10 @@
-import type { Database, Transaction } from '../../database/database.ts';
 import { hasMedia, markMediaFailed, markMediaStored, type PendingMedia } from '../../database/media.ts';
-import { finishTask } from '../../database/workflow-tasks.ts';
 import { publishEvents } from '../../deliveries/publish.ts';
 import { mediaReadyData, mediaReadyEventId } from '../../domain/envelope.ts';
 import { MEDIA_ROOT } from '../../domain/media-path.ts';
-import type { ObjectStore } from '../../storage/object-store.ts';
+import type { ObjectStore } from '../../platform/object-store/object-store.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
 import type { StoreInboundMediaInput } from '../../workflows/store-inbound-media.ts';
 import type { FetchedMedia } from './fetch-media.ts';
 import { MEDIA_ERROR_MESSAGES, type MediaErrorCode } from './media-error.ts';

@@ -1,4 +1,4 @@
-import { type AccountError, RateLimitError } from '../../accounts/account-error.ts';
+import { type AccountError, RateLimitError } from '../../platform/account-error.ts';
 import { ApiError, notFound } from './api-error.ts';
 import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 

@@ -1,6 +1,6 @@
-import { AccountError } from '../../accounts/account-error.ts';
-import { isTransientError } from '../../database/error-class.ts';
-import { ObjectStoreUnavailable } from '../../storage/object-store-error.ts';
+import { AccountError } from '../../platform/account-error.ts';
+import { ObjectStoreUnavailable } from '../../platform/object-store/object-store-error.ts';
+import { isTransientError } from '../../platform/postgres/error-class.ts';
 import { accountApiError } from './account-api-error.ts';
 import { ApiError, unavailable } from './api-error.ts';
 import type { ErrorCode } from './error-codes.ts';

@@ -6,12 +6,12 @@ import type {
   RawRequestDefaultExpression,
   RawServerDefault,
 } from 'fastify';
-import type { AccountTools } from '../../accounts/account-tools.ts';
 import type { OptionRules } from '../../accounts/endpoint-options.ts';
 import type { TestEventTools } from '../../accounts/test-event.ts';
-import type { Database } from '../../database/database.ts';
 import type { PageCursors } from '../../domain/page-cursor.ts';
-import type { ObjectStore } from '../../storage/object-store.ts';
+import type { AccountTools } from '../../platform/account-tools.ts';
+import type { ObjectStore } from '../../platform/object-store/object-store.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import type { KeyTools } from '../plugins/api-key-auth.ts';
 import type { OutcomeWaiter } from './send/outcome-waiter.ts';
 import type { SendStarter } from './send/send-starter.ts';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { TemplateFilter } from '../../upstream/message-templates.ts';
+import type { TemplateFilter } from '../../platform/graph/message-templates.ts';
 import { documented } from '../openapi/documented.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';

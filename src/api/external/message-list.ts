@@ -1,6 +1,6 @@
-import type { Database } from '../../database/database.ts';
 import { listAnnotations, type MessageAnnotation } from '../../database/message-annotations.ts';
 import type { ConversationMessage } from '../../database/message-columns.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { annotationMembers, editedContent } from './annotation-members.ts';
 import { mediaAddress, mediaDescription, mediaErrorOf } from './media-members.ts';
 

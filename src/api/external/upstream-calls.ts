@@ -1,9 +1,9 @@
 import { openAccessToken } from '../../accounts/wabas.ts';
-import type { Config } from '../../config/config.ts';
-import { SecretBoxError } from '../../domain/secret-box.ts';
 import { sendErrorAdvice } from '../../domain/send-error-codes.ts';
-import type { AccountClient } from '../../upstream/graph-client.ts';
-import { GraphError } from '../../upstream/graph-error.ts';
+import type { Config } from '../../platform/config/config.ts';
+import { SecretBoxError } from '../../platform/crypto/secret-box.ts';
+import type { AccountClient } from '../../platform/graph/graph-client.ts';
+import { GraphError } from '../../platform/graph/graph-error.ts';
 import { ApiError } from '../errors/api-error.ts';
 import type { ExternalContext } from './external-app.ts';
 
@@ -14,7 +14,9 @@ export function makeUpstreamCalls(config: Pick<Config, 'upstream'>): UpstreamCal
   let opening: Promise<AccountClient> | null = null;
   return {
     client: () => {
-      opening ??= import('../../upstream/graph-client.ts').then((module) => module.openAccountClient(config));
+      opening ??= import('../../platform/graph/graph-client.ts').then((module) =>
+        module.openAccountClient(config),
+      );
       return opening;
     },
     close: async () => await (await opening)?.close(),

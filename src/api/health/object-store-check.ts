@@ -1,5 +1,5 @@
-import type { ObjectStore } from '../../storage/object-store.ts';
-import { ObjectMissing } from '../../storage/object-store-error.ts';
+import type { ObjectStore } from '../../platform/object-store/object-store.ts';
+import { ObjectMissing } from '../../platform/object-store/object-store-error.ts';
 
 const PROBE_KEY = 'readiness-probe';
 

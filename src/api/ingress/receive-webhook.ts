@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { AppSecret } from '../../config/app-secrets.ts';
-import type { Database } from '../../database/database.ts';
 import { isUpstreamSignature } from '../../domain/upstream/upstream-signature.ts';
+import type { AppSecret } from '../../platform/config/app-secrets.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError, unavailable } from '../errors/api-error.ts';
 import { guardBodies } from '../shares/body-guard.ts';
 import { type BodyBatcher, BodyNotStoredError } from './body-batcher.ts';

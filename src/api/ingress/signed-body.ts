@@ -1,8 +1,8 @@
-import type { AppSecret } from '../../config/app-secrets.ts';
 import { findNumberOwners } from '../../database/accounts.ts';
-import type { Database } from '../../database/database.ts';
 import { readEntries, withoutEntries } from '../../domain/upstream/foreign-entries.ts';
 import { verifyUpstreamSignature } from '../../domain/upstream/upstream-signature.ts';
+import type { AppSecret } from '../../platform/config/app-secrets.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 
 /** What is taken of a body, and how much is not because whoever signed it may not speak for its WABA. */
 export type SignedBody = { body: Buffer; foreignEntries: number };

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '../../config/config.ts';
-import type { Database } from '../../database/database.ts';
-import { isDataError } from '../../database/error-class.ts';
 import { insertBodies } from '../../database/inbox.ts';
+import type { Config } from '../../platform/config/config.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { isDataError } from '../../platform/postgres/error-class.ts';
 import { createBodyBatcher } from './body-batcher.ts';
 import { receiveWebhook } from './receive-webhook.ts';
 import { verificationHandshake } from './verification-handshake.ts';

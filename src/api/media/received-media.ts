@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import type { Database } from '../../database/database.ts';
 import { findServedMedia, type ServedMedia } from '../../database/media.ts';
-import type { ObjectStore } from '../../storage/object-store.ts';
-import { ObjectMissing, ObjectStoreUnavailable } from '../../storage/object-store-error.ts';
+import type { ObjectStore } from '../../platform/object-store/object-store.ts';
+import { ObjectMissing, ObjectStoreUnavailable } from '../../platform/object-store/object-store-error.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { notFound, unavailable } from '../errors/api-error.ts';
 import { createBatchedLookup } from '../plugins/batched-lookup.ts';
 import { type ByteRange, parseByteRange } from './byte-range.ts';

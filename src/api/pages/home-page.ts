@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../platform/config/config.ts';
 import { escapeHtml, htmlPage, sendPage } from './html-page.ts';
 
 /** GET /: says what answers here, for whoever opens it in a browser. */

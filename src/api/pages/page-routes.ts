@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../platform/config/config.ts';
 import { errorPage } from './error-page.ts';
 import { homePage } from './home-page.ts';
 import { pageStyle } from './html-page.ts';

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Actor } from '../../accounts/audit.ts';
-import type { Database } from '../../database/database.ts';
 import { hashApiKey, hasRightCheckDigits, isApiKey } from '../../domain/api-key-format.ts';
+import type { Actor } from '../../platform/audit/audit.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError } from '../errors/api-error.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
 import type { RequestLimits } from '../rate-limits/request-limits.ts';

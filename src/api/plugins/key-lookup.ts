@@ -1,5 +1,5 @@
 import { type ApiKeyState, findApiKeys } from '../../database/api-keys.ts';
-import type { Database } from '../../database/database.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { createBatchedLookup } from './batched-lookup.ts';
 
 /** Connections that look-ups of keys take at most. */

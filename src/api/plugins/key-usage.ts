@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { noteApiKeyUse } from '../../database/api-keys.ts';
-import type { Database } from '../../database/database.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 
 /** Notes the use of API keys beside the requests: no request waits for it, and its failure harms none. */
 export function createKeyUsage(database: Database, log: FastifyBaseLogger) {

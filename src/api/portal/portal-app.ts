@@ -1,11 +1,11 @@
-import type { AccountTools } from '../../accounts/account-tools.ts';
 import type { OptionRules } from '../../accounts/endpoint-options.ts';
 import type { TestEventTools } from '../../accounts/test-event.ts';
-import type { TemporalConnection } from '../../commands/temporal-connection.ts';
-import type { Config } from '../../config/config.ts';
-import type { Database } from '../../database/database.ts';
 import type { PageCursors } from '../../domain/page-cursor.ts';
-import type { ObjectStore } from '../../storage/object-store.ts';
+import type { AccountTools } from '../../platform/account-tools.ts';
+import type { Config } from '../../platform/config/config.ts';
+import type { ObjectStore } from '../../platform/object-store/object-store.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { TemporalConnection } from '../../platform/temporal/client-connection.ts';
 import type { ExternalApp } from '../external/external-app.ts';
 import type { UpstreamCalls } from '../external/upstream-calls.ts';
 import type { ConnectionShares } from '../shares/connection-shares.ts';

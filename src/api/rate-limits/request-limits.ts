@@ -1,8 +1,8 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
-import type { Config } from '../../config/config.ts';
-import type { Database } from '../../database/database.ts';
-import { inBatches } from '../../database/in-batches.ts';
-import { openRateLimitStore, removeExpiredRateLimits } from '../../database/rate-limit-store.ts';
+import type { Config } from '../../platform/config/config.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { inBatches } from '../../platform/postgres/in-batches.ts';
+import { openRateLimitStore, removeExpiredRateLimits } from '../../platform/postgres/rate-limit-store.ts';
 import { ApiError } from '../errors/api-error.ts';
 import { createSharedLimit, type LimitState, type SharedLimit } from './shared-limit.ts';
 import { createStoreLink } from './store-link.ts';

@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type { RateLimitStore } from '../../database/rate-limit-store.ts';
+import type { RateLimitStore } from '../../platform/postgres/rate-limit-store.ts';
 
 /** A store of counts that may be away. */
 export type StoreLink = {

@@ -1,4 +1,4 @@
-import { countedAddress } from '../../domain/counted-address.ts';
+import { countedAddress } from '../../platform/http/counted-address.ts';
 
 const MINUTE_MS = 60_000;
 const MAX_ADDRESSES = 10_000;

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { countedAddress } from '../../domain/counted-address.ts';
+import { countedAddress } from '../../platform/http/counted-address.ts';
 import { type ApiError, unavailable } from '../errors/api-error.ts';
 import { mayTakeMs, tooSlow } from './lowest-rate.ts';
 import { createSharedCapacity, type SharedCapacity } from './shared-capacity.ts';

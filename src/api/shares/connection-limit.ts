@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { countedAddress } from '../../domain/counted-address.ts';
+import { countedAddress } from '../../platform/http/counted-address.ts';
 import { createSharedCapacity, type Holding } from './shared-capacity.ts';
 
 const MAX_CONNECTIONS = 4_000;

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Database } from '../../database/database.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 
 /** Connections that are shared out: nobody takes all of them. */
 export type ConnectionShares = {

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { addEndpoint } from '../../accounts/endpoints.ts';
-import { adminAction } from './admin-action.ts';
-import { alignedFields } from './aligned-text.ts';
+import { adminAction } from '../../platform/cli/admin-action.ts';
+import { alignedFields } from '../../platform/cli/aligned-text.ts';
 import {
   type EndpointCommandOptions,
   givenEndpointOptions,

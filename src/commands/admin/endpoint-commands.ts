@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { endpointForOperator, endpointStatus, endpointsOf } from '../../accounts/endpoints.ts';
 import { shownCount } from '../../accounts/shown-count.ts';
-import { adminAction } from './admin-action.ts';
-import { alignedTable } from './aligned-text.ts';
+import { adminAction } from '../../platform/cli/admin-action.ts';
+import { alignedTable } from '../../platform/cli/aligned-text.ts';
 import { endpointAddCommand } from './endpoint-add-command.ts';
 import { endpointDeleteCommand } from './endpoint-delete-command.ts';
 import {

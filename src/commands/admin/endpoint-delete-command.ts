@@ -1,9 +1,9 @@
 import { Command } from 'commander';
-import { invalidValue } from '../../accounts/account-error.ts';
 import { deleteEndpoint } from '../../accounts/endpoint-removal.ts';
 import { endpointForOperator, endpointStatus } from '../../accounts/endpoints.ts';
 import { shownCount } from '../../accounts/shown-count.ts';
-import { adminAction } from './admin-action.ts';
+import { invalidValue } from '../../platform/account-error.ts';
+import { adminAction } from '../../platform/cli/admin-action.ts';
 
 /** `admin endpoint delete` */
 export function endpointDeleteCommand(): Command {

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { enableEndpoint, holdEndpoint } from '../../accounts/endpoint-modes.ts';
 import { endpointForOperator, endpointStatus } from '../../accounts/endpoints.ts';
-import { adminAction } from './admin-action.ts';
+import { adminAction } from '../../platform/cli/admin-action.ts';
 import { describeEndpoint } from './endpoint-text.ts';
 
 const BY = 'an operator';

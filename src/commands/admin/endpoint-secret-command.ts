@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { rotateSecret } from '../../accounts/endpoint-secrets.ts';
 import { endpointForOperator } from '../../accounts/endpoints.ts';
-import { adminAction } from './admin-action.ts';
-import { alignedFields } from './aligned-text.ts';
+import { adminAction } from '../../platform/cli/admin-action.ts';
+import { alignedFields } from '../../platform/cli/aligned-text.ts';
 import { parseNumber } from './endpoint-options.ts';
 import { readStdin } from './endpoint-stdin.ts';
 

@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import { endpointForOperator } from '../../accounts/endpoints.ts';
 import { sendTestEvent, type TestEventResult } from '../../accounts/test-event.ts';
-import type { Config } from '../../config/config.ts';
-import { workflowUrl } from '../../domain/workflow-url.ts';
-import { type AdminOutcome, adminAction } from './admin-action.ts';
-import { alignedFields } from './aligned-text.ts';
+import { type AdminOutcome, adminAction } from '../../platform/cli/admin-action.ts';
+import { alignedFields } from '../../platform/cli/aligned-text.ts';
+import type { Config } from '../../platform/config/config.ts';
+import { workflowUrl } from '../../platform/temporal/workflow-url.ts';
 
 /** Beside the time limit of the attempt itself. */
 const SPARE_MS = 5_000;

@@ -2,8 +2,8 @@ import type { EndpointStatus } from '../../accounts/endpoints.ts';
 import { shownCount } from '../../accounts/shown-count.ts';
 import type { Section } from '../../endpoints/setting.ts';
 import { settingsOf } from '../../endpoints/settings.ts';
-import type { AdminOutcome } from './admin-action.ts';
-import { alignedFields } from './aligned-text.ts';
+import type { AdminOutcome } from '../../platform/cli/admin-action.ts';
+import { alignedFields } from '../../platform/cli/aligned-text.ts';
 
 /** An endpoint for operators: its options, its mode and what waits. */
 export function describeEndpoint(endpoint: EndpointStatus, notes: string[] = []): AdminOutcome {

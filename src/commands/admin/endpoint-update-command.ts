@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import { invalidValue } from '../../accounts/account-error.ts';
 import type { EndpointMove } from '../../accounts/endpoint-move.ts';
 import { endpointForOperator, endpointStatus, updateEndpoint } from '../../accounts/endpoints.ts';
-import { adminAction } from './admin-action.ts';
+import { invalidValue } from '../../platform/account-error.ts';
+import { adminAction } from '../../platform/cli/admin-action.ts';
 import {
   type EndpointCommandOptions,
   givenEndpointOptions,

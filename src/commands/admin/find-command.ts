@@ -1,7 +1,4 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { invalidValue } from '../../accounts/account-error.ts';
-import type { Config } from '../../config/config.ts';
-import type { Database } from '../../database/database.ts';
 import {
   type FoundAttempt,
   type FoundDelivery,
@@ -9,11 +6,14 @@ import {
   findDeliveriesOfEvents,
   findEventsForOperator,
 } from '../../database/event-search.ts';
-import { publicDeliveryId, publicEventId } from '../../domain/public-ids.ts';
-import { shownUrl } from '../../domain/shown-url.ts';
-import { MAX_ID_CHARS } from '../../domain/upstream/storable-text.ts';
-import { workflowUrl } from '../../domain/workflow-url.ts';
-import { adminAction } from './admin-action.ts';
+import { invalidValue } from '../../platform/account-error.ts';
+import { adminAction } from '../../platform/cli/admin-action.ts';
+import type { Config } from '../../platform/config/config.ts';
+import { shownUrl } from '../../platform/http/shown-url.ts';
+import { MAX_ID_CHARS } from '../../platform/json/storable-text.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
+import { workflowUrl } from '../../platform/temporal/workflow-url.ts';
 import { foundEventText } from './found-event-text.ts';
 
 const DEFAULT_LIMIT = 50;

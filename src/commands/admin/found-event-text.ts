@@ -1,4 +1,4 @@
-import { alignedFields, alignedTable } from './aligned-text.ts';
+import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
 import type { EventReport } from './find-command.ts';
 
 type DeliveryReport = EventReport['deliveries'][number];

@@ -2,8 +2,8 @@ import { Command } from 'commander';
 import { countInbox, retryInbox } from '../../database/inbox.ts';
 import { listSetAsideReasons, oldestWaitingBodyAt } from '../../database/inbox-status.ts';
 import { readWaitingBodies } from '../../database/waiting-bodies.ts';
-import { adminAction } from './admin-action.ts';
-import { alignedFields, alignedTable } from './aligned-text.ts';
+import { adminAction } from '../../platform/cli/admin-action.ts';
+import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
 
 const REASON_DAYS = 8;
 

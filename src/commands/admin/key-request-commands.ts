@@ -5,11 +5,11 @@ import {
   keyRequestForOperator,
   waitingKeyRequests,
 } from '../../accounts/key-requests.ts';
-import type { Config } from '../../config/config.ts';
 import { type KeyRequest, keyRequestWorkflowId } from '../../database/key-requests.ts';
-import { workflowUrl } from '../../domain/workflow-url.ts';
-import { type AdminOutcome, adminAction } from './admin-action.ts';
-import { alignedFields, alignedTable } from './aligned-text.ts';
+import { type AdminOutcome, adminAction } from '../../platform/cli/admin-action.ts';
+import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
+import type { Config } from '../../platform/config/config.ts';
+import { workflowUrl } from '../../platform/temporal/workflow-url.ts';
 
 /** `admin key-request …` */
 export function keyRequestCommand(): Command {

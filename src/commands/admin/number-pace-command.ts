@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { invalidValue } from '../../accounts/account-error.ts';
 import { setNumberPace, wabaOfNumber } from '../../accounts/number-pace.ts';
-import { adminAction } from './admin-action.ts';
+import { invalidValue } from '../../platform/account-error.ts';
+import { adminAction } from '../../platform/cli/admin-action.ts';
 
 /** `admin waba set-pace` */
 export function setPaceCommand(): Command {

@@ -7,8 +7,8 @@ import {
   type SavedOperationsUrl,
   setOperationsUrl,
 } from '../../accounts/operations-url.ts';
-import { type AdminOutcome, adminAction } from './admin-action.ts';
-import { alignedFields, alignedTable } from './aligned-text.ts';
+import { type AdminOutcome, adminAction } from '../../platform/cli/admin-action.ts';
+import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
 import { optionRulesOf } from './endpoint-options.ts';
 
 type WabaOption = { waba: string };

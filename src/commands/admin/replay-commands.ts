@@ -10,12 +10,12 @@ import {
   switchReplay,
   wabaOfReplay,
 } from '../../accounts/replays.ts';
-import type { Config } from '../../config/config.ts';
 import { type ReplayOutcomes, replayWorkflowId } from '../../database/replays.ts';
-import { workflowUrl } from '../../domain/workflow-url.ts';
-import { type AdminOutcome, adminAction } from './admin-action.ts';
-import { alignedFields, alignedTable } from './aligned-text.ts';
-import { parseIsoTime } from './expiry-option.ts';
+import { type AdminOutcome, adminAction } from '../../platform/cli/admin-action.ts';
+import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
+import { parseIsoTime } from '../../platform/cli/expiry-option.ts';
+import type { Config } from '../../platform/config/config.ts';
+import { workflowUrl } from '../../platform/temporal/workflow-url.ts';
 
 type StartOptions = {
   waba: string;

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
-import { invalidValue } from '../../accounts/account-error.ts';
 import { removeTenant, renameTenant } from '../../accounts/account-removal.ts';
 import { knownTenant } from '../../accounts/known-accounts.ts';
 import { createTenant } from '../../accounts/tenants.ts';
 import { listTenants } from '../../database/account-list.ts';
-import { adminAction } from './admin-action.ts';
-import { alignedFields, alignedTable } from './aligned-text.ts';
+import { invalidValue } from '../../platform/account-error.ts';
+import { adminAction } from '../../platform/cli/admin-action.ts';
+import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
 
 /** `admin tenant …` */
 export function tenantCommand(): Command {

@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { OPERATOR_COMMAND } from '../../accounts/audit.ts';
 import { setUpPath } from '../../accounts/first-operator.ts';
 import {
   invitationsOf,
@@ -12,11 +11,12 @@ import { removeMember } from '../../accounts/members.ts';
 import { makePasswordLink } from '../../accounts/password-links.ts';
 import type { Authority } from '../../accounts/user-authority.ts';
 import { allUsers, disableUser, enableUser, removeUser, userNamed } from '../../accounts/users.ts';
-import type { Config } from '../../config/config.ts';
 import type { User } from '../../database/users.ts';
-import { parseEncryptionKeys } from '../../domain/secret-box.ts';
-import { type AdminOutcome, adminAction } from './admin-action.ts';
-import { alignedFields, alignedTable } from './aligned-text.ts';
+import { OPERATOR_COMMAND } from '../../platform/audit/audit.ts';
+import { type AdminOutcome, adminAction } from '../../platform/cli/admin-action.ts';
+import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
+import type { Config } from '../../platform/config/config.ts';
+import { parseEncryptionKeys } from '../../platform/crypto/secret-box.ts';
 
 /** Whoever may run commands may administer everybody. */
 const AUTHORITY: Authority = { actor: OPERATOR_COMMAND, tenantId: null, userId: null };

@@ -1,6 +1,4 @@
 import { Command } from 'commander';
-import { AccountError, invalidValue } from '../../accounts/account-error.ts';
-import { checkAccessToken, checkUpstreamId } from '../../accounts/account-input.ts';
 import {
   addWaba,
   type GivenPhoneNumber,
@@ -10,9 +8,11 @@ import {
 } from '../../accounts/wabas.ts';
 import { listWabas } from '../../database/account-list.ts';
 import { listPhoneNumbers } from '../../database/accounts.ts';
+import { AccountError, invalidValue } from '../../platform/account-error.ts';
+import { checkAccessToken, checkUpstreamId } from '../../platform/account-input.ts';
+import { type AdminOutcome, type AdminTools, adminAction } from '../../platform/cli/admin-action.ts';
+import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
 import { type AccessTokenOptions, givenAccessToken, withAccessToken } from './access-token-option.ts';
-import { type AdminOutcome, type AdminTools, adminAction } from './admin-action.ts';
-import { alignedFields, alignedTable } from './aligned-text.ts';
 import { setPaceCommand } from './number-pace-command.ts';
 import { parsePhoneNumber } from './phone-number-option.ts';
 import { numberRemoveCommand, wabaRemoveCommand } from './waba-remove-commands.ts';
@@ -70,7 +70,7 @@ async function numbersFromUpstream(
       `WABA ${wabaId} has no access token to ask the upstream platform with; add --access-token-stdin.`,
     );
   }
-  const { openGraphClient } = await import('../../upstream/graph-client.ts');
+  const { openGraphClient } = await import('../../platform/graph/graph-client.ts');
   const graph = openGraphClient(tools.config);
   try {
     return await graph.listPhoneNumbers(wabaId, token);

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import { invalidValue } from '../../accounts/account-error.ts';
 import { removeNumber, removeWaba } from '../../accounts/account-removal.ts';
 import { knownWaba } from '../../accounts/known-accounts.ts';
-import { adminAction } from './admin-action.ts';
+import { invalidValue } from '../../platform/account-error.ts';
+import { adminAction } from '../../platform/cli/admin-action.ts';
 
 /** `admin waba remove` */
 export function wabaRemoveCommand(): Command {

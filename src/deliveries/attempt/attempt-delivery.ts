@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Database } from '../../database/database.ts';
 import { takeProbe } from '../../database/endpoint-modes.ts';
 import { type EndpointSettings, loadEndpointSettings } from '../../database/endpoint-settings.ts';
-import { isTransientError } from '../../database/error-class.ts';
-import type { SecretBox } from '../../domain/secret-box.ts';
+import type { SecretBox } from '../../platform/crypto/secret-box.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { isTransientError } from '../../platform/postgres/error-class.ts';
 import { findDeliveredEvent } from '../log/deliveries.ts';
 import type { EndpointLimiter } from '../loop/endpoint-limiter.ts';
 import { type LeasedDelivery, leaseDelivery } from '../queue/lease.ts';

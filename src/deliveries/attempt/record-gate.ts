@@ -1,4 +1,4 @@
-import type { Database } from '../../database/database.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { checkRecording } from '../queue/record-check.ts';
 
 /** Between two looks whether attempts can be recorded again. */

@@ -1,6 +1,6 @@
-import { publicDeliveryId, publicEventId } from '../../domain/public-ids.ts';
 import { webhookHeaders } from '../../domain/webhook/webhook-headers.ts';
 import { signStandard, signWith } from '../../domain/webhook/webhook-signature.ts';
+import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
 import type { DeliveredEvent } from '../log/deliveries.ts';
 import type { HttpSender } from '../sender/http-sender.ts';
 import type { SentRequest } from './attempt-log.ts';

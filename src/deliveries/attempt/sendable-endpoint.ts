@@ -1,6 +1,6 @@
 import type { EndpointSettings } from '../../database/endpoint-settings.ts';
-import type { SecretBox } from '../../domain/secret-box.ts';
-import { endpointHeadersPlace, endpointSecretPlace } from '../../domain/secret-places.ts';
+import type { SecretBox } from '../../platform/crypto/secret-box.ts';
+import { endpointHeadersPlace, endpointSecretPlace } from '../../platform/crypto/secret-places.ts';
 
 /** What holds for every endpoint that says nothing else. */
 export type DeliveryDefaults = {

@@ -1,4 +1,3 @@
-import type { Database, Transaction } from '../../database/database.ts';
 import { countFailed } from '../../database/endpoint-failures.ts';
 import {
   disableEndpoint,
@@ -6,7 +5,8 @@ import {
   recordFailedProbe,
   startProbing,
 } from '../../database/endpoint-modes.ts';
-import { isTransientError } from '../../database/error-class.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { isTransientError } from '../../platform/postgres/error-class.ts';
 import type { EndpointHealth } from '../breaker.ts';
 import type { ClaimedDelivery, Orphan } from '../queue/claim.ts';
 import {

@@ -1,5 +1,5 @@
-import type { Database, Transaction } from '../../database/database.ts';
-import { execute, query } from '../../database/sql.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
 
 export type NewDelivery = {
   deliveryDay: string;

@@ -1,6 +1,6 @@
-import type { Database } from '../../database/database.ts';
 import { dayOfId, lowestUuidAt } from '../../database/replay-selection.ts';
-import { query } from '../../database/sql.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
 import { answerCondition, type DeliveryFilter, deliveryConditions, eventOfType } from './delivery-filter.ts';
 import type { DeliveryPosition } from './delivery-scan.ts';
 

@@ -1,5 +1,5 @@
-import type { Binding } from '../../database/statement.ts';
-import type { EventType } from '../../domain/event-type.ts';
+import type { EventType } from '../../platform/event-type.ts';
+import type { Binding } from '../../platform/postgres/statement.ts';
 
 export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'dropped';
 

@@ -1,6 +1,6 @@
-import type { Database } from '../../database/database.ts';
-import { query } from '../../database/sql.ts';
-import type { EventType } from '../../domain/event-type.ts';
+import type { EventType } from '../../platform/event-type.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
 import type { DeliveryState } from './delivery-filter.ts';
 
 /** A delivery as a list shows it. */

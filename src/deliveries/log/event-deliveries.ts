@@ -1,5 +1,5 @@
-import type { Database } from '../../database/database.ts';
-import { query } from '../../database/sql.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
 
 /** How many endpoints an event stands so at; of several deliveries to one endpoint the newest counts. */
 export type DeliverySummary = { pending: number; delivered: number; failed: number; dropped: number };

@@ -1,7 +1,7 @@
-import type { Database } from '../../database/database.ts';
 import { dayOfId, lowestUuidAt, msOfUuid } from '../../database/replay-selection.ts';
-import { query } from '../../database/sql.ts';
-import type { EventType } from '../../domain/event-type.ts';
+import type { EventType } from '../../platform/event-type.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
 import { summarizeDeliveries } from './event-deliveries.ts';
 
 type DeliveryState = 'pending' | 'delivered' | 'failed' | 'dropped';

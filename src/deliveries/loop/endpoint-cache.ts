@@ -1,6 +1,6 @@
-import type { Database } from '../../database/database.ts';
 import { loadEndpointSettings } from '../../database/endpoint-settings.ts';
-import type { SecretBox } from '../../domain/secret-box.ts';
+import type { SecretBox } from '../../platform/crypto/secret-box.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { type DeliveryDefaults, openEndpoint, type SendableEndpoint } from '../attempt/sendable-endpoint.ts';
 import type { EndpointLimiter } from './endpoint-limiter.ts';
 

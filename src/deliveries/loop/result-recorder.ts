@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isTransientError } from '../../database/error-class.ts';
+import { isTransientError } from '../../platform/postgres/error-class.ts';
 import type { SettledOutcome } from '../attempt/attempt-outcome.ts';
 import {
   isFailure,

@@ -1,5 +1,5 @@
-import type { Database } from '../../database/database.ts';
-import { execute, query } from '../../database/sql.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
 import { type DuePlace, type DueShare, pickDue, pickParameters } from './due-pick.ts';
 
 /** A delivery under lease, with the event that it carries. */

@@ -1,6 +1,6 @@
-import type { Database } from '../../database/database.ts';
-import { query } from '../../database/sql.ts';
-import { publicDeliveryId } from '../../domain/public-ids.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
+import { publicDeliveryId } from '../../platform/public-ids.ts';
 
 /** Where a delivery is in the queue and the log. */
 export type DeliveryPlace = {

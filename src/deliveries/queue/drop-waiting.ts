@@ -1,5 +1,5 @@
-import type { Database } from '../../database/database.ts';
-import { query } from '../../database/sql.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
 import { type RemoveOptions, removeDeliveries } from './remove.ts';
 
 /** What one transaction locks and removes at most. */

@@ -1,5 +1,5 @@
-import type { Database } from '../../database/database.ts';
-import { query } from '../../database/sql.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
 
 /** A place in an endpoint's due deliveries: replays come behind everything else, older before newer. */
 export type DuePlace = { replay: boolean; position: string };

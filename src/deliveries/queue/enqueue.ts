@@ -1,5 +1,5 @@
-import type { Database, Transaction } from '../../database/database.ts';
-import { execute, query } from '../../database/sql.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
 
 /** Claims heads for a session while they are inserted. */
 export type DirectClaimer = {

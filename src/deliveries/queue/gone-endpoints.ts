@@ -1,5 +1,5 @@
-import type { Database } from '../../database/database.ts';
-import { query } from '../../database/sql.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
 
 /** An endpoint that is gone, of which something is still in the queue. */
 export type GoneEndpoint = { endpointId: string; wabaId: string };

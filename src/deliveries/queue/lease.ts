@@ -1,5 +1,5 @@
-import type { Database } from '../../database/database.ts';
-import { query } from '../../database/sql.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
 import type { DeliveryPlace } from './delivery-label.ts';
 
 type QueueRow = {

@@ -1,5 +1,5 @@
-import type { Transaction } from '../../database/database.ts';
-import { query } from '../../database/sql.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
 
 /**
  * Makes the oldest waiting delivery of each lane its head (see the function promote_next). The heads before it must have

@@ -1,5 +1,5 @@
-import type { Database } from '../../database/database.ts';
-import { query } from '../../database/sql.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
 
 /** Counting stops here unless the caller wants less, so that a million waiting deliveries cost no more than this many. */
 const MAX_COUNTED = 100_000;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Database } from '../../database/database.ts';
-import { execute } from '../../database/sql.ts';
-import { undone } from '../../database/undone.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { execute } from '../../platform/postgres/sql.ts';
+import { undone } from '../../platform/postgres/undone.ts';
 import { settleDeliveries } from './settle.ts';
 
 /** Writes what recording an attempt writes and undoes it. Rejects with the reason when nothing can be recorded. */

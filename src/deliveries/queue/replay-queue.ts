@@ -1,6 +1,6 @@
-import type { Database, Transaction } from '../../database/database.ts';
 import type { Replay } from '../../database/replays.ts';
-import { execute, query } from '../../database/sql.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
 import { enqueueDeliveries, wakeDispatcher } from './enqueue.ts';
 import { removeDeliveries } from './remove.ts';
 

@@ -1,5 +1,5 @@
-import type { Database } from '../../database/database.ts';
-import { execute } from '../../database/sql.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { execute } from '../../platform/postgres/sql.ts';
 
 /**
  * Makes retries due whose time has come and that no workflow carries, at most `limit` of those that have waited for

@@ -1,6 +1,6 @@
-import { byteaArray, textArray } from '../../database/array-parameters.ts';
-import type { Database, Transaction } from '../../database/database.ts';
-import { execute, query } from '../../database/sql.ts';
+import { byteaArray, textArray } from '../../platform/postgres/array-parameters.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
 import type { AttemptRecord } from '../log/attempt-record.ts';
 import type { ClaimedDelivery, Orphan } from './claim.ts';
 

@@ -1,9 +1,9 @@
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { buildConnector } from 'undici';
-import type { AddressGuard } from './address-guard.ts';
+import type { AddressGuard } from '../../platform/http/address-guard.ts';
+import type { ResolveHost } from '../../platform/http/resolve-host.ts';
 import { type ConnectionPhases, elapsedMs } from './phase-timings.ts';
-import type { ResolveHost } from './resolve-host.ts';
 import { errorCode, SendError, tlsFailure } from './send-error.ts';
 
 export type ConnectRules = {

@@ -1,8 +1,8 @@
-import type { AddressGuard } from './address-guard.ts';
-import { judgeEndpointUrl } from './endpoint-url.ts';
+import type { AddressGuard } from '../../platform/http/address-guard.ts';
+import { judgeEndpointUrl } from '../../platform/http/outbound-url.ts';
+import { makeHostResolver, type ResolveHost } from '../../platform/http/resolve-host.ts';
 import { runExchange, undispatched } from './http-exchange.ts';
 import { makeOriginPools } from './origin-pools.ts';
-import { makeHostResolver, type ResolveHost } from './resolve-host.ts';
 import type { SendResult } from './send-result.ts';
 
 export type HttpSenderOptions = {

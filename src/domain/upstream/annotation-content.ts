@@ -1,4 +1,4 @@
-import { member, parseJson, sourceOf, stringOf } from '../json/json-text.ts';
+import { member, parseJson, sourceOf, stringOf } from '../../platform/json/json-text.ts';
 
 /** The emoji of a `reaction` message, given as JSON text; null when it takes the reaction back. */
 export function reactionEmoji(messageJson: string): string | null {

@@ -1,5 +1,5 @@
-import { items, type JsonNode, member, sourceOf, textOf } from '../json/json-text.ts';
-import { boundedIdOf, MAX_ID_CHARS, shortTextOf } from './storable-text.ts';
+import { items, type JsonNode, member, sourceOf, textOf } from '../../platform/json/json-text.ts';
+import { boundedIdOf, MAX_ID_CHARS, shortTextOf } from '../../platform/json/storable-text.ts';
 
 const MAX_CURRENCY_CHARS = 16;
 const MAX_NUMBER_CHARS = 400;

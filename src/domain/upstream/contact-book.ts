@@ -1,5 +1,5 @@
-import { items, type JsonNode, member } from '../json/json-text.ts';
-import { rawIdOf } from './storable-text.ts';
+import { items, type JsonNode, member } from '../../platform/json/json-text.ts';
+import { rawIdOf } from '../../platform/json/storable-text.ts';
 
 // A person has one entry, of some hundred characters, that is repeated in each of the person's events. The limits
 // bound what a hostile body can multiply; an entry beyond them is left out, so that the message itself arrives.

@@ -1,6 +1,6 @@
-import { type JsonNode, member, sourceOf } from '../json/json-text.ts';
+import { type JsonNode, member, sourceOf } from '../../platform/json/json-text.ts';
+import { boundedIdOf, shortTextOf } from '../../platform/json/storable-text.ts';
 import { type ContactBook, readContactBook } from './contact-book.ts';
-import { boundedIdOf, shortTextOf } from './storable-text.ts';
 
 // Metadata is repeated in each event of a value; real ones have a hundred characters.
 const MAX_METADATA_CHARS = 16_384;

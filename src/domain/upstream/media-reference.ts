@@ -1,6 +1,6 @@
-import { memberRemovals, type TextEdit } from '../json/json-splice.ts';
-import { items, type JsonNode, member, members, stringOf } from '../json/json-text.ts';
-import { idOf, shortTextOf, storableText } from './storable-text.ts';
+import { memberRemovals, type TextEdit } from '../../platform/json/json-splice.ts';
+import { items, type JsonNode, member, members, stringOf } from '../../platform/json/json-text.ts';
+import { idOf, shortTextOf, storableText } from '../../platform/json/storable-text.ts';
 
 const MEDIA_TYPES = new Set(['image', 'video', 'audio', 'voice', 'document', 'sticker']);
 const MAX_TYPE_CHARS = 128;

@@ -1,11 +1,11 @@
-import { sourceWithEdits } from '../json/json-splice.ts';
-import { type JsonNode, member, sourceOf, stringOf } from '../json/json-text.ts';
+import { sourceWithEdits } from '../../platform/json/json-splice.ts';
+import { type JsonNode, member, sourceOf, stringOf } from '../../platform/json/json-text.ts';
+import { idOf, rawIdOf, storableId, storableText } from '../../platform/json/storable-text.ts';
 import { type CartOrder, readCartOrder } from './cart-order.ts';
 import { contactsOfSender } from './contact-book.ts';
 import { type ItemBase, type ItemContext, ItemRefused } from './item-context.ts';
 import { type MediaReference, mediaUrlRemovals, readMediaReference } from './media-reference.ts';
 import { readSender, type Sender } from './sender.ts';
-import { idOf, rawIdOf, storableId, storableText } from './storable-text.ts';
 import { timestampOf } from './upstream-timestamp.ts';
 
 const MAX_TYPE_CHARS = 128;

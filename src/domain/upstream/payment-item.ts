@@ -1,8 +1,16 @@
-import { jsonNumberText } from '../decimal.ts';
-import { memberRemovals, sourceWithEdits, type TextEdit } from '../json/json-splice.ts';
-import { items, type JsonNode, member, members, sourceOf, stringOf, textOf } from '../json/json-text.ts';
+import { jsonNumberText } from '../../platform/decimal.ts';
+import { memberRemovals, sourceWithEdits, type TextEdit } from '../../platform/json/json-splice.ts';
+import {
+  items,
+  type JsonNode,
+  member,
+  members,
+  sourceOf,
+  stringOf,
+  textOf,
+} from '../../platform/json/json-text.ts';
+import { boundedIdOf, idOf, rawIdOf, shortTextOf } from '../../platform/json/storable-text.ts';
 import type { ItemBase, ItemContext } from './item-context.ts';
-import { boundedIdOf, idOf, rawIdOf, shortTextOf } from './storable-text.ts';
 
 const MAX_STATUS_CHARS = 128;
 /** No message has this status. */

@@ -1,5 +1,11 @@
-import { type JsonNode, member } from '../json/json-text.ts';
-import { boundedIdOf, idOf, shortTextOf, storableId, storableText } from './storable-text.ts';
+import { type JsonNode, member } from '../../platform/json/json-text.ts';
+import {
+  boundedIdOf,
+  idOf,
+  shortTextOf,
+  storableId,
+  storableText,
+} from '../../platform/json/storable-text.ts';
 
 const MAX_NAME_CHARS = 256;
 

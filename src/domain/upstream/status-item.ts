@@ -1,8 +1,8 @@
-import { type JsonNode, member, sourceOf, stringOf } from '../json/json-text.ts';
+import { type JsonNode, member, sourceOf, stringOf } from '../../platform/json/json-text.ts';
+import { idOf, rawIdOf, storableId, storableText } from '../../platform/json/storable-text.ts';
 import { contactsOfRecipient } from './contact-book.ts';
 import { type ItemBase, type ItemContext, ItemRefused } from './item-context.ts';
 import { readRecipient } from './sender.ts';
-import { idOf, rawIdOf, storableId, storableText } from './storable-text.ts';
 import { timestampOf } from './upstream-timestamp.ts';
 
 const MAX_STATUS_CHARS = 128;

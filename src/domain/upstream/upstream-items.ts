@@ -1,5 +1,6 @@
-import { JsonSyntaxError } from '../json/json-scanner.ts';
-import { items, type JsonNode, member, parseJson, stringOf } from '../json/json-text.ts';
+import { JsonSyntaxError } from '../../platform/json/json-scanner.ts';
+import { items, type JsonNode, member, parseJson, stringOf } from '../../platform/json/json-text.ts';
+import { storableText } from '../../platform/json/storable-text.ts';
 import {
   type ItemContext,
   ItemRefused,
@@ -12,7 +13,6 @@ import {
 import { type MessageItem, readMessageItem } from './message-item.ts';
 import { isPaymentEntry, type PaymentItem, readPaymentItem } from './payment-item.ts';
 import { readStatusItem, type StatusItem } from './status-item.ts';
-import { storableText } from './storable-text.ts';
 
 const MAX_FIELD_CHARS = 128;
 

@@ -1,4 +1,4 @@
-import { type JsonNode, textOf } from '../json/json-text.ts';
+import { type JsonNode, textOf } from '../../platform/json/json-text.ts';
 
 const MAX_SECONDS = 253_402_300_799; // 9999-12-31T23:59:59Z
 // Larger numbers are milliseconds: in seconds they would lie after the year 5138.

@@ -1,5 +1,5 @@
-import { JsonSyntaxError } from '../json/json-scanner.ts';
-import { items, type JsonNode, member, parseJson, sourceOf } from '../json/json-text.ts';
+import { JsonSyntaxError } from '../../platform/json/json-scanner.ts';
+import { items, type JsonNode, member, parseJson, sourceOf } from '../../platform/json/json-text.ts';
 import { wabaIdOf } from './item-context.ts';
 
 /** A body, or what of it is one WABA's; null: it does not say whose. */

@@ -1,5 +1,4 @@
 import type { Client } from '@temporalio/client';
-import type { Database } from '../../database/database.ts';
 import { recordWorkflow } from '../../deliveries/log/deliveries.ts';
 import {
   type DeliveryLabel,
@@ -9,9 +8,10 @@ import {
 } from '../../deliveries/queue/delivery-label.ts';
 import type { Overdue } from '../../deliveries/queue/overdue.ts';
 import { dropUnsendable } from '../../deliveries/queue/remove.ts';
-import { publicDeliveryId } from '../../domain/public-ids.ts';
-import type { Logger } from '../logger.ts';
-import { type StartAnswer, startOrReplace } from '../start-or-replace.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { publicDeliveryId } from '../../platform/public-ids.ts';
+import { type StartAnswer, startOrReplace } from '../../platform/temporal/start-or-replace.ts';
 import { deliveryStart } from './start-delivery.ts';
 
 export type StartTools = {

@@ -1,8 +1,8 @@
 import type { Client } from '@temporalio/client';
 import type { DeliveryLoop } from '../../deliveries/loop/delivery-loop.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { deliverSession } from '../../workflows/deliver-session.ts';
-import type { Logger } from '../logger.ts';
-import { type Loop, startLoop } from '../loop.ts';
 
 /** Longer than Temporal takes to give the activity to this process. */
 const LOOK_MS = 5_000;

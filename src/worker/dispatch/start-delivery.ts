@@ -1,9 +1,9 @@
 import type { WorkflowStartOptions } from '@temporalio/client';
 import { type DeliveryLabel, deliveryWorkflowId } from '../../deliveries/queue/delivery-label.ts';
-import { publicDeliveryId } from '../../domain/public-ids.ts';
-import { shownUrl } from '../../domain/shown-url.ts';
+import { shownUrl } from '../../platform/http/shown-url.ts';
+import { publicDeliveryId } from '../../platform/public-ids.ts';
+import { searchAttributes } from '../../platform/temporal/search-attributes.ts';
 import type { deliverEvent } from '../../workflows/deliver-event.ts';
-import { searchAttributes } from '../../workflows/search-attributes.ts';
 
 export type DeliveryStartTools = {
   taskQueue: string;

@@ -1,11 +1,11 @@
-import type { Database } from '../../database/database.ts';
-import { makeFullLooks } from '../../database/full-looks.ts';
 import { releaseExpired } from '../../deliveries/queue/claim.ts';
 import { takeOverdue } from '../../deliveries/queue/overdue.ts';
 import { releaseDueRetries, retryInLoop } from '../../deliveries/queue/retries.ts';
 import { stepAside } from '../../deliveries/queue/step-aside.ts';
-import type { Logger } from '../logger.ts';
-import { type Loop, startLoop } from '../loop.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { type Loop, startLoop } from '../../platform/loop.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { makeFullLooks } from '../../platform/postgres/full-looks.ts';
 import { restartDeliveries, type StartTools } from './restart-deliveries.ts';
 
 export type SweeperTools = StartTools & {

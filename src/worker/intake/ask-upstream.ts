@@ -1,8 +1,8 @@
-import type { Transaction } from '../../database/database.ts';
 import { askForNumbers, askForNumbersAgain } from '../../database/followed-numbers.ts';
 import type { InboxBody } from '../../database/inbox.ts';
 import { AWAITS_NUMBER, insertWaitingBodies } from '../../database/waiting-bodies.ts';
 import type { SetAside, UpstreamItem } from '../../domain/upstream/upstream-items.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
 
 /** Fields by which upstream tells that something about the numbers of a WABA changed. */
 const NUMBER_FIELDS: ReadonlySet<string | null> = new Set([

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { touchConversations } from '../../database/customers.ts';
-import { LastStatements, type Transaction } from '../../database/database.ts';
 import { claimDedupKeys } from '../../database/dedup-keys.ts';
 import { insertMedia } from '../../database/media.ts';
 import { lockMessageStates, recordStatuses } from '../../database/message-statuses.ts';
@@ -12,7 +11,6 @@ import {
 } from '../../database/messages.ts';
 import { insertOrders } from '../../database/orders.ts';
 import { insertPaymentReports, type NewPaymentReport } from '../../database/payments.ts';
-import { insertWorkflowTasks } from '../../database/workflow-tasks.ts';
 import { findSubscribers, type NewEvent, type PublishedEvent, publishTo } from '../../deliveries/publish.ts';
 import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
 import type { DirectClaimer } from '../../deliveries/queue/enqueue.ts';
@@ -21,6 +19,8 @@ import { markedMessageId } from '../../domain/send-marker.ts';
 import type { MessageItem } from '../../domain/upstream/message-item.ts';
 import type { StatusItem } from '../../domain/upstream/status-item.ts';
 import type { UpstreamItem } from '../../domain/upstream/upstream-items.ts';
+import { LastStatements, type Transaction } from '../../platform/postgres/database.ts';
+import { insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';
 import type { Owned } from './owned-item.ts';
 import { drawForNewCustomers, findCustomers, saveCustomers } from './save-customers.ts';
 

@@ -1,8 +1,8 @@
-import type { Transaction } from '../../database/database.ts';
 import { findOldestBodies, insertTakenIn, type NewBody, newBodies } from '../../database/inbox.ts';
-import { intakeEpochs, tryIntakeLocks } from '../../database/locks.ts';
 import { shardOf } from '../../domain/shard.ts';
 import { splitUpstreamBody, type UpstreamItem } from '../../domain/upstream/upstream-items.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { intakeEpochs, tryIntakeLocks } from '../../platform/postgres/locks.ts';
 import { commitItems } from './commit-items.ts';
 import type { IntakeTools } from './intake-batch.ts';
 import type { IntakeLoop } from './intake-loop.ts';

@@ -1,6 +1,4 @@
 import { MAX_ENDPOINTS } from '../../accounts/endpoints.ts';
-import { type Database, LastStatements, type Transaction } from '../../database/database.ts';
-import { isDataError } from '../../database/error-class.ts';
 import {
   countSetAside,
   finishBodies,
@@ -8,13 +6,15 @@ import {
   type SetAsideCount,
   type SetAsideNote,
 } from '../../database/inbox.ts';
-import { intakeEpochs, tryIntakeLocks } from '../../database/locks.ts';
 import { countEndpoints } from '../../database/subscribers.ts';
 import { AWAITS_NUMBER } from '../../database/waiting-bodies.ts';
 import type { DirectClaims } from '../../deliveries/loop/direct-claims.ts';
 import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
 import type { UpstreamItem } from '../../domain/upstream/upstream-items.ts';
-import type { Logger } from '../logger.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { type Database, LastStatements, type Transaction } from '../../platform/postgres/database.ts';
+import { isDataError } from '../../platform/postgres/error-class.ts';
+import { intakeEpochs, tryIntakeLocks } from '../../platform/postgres/locks.ts';
 import { askUpstream } from './ask-upstream.ts';
 import { type BodyPortion, type ReadBody, readBody, sharePortions } from './body-portions.ts';
 import { commitItems } from './commit-items.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findOldestBodies } from '../../database/inbox.ts';
 import { SHARDS } from '../../domain/shard.ts';
-import type { Loop } from '../loop.ts';
+import type { Loop } from '../../platform/loop.ts';
 import { type IntakeTools, takeInShards } from './intake-batch.ts';
 
 /** How long a lost notification can delay a body. */

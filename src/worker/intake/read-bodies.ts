@@ -1,5 +1,5 @@
-import type { Transaction } from '../../database/database.ts';
 import { type InboxBody, takeNewBodies, takeNewBodiesByWaba } from '../../database/inbox.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
 import type { Look } from './inbox-floor.ts';
 import type { ShardMemory } from './intake-memory.ts';
 

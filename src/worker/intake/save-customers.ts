@@ -9,9 +9,9 @@ import {
   openConversations,
   saveContacts,
 } from '../../database/customers.ts';
-import type { Transaction } from '../../database/database.ts';
 import type { MessageItem } from '../../domain/upstream/message-item.ts';
 import type { UpstreamItem } from '../../domain/upstream/upstream-items.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
 import { type BookEntry, CustomerBook } from './customer-book.ts';
 import type { Owned } from './owned-item.ts';
 import { groupConversationsOf, groupOf } from './save-groups.ts';

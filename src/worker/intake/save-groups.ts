@@ -3,8 +3,8 @@ import {
   type GroupConversation,
   openGroupConversations,
 } from '../../database/customers.ts';
-import type { Transaction } from '../../database/database.ts';
 import type { UpstreamItem } from '../../domain/upstream/upstream-items.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
 import type { Owned } from './owned-item.ts';
 
 type InGroup = { item: UpstreamItem; wabaId: string; phoneNumberId: string; groupId: string };

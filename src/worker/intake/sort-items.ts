@@ -1,9 +1,9 @@
 import { findKnownWabas, findNumberOwners, type NumberOwner } from '../../database/accounts.ts';
-import type { Transaction } from '../../database/database.ts';
-import { lockFurtherShards } from '../../database/locks.ts';
 import { AWAITS_NUMBER } from '../../database/waiting-bodies.ts';
 import { shardOf } from '../../domain/shard.ts';
 import type { UpstreamItem } from '../../domain/upstream/upstream-items.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { lockFurtherShards } from '../../platform/postgres/locks.ts';
 import type { Owned } from './owned-item.ts';
 
 /** Items of known numbers with their owners, and why each of the others becomes no event now. */

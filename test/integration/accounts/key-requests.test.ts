@@ -1,6 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createKey, listKeys, revokeKey } from '../../../src/accounts/api-keys.ts';
-import { listAudit, OPERATOR_COMMAND } from '../../../src/accounts/audit.ts';
 import { followKeyRequest } from '../../../src/accounts/follow-key-request.ts';
 import {
   decideKeyRequest,
@@ -12,9 +11,10 @@ import {
 } from '../../../src/accounts/key-requests.ts';
 import { revealKey } from '../../../src/accounts/reveal-key.ts';
 import { findApiKey } from '../../../src/database/api-keys.ts';
-import type { Database } from '../../../src/database/database.ts';
-import { execute, query } from '../../../src/database/sql.ts';
 import { hashApiKey } from '../../../src/domain/api-key-format.ts';
+import { listAudit, OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
 

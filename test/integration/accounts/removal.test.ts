@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { removeNumber, removeTenant, removeWaba } from '../../../src/accounts/account-removal.ts';
-import { OPERATOR_COMMAND } from '../../../src/accounts/audit.ts';
 import { addWaba } from '../../../src/accounts/wabas.ts';
 import { listTenants } from '../../../src/database/account-list.ts';
-import { query } from '../../../src/database/sql.ts';
+import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, testSecretBox } from '../../support/test-accounts.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { openAccessToken } from '../../../src/accounts/wabas.ts';
 import { listPhoneNumbers } from '../../../src/database/accounts.ts';
 import { findApiKey } from '../../../src/database/api-keys.ts';
-import { query } from '../../../src/database/sql.ts';
 import { hashApiKey } from '../../../src/domain/api-key-format.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { OTHER_WABA, startAdmin, WABA } from '../../support/admin-cli.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';
-import { OTHER_WABA, startAdmin, WABA } from './admin-cli.ts';
 
 const TOKEN = 'EAAGtest-access-token';
 

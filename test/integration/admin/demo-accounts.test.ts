@@ -4,9 +4,9 @@ import { listTenants } from '../../../src/database/account-list.ts';
 import { findApiKey, revokeApiKey } from '../../../src/database/api-keys.ts';
 import { hashApiKey } from '../../../src/domain/api-key-format.ts';
 import { listEndpoints } from '../../../src/endpoints/store.ts';
+import { OTHER_WABA, WABA } from '../../support/admin-cli.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
-import { OTHER_WABA, WABA } from './admin-cli.ts';
 
 const RECEIVER = 'http://127.0.0.1:8091';
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { execute, query } from '../../../src/database/sql.ts';
-import { endpointHeadersPlace, endpointSecretPlace } from '../../../src/domain/secret-places.ts';
 import { isWebhookSecret, newWebhookSecret } from '../../../src/domain/webhook/webhook-signature.ts';
+import { endpointHeadersPlace, endpointSecretPlace } from '../../../src/platform/crypto/secret-places.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { OTHER_WABA, startAdmin, WABA } from '../../support/admin-cli.ts';
 import { newQueuedRow, queueRows } from '../../support/queued-rows.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';
-import { OTHER_WABA, startAdmin, WABA } from './admin-cli.ts';
 
 const ADD = ['endpoint', 'add', '--waba', WABA, '--url', 'https://shop.example/hook'];
 

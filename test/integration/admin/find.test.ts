@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { findEventsForOperator } from '../../../src/database/event-search.ts';
-import { query } from '../../../src/database/sql.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { startAdmin, WABA } from '../../support/admin-cli.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
-import { startAdmin, WABA } from './admin-cli.ts';
 
 describe('admin find', () => {
   test('shows every event with an eventId, each with its deliveries and where they stand', async () => {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { listPhoneNumbers } from '../../../src/database/accounts.ts';
+import { startAdmin, WABA } from '../../support/admin-cli.ts';
 import { startReceiver } from '../../support/webhook-receiver.ts';
-import { startAdmin, WABA } from './admin-cli.ts';
 
 function graphFixture(name: string) {
   return JSON.parse(

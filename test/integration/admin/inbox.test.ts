@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { countInbox, insertBodies, retryInbox } from '../../../src/database/inbox.ts';
-import { query } from '../../../src/database/sql.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { startAdmin } from '../../support/admin-cli.ts';
 import { drainInbox, takeIn } from '../../support/take-in.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
-import { startAdmin } from './admin-cli.ts';
 
 test('admin inbox tells what waits and why, and takes bodies in once more', async () => {
   const { database, json, admin } = await startAdmin();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OTHER_WABA, startAdmin, WABA } from './admin-cli.ts';
+import { OTHER_WABA, startAdmin, WABA } from '../../support/admin-cli.ts';
 
 test('admin renames a tenant, and takes numbers, WABAs and tenants away when it is told so twice', async () => {
   const { json, admin } = await startAdmin();

@@ -1,12 +1,12 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { query } from '../../../src/database/sql.ts';
 import { enqueueDeliveries } from '../../../src/deliveries/queue/enqueue.ts';
 import { takeOverdue } from '../../../src/deliveries/queue/overdue.ts';
-import { uuidV7 } from '../../../src/domain/uuid-v7.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { uuidV7 } from '../../../src/platform/uuid-v7.ts';
+import { startAdmin, WABA } from '../../support/admin-cli.ts';
 import { answer, startReceiver } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
-import { startAdmin, WABA } from './admin-cli.ts';
 
 async function receiver() {
   const started = await startReceiver();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { query } from '../../../src/database/sql.ts';
 import { insertUser } from '../../../src/database/users.ts';
-import { startAdmin } from './admin-cli.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { startAdmin } from '../../support/admin-cli.ts';
 
 test('commands name one of several accounts of an address by its id, remove a membership or the account, and withdraw links', async () => {
   const { admin, json, database } = await startAdmin();

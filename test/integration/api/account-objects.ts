@@ -1,8 +1,8 @@
-import type { Database } from '../../../src/database/database.ts';
 import { insertMedia } from '../../../src/database/media.ts';
 import { insertPaymentReports } from '../../../src/database/payments.ts';
-import { execute, query } from '../../../src/database/sql.ts';
-import { dayOfUuidV7, uuidV7 } from '../../../src/domain/uuid-v7.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { dayOfUuidV7, uuidV7 } from '../../../src/platform/uuid-v7.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { addConversation, addMessage } from './api-harness.ts';
 import { publishOne } from './event-fixtures.ts';

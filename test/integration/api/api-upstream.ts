@@ -1,7 +1,7 @@
 import type { ApiDependencies } from '../../../src/api/app.ts';
-import type { Database } from '../../../src/database/database.ts';
-import { execute } from '../../../src/database/sql.ts';
-import { accessTokenPlace } from '../../../src/domain/secret-places.ts';
+import { accessTokenPlace } from '../../../src/platform/crypto/secret-places.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { execute } from '../../../src/platform/postgres/sql.ts';
 import { startUpstreamServer } from '../../../src/sandbox/upstream-server.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';
 import { OTHER_WABA, testConfig, WABA } from './api-harness.ts';

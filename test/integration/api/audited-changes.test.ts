@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { listAudit } from '../../../src/accounts/audit.ts';
+import { listAudit } from '../../../src/platform/audit/audit.ts';
 import { addKey, startTestApi, WABA } from './api-harness.ts';
 
 const ENDPOINTS = '/api/external/webhook-endpoints';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { revokeApiKey } from '../../../src/database/api-keys.ts';
-import { execute } from '../../../src/database/sql.ts';
 import { newApiKey } from '../../../src/domain/api-key-format.ts';
 import { API_KEY_SCOPES } from '../../../src/domain/api-key-scopes.ts';
+import { execute } from '../../../src/platform/postgres/sql.ts';
 import { databaseDigest, objectIdsOf } from '../../support/database-digest.ts';
 import { addAccountObjects, spreadIds } from './account-objects.ts';
 import { addKey, NUMBER, OTHER_NUMBER, OTHER_WABA, startTestApi, type TestApi, WABA } from './api-harness.ts';

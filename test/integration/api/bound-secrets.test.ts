@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { query } from '../../../src/database/sql.ts';
 import { splitUpstreamBody } from '../../../src/domain/upstream/upstream-items.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { NUMBER, OTHER_NUMBER, OTHER_WABA, signed, startTestApi, testConfig, WABA } from './api-harness.ts';
 
 const FREE = 'secret-of-the-operator';

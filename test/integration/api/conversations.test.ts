@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { touchConversations } from '../../../src/database/customers.ts';
-import { execute } from '../../../src/database/sql.ts';
+import { execute } from '../../../src/platform/postgres/sql.ts';
 import { apiClient } from './api-client.ts';
 import {
   addConversation,

@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
-import type { Database } from '../../../src/database/database.ts';
-import { query } from '../../../src/database/sql.ts';
 import { publishEvents } from '../../../src/deliveries/publish.ts';
-import type { EventType } from '../../../src/domain/event-type.ts';
+import type { EventType } from '../../../src/platform/event-type.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { NUMBER, type TestApi, WABA } from './api-harness.ts';
 import { externalClient } from './external-client.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Database } from '../../../src/database/database.ts';
 import { type EventFilter, listEvents } from '../../../src/deliveries/log/event-list.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { NUMBER, OTHER_WABA, WABA } from './api-harness.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { execute } from '../../../src/database/sql.ts';
+import { execute } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { addKey, comparable, OTHER_WABA, startTestApi, WABA } from './api-harness.ts';
 import { client, publishOne } from './event-fixtures.ts';

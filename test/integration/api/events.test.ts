@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { execute, query } from '../../../src/database/sql.ts';
 import { publishEvents } from '../../../src/deliveries/publish.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { comparable, NUMBER, OTHER_WABA, SECOND_NUMBER, startTestApi, WABA } from './api-harness.ts';
 import { client, pastMs, publishOne, uuidOf } from './event-fixtures.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { shareConnections } from '../../../src/api/shares/connection-shares.ts';
-import { type Database, openDatabase } from '../../../src/database/database.ts';
-import { query } from '../../../src/database/sql.ts';
 import { newApiKey } from '../../../src/domain/api-key-format.ts';
-import { newSecretToken } from '../../../src/domain/secret-token.ts';
+import { newSecretToken } from '../../../src/platform/crypto/secret-token.ts';
+import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { addKey, OTHER_WABA, startTestApi, type TestApi } from './api-harness.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { query } from '../../../src/database/sql.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { apiClient } from './api-client.ts';
 import { NUMBER, startTestApi, WABA } from './api-harness.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { rehearseIngress } from '../../../src/api/ingress/rehearsal.ts';
-import { loadConfig } from '../../../src/config/config.ts';
-import { query } from '../../../src/database/sql.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { databaseDigest } from '../../support/database-digest.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';

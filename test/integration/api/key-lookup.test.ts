@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { createKeyLookup } from '../../../src/api/plugins/key-lookup.ts';
 import { revokeApiKey } from '../../../src/database/api-keys.ts';
-import type { Database } from '../../../src/database/database.ts';
 import { hashApiKey, newApiKey } from '../../../src/domain/api-key-format.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { addKey, OTHER_WABA, WABA } from './api-harness.ts';

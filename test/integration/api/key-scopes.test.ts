@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createKey } from '../../../src/accounts/api-keys.ts';
-import { OPERATOR_COMMAND } from '../../../src/accounts/audit.ts';
+import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { addKey, startTestApi, type TestApi, WABA } from './api-harness.ts';
 import { matrixRoutes } from './route-matrix.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { insertMedia } from '../../../src/database/media.ts';
-import { execute, query } from '../../../src/database/sql.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { apiClient } from './api-client.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { execute } from '../../../src/database/sql.ts';
+import { execute } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { apiClient, type Row } from './api-client.ts';

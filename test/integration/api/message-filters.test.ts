@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { execute } from '../../../src/database/sql.ts';
+import { execute } from '../../../src/platform/postgres/sql.ts';
 import { apiClient } from './api-client.ts';
 import { addConversation, addMessage, NUMBER, startTestApi, WABA } from './api-harness.ts';
 

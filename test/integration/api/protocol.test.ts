@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { ERROR_CODES } from '../../../src/api/errors/error-codes.ts';
-import { openDatabase } from '../../../src/database/database.ts';
+import { openDatabase } from '../../../src/platform/postgres/database.ts';
 import { addKey, PUBLIC_URL, startTestApi, type TestApi, testConfig } from './api-harness.ts';
 import { startPostgresProxy } from './postgres-proxy.ts';
 

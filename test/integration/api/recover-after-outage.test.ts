@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { openDeliveryStarter } from '../../../src/commands/delivery-starter.ts';
-import { loadConfig } from '../../../src/config/config.ts';
-import type { Database } from '../../../src/database/database.ts';
-import { query } from '../../../src/database/sql.ts';
 import { publishEvents } from '../../../src/deliveries/publish.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { testSettings } from '../../support/test-settings.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { query } from '../../../src/database/sql.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { signed, startTestApi } from './api-harness.ts';
 
 const WEBHOOK = '/upstream/webhook';

@@ -1,6 +1,6 @@
 import { describe, expect, inject, test } from 'vitest';
 import { openDeliveryStarter } from '../../../src/commands/delivery-starter.ts';
-import { loadConfig } from '../../../src/config/config.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { startTestApi } from './api-harness.ts';
 import { externalClient } from './external-client.ts';

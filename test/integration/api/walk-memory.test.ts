@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { execute } from '../../../src/database/sql.ts';
+import { execute } from '../../../src/platform/postgres/sql.ts';
 import { addConversation, addKey, NUMBER, startTestApi, WABA } from './api-harness.ts';
 
 const MESSAGES = 50_000;

@@ -1,6 +1,5 @@
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { listAudit, OPERATOR_COMMAND } from '../../../src/accounts/audit.ts';
 import {
   decideKeyRequest,
   keyRequestOf,
@@ -9,7 +8,8 @@ import {
   withdrawKeyRequest,
 } from '../../../src/accounts/key-requests.ts';
 import { revealKey } from '../../../src/accounts/reveal-key.ts';
-import { execute, query } from '../../../src/database/sql.ts';
+import { listAudit, OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { type OperationsStack, startOperationsStack, WABA } from '../delivery/operations-stack.ts';
 

@@ -1,6 +1,5 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { SYSTEM } from '../../../src/accounts/audit.ts';
 import {
   clearOperationsUrl,
   endpointAlertsOf,
@@ -9,13 +8,14 @@ import {
   setOperationsUrl,
 } from '../../../src/accounts/operations-url.ts';
 import { alertWorkflowId, insertEndpointAlert } from '../../../src/database/endpoint-alerts.ts';
-import { execute, query } from '../../../src/database/sql.ts';
-import { makeAddressGuard } from '../../../src/deliveries/sender/address-guard.ts';
-import { operationsSecretPlace } from '../../../src/domain/secret-places.ts';
 import { newWebhookSecret } from '../../../src/domain/webhook/webhook-signature.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
+import { operationsSecretPlace } from '../../../src/platform/crypto/secret-places.ts';
+import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { runAdmin } from '../../support/admin-cli.ts';
 import { addEndpoint, testSecretBox } from '../../support/test-accounts.ts';
 import { answer, eventually, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
-import { runAdmin } from '../admin/admin-cli.ts';
 import { type OperationsStack, OTHER_WABA, startOperationsStack, WABA } from './operations-stack.ts';
 import { publish } from './replay-fixtures.ts';
 

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Database } from '../../../src/database/database.ts';
-import { query } from '../../../src/database/sql.ts';
 import { type AttemptTools, attemptDelivery } from '../../../src/deliveries/attempt/attempt-delivery.ts';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
 import { type DeliveryPlace, labelDeliveries } from '../../../src/deliveries/queue/delivery-label.ts';
-import { makeAddressGuard } from '../../../src/deliveries/sender/address-guard.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
+import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { deliveryStart } from '../../../src/worker/dispatch/start-delivery.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';

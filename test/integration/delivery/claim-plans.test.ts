@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { Database } from '../../../src/database/database.ts';
 import { findFailingFor } from '../../../src/database/endpoint-health.ts';
 import { findChangedEndpoints } from '../../../src/database/endpoint-settings.ts';
 import { oldestDueAt } from '../../../src/database/system-health.ts';
@@ -10,6 +9,7 @@ import { claimDue, claimProbes, releaseExpired } from '../../../src/deliveries/q
 import { findLatelyDue, lastPosition } from '../../../src/deliveries/queue/due-pick.ts';
 import { findWantedScopes } from '../../../src/deliveries/queue/order-scope.ts';
 import { takeOverdue } from '../../../src/deliveries/queue/overdue.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
 import { holdSnapshot } from '../../support/held-snapshot.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';

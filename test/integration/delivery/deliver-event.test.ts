@@ -1,9 +1,9 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
-import { loadConfig } from '../../../src/config/config.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
-import { query } from '../../../src/database/sql.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

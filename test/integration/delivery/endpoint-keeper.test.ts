@@ -1,5 +1,4 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Database } from '../../../src/database/database.ts';
 import {
   countFailed,
   countRecentlyFailed,
@@ -7,9 +6,10 @@ import {
   findUntoldFailures,
   tellFailures,
 } from '../../../src/database/endpoint-failures.ts';
-import { query } from '../../../src/database/sql.ts';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { startEndpointKeeper } from '../../../src/worker/endpoint-keeper.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

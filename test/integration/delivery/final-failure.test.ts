@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { SYSTEM } from '../../../src/accounts/audit.ts';
 import { endpointAlertsOf, setOperationsUrl } from '../../../src/accounts/operations-url.ts';
-import { query } from '../../../src/database/sql.ts';
-import { makeAddressGuard } from '../../../src/deliveries/sender/address-guard.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
+import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';

@@ -2,12 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../../src/config/config.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
-import { query } from '../../../src/database/sql.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';
+import {
+  connectTemporal,
+  installTemporalRuntime,
+} from '../../../src/platform/temporal/temporal-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
-import { connectTemporal, installTemporalRuntime } from '../../../src/worker/temporal-connection.ts';
-import { taskQueues } from '../../../src/workflows/task-queues.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

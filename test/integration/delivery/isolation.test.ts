@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { insertTenant, savePhoneNumber, saveWaba } from '../../../src/database/accounts.ts';
-import type { Database } from '../../../src/database/database.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
-import { execute, query } from '../../../src/database/sql.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { Database } from '../../../src/database/database.ts';
-import { query } from '../../../src/database/sql.ts';
 import { takeOverdue } from '../../../src/deliveries/queue/overdue.ts';
 import { releaseDueRetries, retryInLoop } from '../../../src/deliveries/queue/retries.ts';
 import { findRetryRoom } from '../../../src/deliveries/queue/settle.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 

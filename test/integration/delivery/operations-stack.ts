@@ -1,19 +1,19 @@
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
-import { type Config, loadConfig } from '../../../src/config/config.ts';
-import type { Database } from '../../../src/database/database.ts';
-import { makeAddressGuard } from '../../../src/deliveries/sender/address-guard.ts';
 import { makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
-import type { Logger } from '../../../src/worker/logger.ts';
-import { openOperationsActivities } from '../../../src/worker/operations-activities.ts';
+import { type Config, loadConfig } from '../../../src/platform/config/config.ts';
+import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';
+import type { Logger } from '../../../src/platform/logger.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';
 import {
   connectTemporal,
   installTemporalRuntime,
   registerSearchAttributes,
-} from '../../../src/worker/temporal-connection.ts';
+} from '../../../src/platform/temporal/temporal-connection.ts';
+import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-starter.ts';
+import { openOperationsActivities } from '../../../src/worker/operations-activities.ts';
 import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
-import { startWorkflowStarter } from '../../../src/worker/workflow-starter.ts';
-import { taskQueues } from '../../../src/workflows/task-queues.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
 import { createTestDatabase, drawIdsApart } from '../../support/test-database.ts';

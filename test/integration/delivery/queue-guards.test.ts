@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Database } from '../../../src/database/database.ts';
 import { startProbing } from '../../../src/database/endpoint-modes.ts';
-import { query } from '../../../src/database/sql.ts';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
 import { claimProbes } from '../../../src/deliveries/queue/claim.ts';
 import { dropDelivery } from '../../../src/deliveries/queue/remove.ts';
 import { keepDeliveries } from '../../../src/deliveries/queue/settle.ts';
 import { stepAside } from '../../../src/deliveries/queue/step-aside.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { startEndpointKeeper } from '../../../src/worker/endpoint-keeper.ts';
 import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { deliverHeads, settleDelivered } from '../../support/settle-rows.ts';

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SYSTEM } from '../../../src/accounts/audit.ts';
 import { replayOf, startReplay, switchReplay } from '../../../src/accounts/replays.ts';
-import { execute, query } from '../../../src/database/sql.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { runAdmin } from '../../support/admin-cli.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
-import { runAdmin } from '../admin/admin-cli.ts';
 import { type OperationsStack, startOperationsStack, WABA } from './operations-stack.ts';
 import { deliverReplays, publish, queuedStates, settleLive } from './replay-fixtures.ts';
 

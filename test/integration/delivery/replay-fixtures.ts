@@ -1,8 +1,8 @@
-import type { Database } from '../../../src/database/database.ts';
-import { execute, query } from '../../../src/database/sql.ts';
 import { publishEvents } from '../../../src/deliveries/publish.ts';
-import type { EventType } from '../../../src/domain/event-type.ts';
-import { publicDeliveryId } from '../../../src/domain/public-ids.ts';
+import type { EventType } from '../../../src/platform/event-type.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { publicDeliveryId } from '../../../src/platform/public-ids.ts';
 import { deliverHeads } from '../../support/settle-rows.ts';
 
 /** Publishes `count` events over `keys` ordering keys, in one transaction, as intake does with a large batch. */

@@ -1,7 +1,7 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Database } from '../../../src/database/database.ts';
-import { query } from '../../../src/database/sql.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { startSweeper } from '../../../src/worker/dispatch/sweeper.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Database } from '../../../src/database/database.ts';
-import { query } from '../../../src/database/sql.ts';
 import { type MadeAttempt, settleAttempts } from '../../../src/deliveries/attempt/settle-attempts.ts';
 import { BREAKER, makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { claimAll } from '../../support/due-shares.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';

@@ -1,9 +1,9 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../../src/config/config.ts';
-import type { Database } from '../../../src/database/database.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
-import { query } from '../../../src/database/sql.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../../src/config/config.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
-import { query } from '../../../src/database/sql.ts';
-import { startOrReplace, stuckReason } from '../../../src/worker/start-or-replace.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { startOrReplace, stuckReason } from '../../../src/platform/temporal/start-or-replace.ts';
+import { installTemporalRuntime } from '../../../src/platform/temporal/temporal-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
-import { installTemporalRuntime } from '../../../src/worker/temporal-connection.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

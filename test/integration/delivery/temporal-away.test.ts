@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { expect, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../../src/config/config.ts';
-import type { Database } from '../../../src/database/database.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
-import { query } from '../../../src/database/sql.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { installTemporalRuntime } from '../../../src/platform/temporal/temporal-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
-import { installTemporalRuntime } from '../../../src/worker/temporal-connection.ts';
 import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { makeOwnTemporal } from '../../support/own-temporal.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

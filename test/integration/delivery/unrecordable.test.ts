@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../../src/config/config.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
-import { query } from '../../../src/database/sql.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { installTemporalRuntime } from '../../../src/platform/temporal/temporal-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
-import { installTemporalRuntime } from '../../../src/worker/temporal-connection.ts';
 import { bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

@@ -4,10 +4,10 @@
  */
 import { createServer } from 'node:http';
 import pg from 'pg';
-import { loadConfig } from '../../../src/config/config.ts';
-import type { EmbeddedTenant } from '../../../src/embedded/embedded-description.ts';
 import { answersOk } from '../../../src/embedded/http-probe.ts';
 import { type ApplicationPart, type EmbeddedContext, startEmbedded } from '../../../src/embedded/start.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
+import type { EmbeddedTenant } from '../../../src/platform/local-stack/embedded-description.ts';
 
 const [role = '', dataDir = '', ...flags] = process.argv.slice(2);
 

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { EmbeddedDescription } from '../../../src/embedded/embedded-description.ts';
 import { findFreePorts, type PortName } from '../../../src/embedded/ports.ts';
 import { commandLineOf } from '../../../src/embedded/process-identity.ts';
+import type { EmbeddedDescription } from '../../../src/platform/local-stack/embedded-description.ts';
 
 const APPLICATION = fileURLToPath(new URL('./demo-application.ts', import.meta.url));
 const VARIABLES: Readonly<Record<PortName, string>> = {

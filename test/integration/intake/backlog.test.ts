@@ -1,8 +1,12 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type Database, type DatabaseOptions, openDatabase } from '../../../src/database/database.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
-import { execute, query } from '../../../src/database/sql.ts';
 import { SHARDS } from '../../../src/domain/shard.ts';
+import {
+  type Database,
+  type DatabaseOptions,
+  openDatabase,
+} from '../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { startIntake } from '../../../src/worker/intake/intake-loop.ts';
 import { drainInbox, intakeTools, takeInBatch, takeSmallSteps } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { removeNumber } from '../../../src/accounts/account-removal.ts';
-import { OPERATOR_COMMAND } from '../../../src/accounts/audit.ts';
-import type { Database } from '../../../src/database/database.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
-import { execute, query } from '../../../src/database/sql.ts';
 import { shardOf } from '../../../src/domain/shard.ts';
+import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { type DirectIntake, makeDirectIntake } from '../../../src/worker/intake/direct-intake.ts';
 import type { IntakeTools } from '../../../src/worker/intake/intake-batch.ts';
 import { startIntake } from '../../../src/worker/intake/intake-loop.ts';

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { removeNumber } from '../../../src/accounts/account-removal.ts';
-import { OPERATOR_COMMAND } from '../../../src/accounts/audit.ts';
 import { insertBodies, retryInbox, takeNewBodies } from '../../../src/database/inbox.ts';
-import { tryIntakeLocks } from '../../../src/database/locks.ts';
-import { query } from '../../../src/database/sql.ts';
 import { shardOf } from '../../../src/domain/shard.ts';
+import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
+import { tryIntakeLocks } from '../../../src/platform/postgres/locks.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { makeInboxFloor } from '../../../src/worker/intake/inbox-floor.ts';
 import { makeIntakeMemory } from '../../../src/worker/intake/intake-memory.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';

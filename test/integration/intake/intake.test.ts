@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { insertBodies } from '../../../src/database/inbox.ts';
-import { execute, query } from '../../../src/database/sql.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { drainInbox, intakeTools, storedEvents, takeIn, takeInBatch } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Database } from '../../../src/database/database.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';

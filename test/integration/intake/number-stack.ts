@@ -2,20 +2,20 @@ import { randomInt } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import { makeNumberActivities } from '../../../src/activities/refresh-numbers/activities.ts';
-import { loadConfig } from '../../../src/config/config.ts';
 import { insertTenant, savePhoneNumber, saveWaba } from '../../../src/database/accounts.ts';
-import type { Database } from '../../../src/database/database.ts';
-import { query } from '../../../src/database/sql.ts';
-import { accessTokenPlace } from '../../../src/domain/secret-places.ts';
-import type { UpstreamPhoneNumber } from '../../../src/upstream/phone-numbers.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
+import { accessTokenPlace } from '../../../src/platform/crypto/secret-places.ts';
+import type { UpstreamPhoneNumber } from '../../../src/platform/graph/phone-numbers.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';
 import {
   connectTemporal,
   installTemporalRuntime,
   registerSearchAttributes,
-} from '../../../src/worker/temporal-connection.ts';
+} from '../../../src/platform/temporal/temporal-connection.ts';
+import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-starter.ts';
 import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
-import { startWorkflowStarter } from '../../../src/worker/workflow-starter.ts';
-import { taskQueues } from '../../../src/workflows/task-queues.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
 import { createTestDatabase } from '../../support/test-database.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { query } from '../../../src/database/sql.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, cartOrder } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';

@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { removeNumber } from '../../../src/accounts/account-removal.ts';
-import { OPERATOR_COMMAND } from '../../../src/accounts/audit.ts';
-import type { Database } from '../../../src/database/database.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
-import { execute, query } from '../../../src/database/sql.ts';
 import { shardOf } from '../../../src/domain/shard.ts';
+import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { startIntake, type WorkerShare } from '../../../src/worker/intake/intake-loop.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { drainInbox, intakeTools, storedEvents } from '../../support/take-in.ts';

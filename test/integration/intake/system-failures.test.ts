@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type Database, openDatabase } from '../../../src/database/database.ts';
 import { insertBodies, retryInbox } from '../../../src/database/inbox.ts';
-import { query } from '../../../src/database/sql.ts';
+import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { startIntake } from '../../../src/worker/intake/intake-loop.ts';
 import { drainInbox, intakeTools, storedEvents, takeInBatch } from '../../support/take-in.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';

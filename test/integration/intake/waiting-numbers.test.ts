@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { OPERATOR_COMMAND } from '../../../src/accounts/audit.ts';
 import { setAccessToken } from '../../../src/accounts/wabas.ts';
 import { findAccountIdentity } from '../../../src/database/account-identity.ts';
 import { listPhoneNumbers } from '../../../src/database/accounts.ts';
 import { listUnfollowedWabas } from '../../../src/database/followed-numbers.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
-import { execute, query } from '../../../src/database/sql.ts';
-import { GraphError } from '../../../src/upstream/graph-error.ts';
+import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
+import { GraphError } from '../../../src/platform/graph/graph-error.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { applyRetention } from '../../../src/worker/housekeeping/retention.ts';
 import { ensureNumberSchedule, numberScheduleId } from '../../../src/worker/number-schedule.ts';
-import { applyRetention } from '../../../src/worker/retention.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { drainInbox, storedEvents, takeIn } from '../../support/take-in.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';

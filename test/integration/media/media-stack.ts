@@ -3,23 +3,23 @@ import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import { makeEnrichOrderActivities } from '../../../src/activities/enrich-order/activities.ts';
 import { makeStoreInboundMediaActivities } from '../../../src/activities/store-inbound-media/activities.ts';
-import { type Config, loadConfig } from '../../../src/config/config.ts';
 import { saveWaba } from '../../../src/database/accounts.ts';
-import type { Database } from '../../../src/database/database.ts';
-import { query } from '../../../src/database/sql.ts';
-import type { FaultRequest } from '../../../src/sandbox/fault-register.ts';
-import type { LoggedRequest } from '../../../src/sandbox/request-log.ts';
-import { startUpstreamServer } from '../../../src/sandbox/upstream-server.ts';
-import { type ObjectStore, openObjectStore } from '../../../src/storage/object-store.ts';
-import { openGraphClient } from '../../../src/upstream/graph-client.ts';
+import { type Config, loadConfig } from '../../../src/platform/config/config.ts';
+import { openGraphClient } from '../../../src/platform/graph/graph-client.ts';
+import { type ObjectStore, openObjectStore } from '../../../src/platform/object-store/object-store.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';
 import {
   connectTemporal,
   installTemporalRuntime,
   registerSearchAttributes,
-} from '../../../src/worker/temporal-connection.ts';
+} from '../../../src/platform/temporal/temporal-connection.ts';
+import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-starter.ts';
+import type { FaultRequest } from '../../../src/sandbox/fault-register.ts';
+import type { LoggedRequest } from '../../../src/sandbox/request-log.ts';
+import { startUpstreamServer } from '../../../src/sandbox/upstream-server.ts';
 import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
-import { startWorkflowStarter } from '../../../src/worker/workflow-starter.ts';
-import { taskQueues } from '../../../src/workflows/task-queues.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
 import { createTestDatabase, drawIdsApart } from '../../support/test-database.ts';

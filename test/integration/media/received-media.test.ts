@@ -8,10 +8,10 @@ import { servedType } from '../../../src/activities/store-inbound-media/served-t
 import { receivedMediaRoutes } from '../../../src/api/media/received-media.ts';
 import { addErrorHandling } from '../../../src/api/plugins/errors.ts';
 import { addBaseHeaders } from '../../../src/api/plugins/security-headers.ts';
-import { loadConfig } from '../../../src/config/config.ts';
 import { markMediaStored, takePendingMedia } from '../../../src/database/media.ts';
-import { query } from '../../../src/database/sql.ts';
-import { type ObjectStore, openObjectStore } from '../../../src/storage/object-store.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
+import { type ObjectStore, openObjectStore } from '../../../src/platform/object-store/object-store.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';

@@ -1,9 +1,9 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SYSTEM } from '../../../src/accounts/audit.ts';
 import { requestKey } from '../../../src/accounts/key-requests.ts';
-import type { Database } from '../../../src/database/database.ts';
-import { query } from '../../../src/database/sql.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { databaseDigest } from '../../support/database-digest.ts';
 import { addAccountObjects, spreadIds } from '../api/account-objects.ts';
 import {

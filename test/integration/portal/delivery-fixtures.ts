@@ -1,7 +1,7 @@
-import type { Database } from '../../../src/database/database.ts';
-import { execute, query } from '../../../src/database/sql.ts';
-import type { EventType } from '../../../src/domain/event-type.ts';
-import { publicDeliveryId } from '../../../src/domain/public-ids.ts';
+import type { EventType } from '../../../src/platform/event-type.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { publicDeliveryId } from '../../../src/platform/public-ids.ts';
 import { WABA } from '../api/api-harness.ts';
 import { publishOne } from '../api/event-fixtures.ts';
 

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { listConversationMessages } from '../../../src/database/conversation-messages.ts';
-import type { Database } from '../../../src/database/database.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
 import { drawMessageId, insertOutboundMessage } from '../../../src/database/outbound-messages.ts';
 import {
   followPhoneAlias,
   lockRecipientConversation,
 } from '../../../src/database/recipient-conversations.ts';
-import { query } from '../../../src/database/sql.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { drainInbox, takeIn } from '../../support/take-in.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';

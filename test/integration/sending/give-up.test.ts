@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { query } from '../../../src/database/sql.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { NUMBER, type SendingStack, startSendingStack, textTo } from './sending-stack.ts';
 

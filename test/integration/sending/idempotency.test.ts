@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { forgetOldIdempotencyKeys } from '../../../src/database/idempotency-keys.ts';
-import { query } from '../../../src/database/sql.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { addKey } from '../api/api-harness.ts';
 import { NUMBER, type SendingStack, startSendingStack, textTo, WABA } from './sending-stack.ts';

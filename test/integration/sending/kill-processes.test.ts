@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { query } from '../../../src/database/sql.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { type ApiProcess, startApiProcess } from '../../support/application-process.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.ts';

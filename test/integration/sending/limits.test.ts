@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { forgetSpentPacing } from '../../../src/database/send-pacing.ts';
-import { query } from '../../../src/database/sql.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { runAdmin } from '../../support/admin-cli.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
-import { runAdmin } from '../admin/admin-cli.ts';
 import { NUMBER, type SendingStack, startSendingStack, textTo } from './sending-stack.ts';
 
 let stack: SendingStack;

@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { query } from '../../../src/database/sql.ts';
-import { openObjectStore } from '../../../src/storage/object-store.ts';
+import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { addKey, OTHER_WABA } from '../api/api-harness.ts';
 import { type SendingStack, startSendingStack } from './sending-stack.ts';
 import {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { ensurePartitions } from '../../../src/database/partitions.ts';
 import { listPaymentReports } from '../../../src/database/payments.ts';
-import { dropDay } from '../../../src/database/retention.ts';
-import { query } from '../../../src/database/sql.ts';
+import { ensurePartitions } from '../../../src/platform/postgres/partitions.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { dropDay } from '../../../src/worker/housekeeping/expired-days.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addKey, OTHER_NUMBER, OTHER_WABA } from '../api/api-harness.ts';
 import { askApi } from './ask-api.ts';

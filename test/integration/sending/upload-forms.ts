@@ -1,6 +1,6 @@
 import { Client } from 'minio';
 import { expect } from 'vitest';
-import { query } from '../../../src/database/sql.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import type { SendingStack } from './sending-stack.ts';
 import { ask } from './uploaded-files.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { query } from '../../../src/database/sql.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import type { ReadReceipt } from '../../../src/sandbox/sent-messages.ts';
 import { addConversation, addKey, addMessage, OTHER_NUMBER, OTHER_WABA } from '../api/api-harness.ts';
 import { askApi } from './ask-api.ts';

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../../src/config/config.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
 import { findFreePorts } from '../../../src/embedded/ports.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { counted } from '../../support/metrics-text.ts';

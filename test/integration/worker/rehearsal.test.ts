@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Database } from '../../../src/database/database.ts';
-import { query } from '../../../src/database/sql.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { REHEARSED_CONNECTIONS, rehearse } from '../../../src/worker/rehearsal.ts';
 import { databaseDigest } from '../../support/database-digest.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';

@@ -1,7 +1,7 @@
-import { SYSTEM } from '../../../src/accounts/audit.ts';
 import { decideKeyRequest, requestKey } from '../../../src/accounts/key-requests.ts';
 import { revealKey } from '../../../src/accounts/reveal-key.ts';
 import { keyRequestWorkflowId } from '../../../src/database/key-requests.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { eventually } from '../webhook-receiver.ts';
 import { ended, type Recorded } from './record-deliveries.ts';
 import { type RecordingStack, WABA } from './recording-stack.ts';

@@ -1,6 +1,6 @@
 import { insertBodies } from '../../../src/database/inbox.ts';
-import { execute, query } from '../../../src/database/sql.ts';
 import { insertTestEvent } from '../../../src/deliveries/test-events.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { deliveryStart } from '../../../src/worker/dispatch/start-delivery.ts';
 import { bodyOf, textMessage } from '../load/upstream-bodies.ts';
 import { addEndpoint } from '../test-accounts.ts';

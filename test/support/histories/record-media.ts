@@ -1,5 +1,5 @@
 import { insertBodies } from '../../../src/database/inbox.ts';
-import { query } from '../../../src/database/sql.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, cartOrder, imageMessage } from '../load/upstream-bodies.ts';
 import { eventually } from '../webhook-receiver.ts';
 import { ended, type Recorded, waitsForRetry } from './record-deliveries.ts';

@@ -1,8 +1,8 @@
 import { askForNumbers } from '../../../src/database/followed-numbers.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
-import { execute } from '../../../src/database/sql.ts';
+import { execute } from '../../../src/platform/postgres/sql.ts';
+import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';
 import { ensureNumberSchedule, numberScheduleId } from '../../../src/worker/number-schedule.ts';
-import { taskQueues } from '../../../src/workflows/task-queues.ts';
 import { textsBody } from '../../integration/intake/number-stack.ts';
 import { eventually } from '../webhook-receiver.ts';
 import { ended, type Recorded } from './record-deliveries.ts';

@@ -1,10 +1,10 @@
-import { SYSTEM } from '../../../src/accounts/audit.ts';
 import { startReplay } from '../../../src/accounts/replays.ts';
 import { alertWorkflowId, insertEndpointAlert } from '../../../src/database/endpoint-alerts.ts';
 import { saveOperationsUrl } from '../../../src/database/operations-urls.ts';
-import { execute, query } from '../../../src/database/sql.ts';
-import { operationsSecretPlace } from '../../../src/domain/secret-places.ts';
 import { newWebhookSecret } from '../../../src/domain/webhook/webhook-signature.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
+import { operationsSecretPlace } from '../../../src/platform/crypto/secret-places.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { publish, settleLive } from '../../integration/delivery/replay-fixtures.ts';
 import { addEndpoint, testSecretBox } from '../test-accounts.ts';
 import { answer, type Behaviour, eventually } from '../webhook-receiver.ts';

@@ -1,5 +1,5 @@
 import { queueMessage } from '../../../src/api/external/send/queue-message.ts';
-import { query } from '../../../src/database/sql.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { ended, type Recorded } from './record-deliveries.ts';
 import { control, waitsUntilStarted } from './record-media.ts';
 import { type RecordingStack, WABA } from './recording-stack.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { AccountError } from '../../../src/accounts/account-error.ts';
 import { checkEndpointOptions, type EndpointOptions } from '../../../src/accounts/endpoint-options.ts';
 import { shownCount } from '../../../src/accounts/shown-count.ts';
-import { makeAddressGuard } from '../../../src/deliveries/sender/address-guard.ts';
+import { AccountError } from '../../../src/platform/account-error.ts';
+import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';
 
 const rules = {
   // Nothing here looks at phone numbers.

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseIsoTime } from '../../../src/commands/admin/expiry-option.ts';
 import { parsePhoneNumber } from '../../../src/commands/admin/phone-number-option.ts';
+import { parseIsoTime } from '../../../src/platform/cli/expiry-option.ts';
 
 describe('--expires', () => {
   test('reads back every moment that is written with its zone', () => {

@@ -4,10 +4,10 @@ import { EVENT_BODIES } from '../../../src/api/external/webhook-schemas/event-bo
 import { WEBHOOK_EXAMPLES } from '../../../src/api/external/webhook-schemas/webhook-examples.ts';
 import { webhookOperations } from '../../../src/api/external/webhook-schemas/webhook-operations.ts';
 import { serializeEvent } from '../../../src/domain/envelope.ts';
-import { EVENT_TYPES, type EventType } from '../../../src/domain/event-type.ts';
 import { orderEventData, orderService } from '../../../src/domain/order-service.ts';
 import type { UpstreamItem } from '../../../src/domain/upstream/upstream-items.ts';
 import { webhookHeaders } from '../../../src/domain/webhook/webhook-headers.ts';
+import { EVENT_TYPES, type EventType } from '../../../src/platform/event-type.ts';
 import { exampleEvents } from '../deployment/example-events.ts';
 import { fixtureNames, splitFixture } from '../domain/support/upstream-body.ts';
 

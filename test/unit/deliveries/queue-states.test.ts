@@ -26,7 +26,7 @@ describe('the states of the queue', () => {
     const known = [...new Set(TRANSITIONS.flatMap(({ from, to }) => [...from, ...to]))];
     const open = known.filter((state) => state !== 'new' && state !== 'gone').sort();
     const [, checked = ''] = /delivery_queue \([^;]*state in \(([^)]*)\)/.exec(
-      read('src/database/migrations/schema.sql'),
+      read('src/platform/postgres/migrations/schema.sql'),
     ) ?? [''];
     expect(checked.replaceAll("'", '').split(', ').sort()).toEqual(open);
     const explained = tableOf(read('docs/architecture.md'), '| state | meaning |')
@@ -45,6 +45,6 @@ test('rows of the queue are written in src/deliveries/queue and in the functions
     .filter((path) => /\.(ts|sql)$/.test(path));
   const writers = files.filter((path) => WRITES.test(read(path)));
   const elsewhere = writers.filter((path) => !path.startsWith('src/deliveries/queue/'));
-  expect(elsewhere).toEqual(['src/database/migrations/functions.sql']);
+  expect(elsewhere).toEqual(['src/platform/postgres/migrations/functions.sql']);
   expect(writers.length).toBeGreaterThan(elsewhere.length);
 });

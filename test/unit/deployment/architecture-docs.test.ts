@@ -29,7 +29,7 @@ function inSources(pattern: RegExp): string[] {
 
 /** Tables in the order of the file, without partitions, and whether they have partitions. */
 function tablesOfSchema(): [string, string][] {
-  const statements = repositoryFile('src/database/migrations/schema.sql').split(/;\n/);
+  const statements = repositoryFile('src/platform/postgres/migrations/schema.sql').split(/;\n/);
   return statements.flatMap((statement): [string, string][] => {
     const [, name, isPartition] = /^create (?:unlogged )?table (\w+)( partition of)?/m.exec(statement) ?? [];
     if (name === undefined || isPartition !== undefined) return [];

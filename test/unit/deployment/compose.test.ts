@@ -2,9 +2,9 @@ import { existsSync, statSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { loadConfig } from '../../../src/config/config.ts';
-import { InvalidSettingsError } from '../../../src/config/read-settings.ts';
-import { SETTINGS, type Setting } from '../../../src/config/settings.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
+import { InvalidSettingsError } from '../../../src/platform/config/read-settings.ts';
+import { SETTINGS, type Setting } from '../../../src/platform/config/settings.ts';
 import {
   COMPOSE,
   COMPOSE_TEXT,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { SETTINGS, type Setting } from '../../../src/config/settings.ts';
 import { portVariables, readPorts } from '../../../src/embedded/ports.ts';
+import { SETTINGS, type Setting } from '../../../src/platform/config/settings.ts';
 import { repositoryFile } from './compose-file.ts';
 
 const DOCUMENT = repositoryFile('docs/configuration.md');

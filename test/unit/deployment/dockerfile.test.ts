@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { PROCESS_ENVIRONMENT, V8_FLAGS } from '../../../src/config/process-options.ts';
+import { PROCESS_ENVIRONMENT, V8_FLAGS } from '../../../src/platform/config/process-options.ts';
 import { repositoryFile } from './compose-file.ts';
 
 const DOCKERFILE = repositoryFile('Dockerfile');

@@ -5,9 +5,9 @@ import {
   TEST_PHONE_NUMBER_ID,
   testEventData,
 } from '../../../src/domain/envelope.ts';
-import type { EventType } from '../../../src/domain/event-type.ts';
 import { orderEventData, orderService } from '../../../src/domain/order-service.ts';
 import { splitUpstreamBody, type UpstreamItem } from '../../../src/domain/upstream/upstream-items.ts';
+import type { EventType } from '../../../src/platform/event-type.ts';
 import { repositoryFile } from './compose-file.ts';
 
 const PUBLIC_URL = 'https://gateway.example';

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { parseJson } from '../../../src/domain/json/json-text.ts';
 import {
   splitUpstreamBody,
   UnreadableBody,
   type UpstreamItem,
 } from '../../../src/domain/upstream/upstream-items.ts';
+import { parseJson } from '../../../src/platform/json/json-text.ts';
 import { bodyText, CONTACTS, METADATA, splitText } from './support/upstream-body.ts';
 
 // Generous, because the machine may be busy with other tests.

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { mediaUsesOf, withUpstreamMedia } from '../../../src/domain/message-media.ts';
-import { mediaUuidOf, publicMediaId } from '../../../src/domain/public-ids.ts';
 import {
   essenceOf,
   maxBytesOf,
@@ -9,7 +8,8 @@ import {
   SENDABLE_MIME_TYPES,
   uploadedFileName,
 } from '../../../src/domain/uploaded-media.ts';
-import { uuidV7 } from '../../../src/domain/uuid-v7.ts';
+import { mediaUuidOf, publicMediaId } from '../../../src/platform/public-ids.ts';
+import { uuidV7 } from '../../../src/platform/uuid-v7.ts';
 
 describe('an uploaded file', () => {
   test('is of the kind that upstream takes its MIME type for, parameters and case aside', () => {

@@ -133,7 +133,7 @@ describe('every setting of the table, and one that is only there', () => {
     expect(insert.text).toMatch(/made_up_seconds[\s\S]*values[\s\S]*cast\(:madeUpSeconds as integer\)/);
     expect(insert.bindings).toMatchObject({ madeUpSeconds: null, signatureProfile: 'standard' });
     expect(update.text).toContain('made_up_seconds = cast(:madeUpSeconds as integer)');
-    const table = readFileSync('src/database/migrations/schema.sql', 'utf8');
+    const table = readFileSync('src/platform/postgres/migrations/schema.sql', 'utf8');
     for (const name of NAMES.filter((one) => one !== 'madeUpSeconds')) {
       const [, column] = new RegExp(`(\\w+) as "${name}"`).exec(read.text) ?? [];
       expect(table).toMatch(new RegExp(`^  ${column} `, 'm'));

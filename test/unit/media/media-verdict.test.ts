@@ -5,10 +5,10 @@ import {
   WrongBytes,
 } from '../../../src/activities/store-inbound-media/media-error.ts';
 import { judgeFailure } from '../../../src/activities/store-inbound-media/media-verdict.ts';
-import { retryDelayMs } from '../../../src/activities/store-inbound-media/retry-delay.ts';
-import { ObjectStoreUnavailable } from '../../../src/storage/object-store-error.ts';
-import { graphErrorOf, noAnswer } from '../../../src/upstream/graph-error.ts';
-import { MediaHostRefused } from '../../../src/upstream/media-host.ts';
+import { graphErrorOf, noAnswer } from '../../../src/platform/graph/graph-error.ts';
+import { MediaHostRefused } from '../../../src/platform/graph/media-host.ts';
+import { ObjectStoreUnavailable } from '../../../src/platform/object-store/object-store-error.ts';
+import { retryDelayMs } from '../../../src/platform/temporal/retry-delay.ts';
 
 const FRESH_MS = 1_000;
 const OVER_MS = 7 * 24 * 60 * 60 * 1_000 + 1;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Database } from '../../../src/database/database.ts';
 import { makeDueFinder } from '../../../src/deliveries/loop/due-finder.ts';
 import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
 
 const WALK_MS = 30;
 

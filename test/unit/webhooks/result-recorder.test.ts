@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { Database } from '../../../src/database/database.ts';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { makeResultRecorder } from '../../../src/deliveries/loop/result-recorder.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
 import { madeAttempt } from './made-attempts.ts';
 import { response } from './send-results.ts';
 

@@ -1,6 +1,6 @@
 import type { EventAttempt, EventDelivery } from '../../../deliveries/log/event-deliveries.ts';
 import type { ListedEvent } from '../../../deliveries/log/event-list.ts';
-import { publicDeliveryId, publicEventId } from '../../../domain/public-ids.ts';
+import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
 
 /** An event as JSON text, in which the body stands exactly as it is sent; `members` come before it. */
 export function eventJson(event: ListedEvent, body: string | undefined, members: object): string {

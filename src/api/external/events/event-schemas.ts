@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { EVENT_TYPES } from '../../../domain/event-type.ts';
+import { EVENT_TYPES } from '../../../platform/event-type.ts';
 import { count, dateTime, idParams, nullable, text } from '../schema-kit.ts';
 import { WEBHOOK_EXAMPLES } from '../webhook-schemas/webhook-examples.ts';
 

@@ -1,8 +1,8 @@
-import type { Database } from '../../../database/database.ts';
 import { findEvent, readEventBodies } from '../../../deliveries/event-bodies.ts';
 import { listDeliveryAttempts, listEventDeliveries } from '../../../deliveries/log/event-deliveries.ts';
 import type { ListedEvent } from '../../../deliveries/log/event-list.ts';
-import { eventUuidOf } from '../../../domain/public-ids.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import { eventUuidOf } from '../../../platform/public-ids.ts';
 import { notFound } from '../../errors/api-error.ts';
 import { documented } from '../../openapi/documented.ts';
 import { accountOf } from '../../plugins/api-key-auth.ts';

@@ -3,7 +3,7 @@ import { readEventBodies } from '../../../deliveries/event-bodies.ts';
 import { summarizeDeliveries } from '../../../deliveries/log/event-deliveries.ts';
 import { type EventFilter, type EventPage, listEvents } from '../../../deliveries/log/event-list.ts';
 import { publishingHorizonMs } from '../../../deliveries/publishing-horizon.ts';
-import { EVENT_TYPES } from '../../../domain/event-type.ts';
+import { EVENT_TYPES } from '../../../platform/event-type.ts';
 import { documented } from '../../openapi/documented.ts';
 import { accountOf } from '../../plugins/api-key-auth.ts';
 import { SCOPES } from '../../plugins/key-scopes.ts';

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { AccountError } from '../../../accounts/account-error.ts';
 import { startReplay } from '../../../accounts/replays.ts';
 import { newestDeliveries } from '../../../deliveries/log/event-deliveries.ts';
-import { publicDeliveryId, publicEventId } from '../../../domain/public-ids.ts';
+import { AccountError } from '../../../platform/account-error.ts';
+import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
 import { ApiError } from '../../errors/api-error.ts';
 import { documented } from '../../openapi/documented.ts';
 import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { deleteMediaUpload, forgetMediaUpload } from '../../../database/media-uploads.ts';
-import { ObjectStoreUnavailable } from '../../../storage/object-store-error.ts';
+import { ObjectStoreUnavailable } from '../../../platform/object-store/object-store-error.ts';
 import { notFound } from '../../errors/api-error.ts';
 import { documented } from '../../openapi/documented.ts';
 import { accountOf } from '../../plugins/api-key-auth.ts';

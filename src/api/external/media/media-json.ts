@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
-import type { Database } from '../../../database/database.ts';
 import { findMediaUploads } from '../../../database/media-uploads.ts';
-import { mediaUuidOf } from '../../../domain/public-ids.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import { mediaUuidOf } from '../../../platform/public-ids.ts';
 import { notFound } from '../../errors/api-error.ts';
 import { count, dateTime, idParams, nullable, text } from '../schema-kit.ts';
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { beginMediaUpload, finishMediaUpload, forgetMediaUpload } from '../../../database/media-uploads.ts';
-import { publicMediaId } from '../../../domain/public-ids.ts';
 import { MAX_UPLOAD_BYTES } from '../../../domain/uploaded-media.ts';
-import { uuidV7 } from '../../../domain/uuid-v7.ts';
-import { ObjectStoreUnavailable } from '../../../storage/object-store-error.ts';
+import { ObjectStoreUnavailable } from '../../../platform/object-store/object-store-error.ts';
+import { publicMediaId } from '../../../platform/public-ids.ts';
+import { uuidV7 } from '../../../platform/uuid-v7.ts';
 import { ApiError } from '../../errors/api-error.ts';
 import { documented } from '../../openapi/documented.ts';
 import { accountOf } from '../../plugins/api-key-auth.ts';

@@ -1,6 +1,6 @@
 import type { OrderMessage, PaymentReport } from '../../../database/payments.ts';
 import { paymentState } from '../../../domain/payment-state.ts';
-import { publicEventId } from '../../../domain/public-ids.ts';
+import { publicEventId } from '../../../platform/public-ids.ts';
 
 type Members = Record<string, unknown>;
 

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import type { GivenSelection } from '../../../accounts/replay-input.ts';
 import type { ReplayView } from '../../../accounts/replays.ts';
 import { REPLAYABLE_STATES } from '../../../database/replay-selection.ts';
-import { EVENT_TYPES } from '../../../domain/event-type.ts';
+import { EVENT_TYPES } from '../../../platform/event-type.ts';
 import { Time, timeOf } from '../api-time.ts';
 import { count, dateTime, idParams, nullable, text } from '../schema-kit.ts';
 

@@ -1,6 +1,6 @@
-import type { Database } from '../../../database/database.ts';
 import { findSendProgress, type SendProgress } from '../../../database/outbound-messages.ts';
 import { listenToOutcomes } from '../../../database/outcome-listener.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
 
 /** Upstream mostly answers within a second. */
 const WAIT_MS = 10_000;

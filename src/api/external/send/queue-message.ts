@@ -1,4 +1,3 @@
-import type { Database } from '../../../database/database.ts';
 import {
   bindIdempotencyKey,
   type IdempotencyKey,
@@ -6,9 +5,10 @@ import {
 } from '../../../database/idempotency-keys.ts';
 import { drawMessageId, insertOutboundMessage } from '../../../database/outbound-messages.ts';
 import { lockRecipientConversation, type Recipient } from '../../../database/recipient-conversations.ts';
-import { insertWorkflowTasks } from '../../../database/workflow-tasks.ts';
 import { mediaUsesOf } from '../../../domain/message-media.ts';
 import { orderPaymentOf } from '../../../domain/order-payment.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import { insertWorkflowTasks } from '../../../platform/temporal/workflow-tasks.ts';
 import type { SendRequest } from './send-body.ts';
 import { upstreamPayload } from './upstream-payload.ts';
 

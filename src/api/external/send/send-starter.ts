@@ -1,11 +1,11 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type { TemporalConnection } from '../../../commands/temporal-connection.ts';
-import type { Config } from '../../../config/config.ts';
-import type { Database } from '../../../database/database.ts';
-import { returnTasks } from '../../../database/workflow-tasks.ts';
-import { searchAttributes } from '../../../workflows/search-attributes.ts';
+import type { Config } from '../../../platform/config/config.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import type { TemporalConnection } from '../../../platform/temporal/client-connection.ts';
+import { searchAttributes } from '../../../platform/temporal/search-attributes.ts';
+import { taskQueues } from '../../../platform/temporal/task-queues.ts';
+import { returnTasks } from '../../../platform/temporal/workflow-tasks.ts';
 import type { sendMessage } from '../../../workflows/send-message.ts';
-import { taskQueues } from '../../../workflows/task-queues.ts';
 import { sendTask } from './queue-message.ts';
 
 const START_TIMEOUT_MS = 3_000;

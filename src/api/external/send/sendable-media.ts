@@ -1,6 +1,6 @@
-import type { Database } from '../../../database/database.ts';
 import { findMediaUploads } from '../../../database/media-uploads.ts';
 import { type MediaUse, mediaUsesOf } from '../../../domain/message-media.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
 import { ApiError } from '../../errors/api-error.ts';
 import { mergeExtra } from './extra-members.ts';
 import type { SendRequest } from './send-body.ts';

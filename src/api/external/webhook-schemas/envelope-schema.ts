@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox';
-import type { EventType } from '../../../domain/event-type.ts';
+import type { EventType } from '../../../platform/event-type.ts';
 
 /** The seven members of every event; members may be added at any time. */
 export function envelopeOf<T extends TSchema>(title: string, eventType: EventType, data: T) {

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox';
-import type { EventType } from '../../../domain/event-type.ts';
+import type { EventType } from '../../../platform/event-type.ts';
 import { Contacts, envelopeOf, Metadata } from './envelope-schema.ts';
 
 const InboundMessage = Type.Object(

@@ -1,4 +1,4 @@
-import type { EventType } from '../../../domain/event-type.ts';
+import type { EventType } from '../../../platform/event-type.ts';
 
 /** An event of each type; a test holds them against what the service makes of upstream bodies. */
 export const WEBHOOK_EXAMPLES: Readonly<Record<EventType, unknown>> = {

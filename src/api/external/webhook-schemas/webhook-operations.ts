@@ -1,5 +1,5 @@
-import { EVENT_TYPES, type EventType } from '../../../domain/event-type.ts';
 import { webhookHeaders } from '../../../domain/webhook/webhook-headers.ts';
+import { EVENT_TYPES, type EventType } from '../../../platform/event-type.ts';
 import { type Components, documentSchema } from '../../openapi/components.ts';
 import { EVENT_BODIES } from './event-body-schemas.ts';
 import { WEBHOOK_EXAMPLES } from './webhook-examples.ts';

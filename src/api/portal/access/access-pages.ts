@@ -1,4 +1,4 @@
-import { parseEncryptionKeys } from '../../../domain/secret-box.ts';
+import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { accountPages } from './account-page.ts';
 import type { FormTokens } from './form-tokens.ts';

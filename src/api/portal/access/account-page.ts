@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AccountError } from '../../../accounts/account-error.ts';
 import { changePassword } from '../../../accounts/sign-in.ts';
 import { endSession, sessionsOf } from '../../../accounts/user-sessions.ts';
 import type { SessionSummary } from '../../../database/user-sessions.ts';
 import { findUser, type User } from '../../../database/users.ts';
+import { AccountError } from '../../../platform/account-error.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton, postForm, textField } from '../components/form.ts';

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AccountError } from '../../../accounts/account-error.ts';
+import { AccountError } from '../../../platform/account-error.ts';
 import { accountErrorHeaders } from '../../errors/account-api-error.ts';
 import { classifyError } from '../../errors/classify-error.ts';
 import { setBaseHeaders } from '../../plugins/security-headers.ts';

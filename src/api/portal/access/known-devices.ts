@@ -1,6 +1,6 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { newSecretToken } from '../../../domain/secret-token.ts';
+import { newSecretToken } from '../../../platform/crypto/secret-token.ts';
 import { deviceCookie } from './session-cookie.ts';
 
 /** Browsers that have signed in to an account. */

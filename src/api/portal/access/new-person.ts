@@ -1,4 +1,4 @@
-import type { AccountError } from '../../../accounts/account-error.ts';
+import type { AccountError } from '../../../platform/account-error.ts';
 import { textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
 import { html, type Markup } from '../markup.ts';

@@ -12,7 +12,7 @@ import {
   randomState,
 } from 'openid-client';
 import type { ProvenPerson } from '../../../accounts/oidc-sign-in.ts';
-import type { Config } from '../../../config/config.ts';
+import type { Config } from '../../../platform/config/config.ts';
 
 /** What has to be kept from the start of a sign-in to its end, and must not be changed by the browser. */
 export type OidcAttempt = { state: string; nonce: string; verifier: string };

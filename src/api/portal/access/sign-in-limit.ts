@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
-import type { Database } from '../../../database/database.ts';
-import { countedAddress } from '../../../domain/counted-address.ts';
+import { countedAddress } from '../../../platform/http/counted-address.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
 import type { KnownDevices } from './known-devices.ts';
 import { tooManyAttempts } from './page-error.ts';
 

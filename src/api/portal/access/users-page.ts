@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AccountError } from '../../../accounts/account-error.ts';
 import {
   invitationsOf,
   inviteUser,
@@ -16,6 +15,7 @@ import {
 } from '../../../accounts/members.ts';
 import { makePasswordLink } from '../../../accounts/password-links.ts';
 import type { TenantAuthority } from '../../../accounts/user-authority.ts';
+import { AccountError } from '../../../platform/account-error.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { postForm, selectField, textField } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';

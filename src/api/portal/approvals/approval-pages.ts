@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AccountError } from '../../../accounts/account-error.ts';
 import {
   allKeyRequests,
   decideKeyRequest,
@@ -8,7 +7,8 @@ import {
   waitingKeyRequests,
 } from '../../../accounts/key-requests.ts';
 import { type KeyRequest, keyRequestWorkflowId } from '../../../database/key-requests.ts';
-import { workflowUrl } from '../../../domain/workflow-url.ts';
+import { AccountError } from '../../../platform/account-error.ts';
+import { workflowUrl } from '../../../platform/temporal/workflow-url.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';

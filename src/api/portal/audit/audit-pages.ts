@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { listAudit } from '../../../accounts/audit.ts';
-import type { StoredAuditEntry } from '../../../database/audit-log.ts';
+import { listAudit } from '../../../platform/audit/audit.ts';
+import type { StoredAuditEntry } from '../../../platform/audit/audit-log.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { viewerOf } from '../access/viewer.ts';

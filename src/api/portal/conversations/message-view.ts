@@ -1,6 +1,6 @@
-import type { Database } from '../../../database/database.ts';
 import { listAnnotations, type MessageAnnotation } from '../../../database/message-annotations.ts';
 import type { ConversationMessage } from '../../../database/message-columns.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
 import { annotationMembers, editedContent } from '../../external/annotation-members.ts';
 import { mediaAddress, mediaErrorOf } from '../../external/media-members.ts';
 import { badge, type Tone } from '../components/badge.ts';

@@ -1,4 +1,4 @@
-import { listOf, type Members, membersOf, textOf } from '../../../domain/json-members.ts';
+import { listOf, type Members, membersOf, textOf } from '../../../platform/json/json-members.ts';
 import { shownText } from '../deliveries/shown-bytes.ts';
 import { html, type Markup } from '../markup.ts';
 

@@ -1,5 +1,5 @@
 import type { DeliveryDetail, LoggedAttempt } from '../../../deliveries/log/delivery-detail.ts';
-import { publicEventId } from '../../../domain/public-ids.ts';
+import { publicEventId } from '../../../platform/public-ids.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { codeBlock } from '../components/copyable.ts';

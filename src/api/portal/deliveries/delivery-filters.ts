@@ -1,7 +1,7 @@
-import type { AccountError } from '../../../accounts/account-error.ts';
 import { DELIVERY_STATES } from '../../../accounts/delivery-input.ts';
-import { EVENT_TYPES } from '../../../domain/event-type.ts';
-import { shownUrl } from '../../../domain/shown-url.ts';
+import type { AccountError } from '../../../platform/account-error.ts';
+import { EVENT_TYPES } from '../../../platform/event-type.ts';
+import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { selectField, textField } from '../components/form.ts';
 import { html, type Markup } from '../markup.ts';
 import { type DeliveryQuery, RANGES } from './delivery-query.ts';

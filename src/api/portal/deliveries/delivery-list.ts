@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AccountError, invalidValue } from '../../../accounts/account-error.ts';
 import { type DeliverySearch, searchDeliveries } from '../../../accounts/delivery-search.ts';
 import type { DeliveryPosition } from '../../../deliveries/log/delivery-scan.ts';
 import { listEndpoints } from '../../../endpoints/store.ts';
+import { AccountError, invalidValue } from '../../../platform/account-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf } from '../access/viewer.ts';
 import { emptyState } from '../components/empty-state.ts';

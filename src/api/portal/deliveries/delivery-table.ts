@@ -1,6 +1,6 @@
 import type { ListedDelivery } from '../../../deliveries/log/delivery-rows.ts';
-import { publicDeliveryId } from '../../../domain/public-ids.ts';
-import { shownUrl } from '../../../domain/shown-url.ts';
+import { shownUrl } from '../../../platform/http/shown-url.ts';
+import { publicDeliveryId } from '../../../platform/public-ids.ts';
 import { cutId } from '../components/copyable.ts';
 import { type Column, dataTable } from '../components/table.ts';
 import { durationText, timeAgo, utcText } from '../components/time.ts';

@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AccountError } from '../../../accounts/account-error.ts';
 import {
   type AlertView,
   clearOperationsUrl,
@@ -8,6 +7,7 @@ import {
   rotateOperationsSecret,
   setOperationsUrl,
 } from '../../../accounts/operations-url.ts';
+import { AccountError } from '../../../platform/account-error.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf } from '../access/viewer.ts';

@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AccountError, invalidValue } from '../../../accounts/account-error.ts';
 import { enableEndpoint, holdEndpoint } from '../../../accounts/endpoint-modes.ts';
 import { deleteEndpoint } from '../../../accounts/endpoint-removal.ts';
 import { rotateSecret } from '../../../accounts/endpoint-secrets.ts';
 import { endpointStatus } from '../../../accounts/endpoints.ts';
 import { shownCount } from '../../../accounts/shown-count.ts';
-import { shownUrl } from '../../../domain/shown-url.ts';
+import { AccountError, invalidValue } from '../../../platform/account-error.ts';
+import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';

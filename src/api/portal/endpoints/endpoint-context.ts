@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { Audited } from '../../../accounts/audit.ts';
+import type { Audited } from '../../../platform/audit/audit.ts';
 import { actorOf, type Viewer } from '../access/viewer.ts';
 import type { PortalContext } from '../portal-app.ts';
 

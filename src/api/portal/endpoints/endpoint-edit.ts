@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AccountError } from '../../../accounts/account-error.ts';
 import type { EndpointMove } from '../../../accounts/endpoint-move.ts';
 import {
   addEndpoint,
@@ -9,6 +8,7 @@ import {
   updateEndpoint,
 } from '../../../accounts/endpoints.ts';
 import { listPhoneNumbers } from '../../../database/accounts.ts';
+import { AccountError } from '../../../platform/account-error.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';

@@ -1,4 +1,3 @@
-import { AccountError } from '../../../accounts/account-error.ts';
 import type { EndpointOptions } from '../../../accounts/endpoint-options.ts';
 import type { EndpointView } from '../../../accounts/endpoint-view.ts';
 import {
@@ -7,6 +6,7 @@ import {
   type SettingName,
   settingsOf,
 } from '../../../endpoints/settings.ts';
+import { AccountError } from '../../../platform/account-error.ts';
 import type { FormValues } from '../form-values.ts';
 
 /** The fields of the form as texts: what was written comes back with the complaint about it. */

@@ -1,6 +1,6 @@
-import type { AccountError } from '../../../accounts/account-error.ts';
 import { type InstallationSettings, type Section, textOf } from '../../../endpoints/setting.ts';
 import { type AnySetting, type SettingName, settingsOf } from '../../../endpoints/settings.ts';
+import type { AccountError } from '../../../platform/account-error.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { checkboxes, postForm, radios, selectField, textArea, textField } from '../components/form.ts';
 import { type Child, html, type Markup, nothing } from '../markup.ts';

@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { AccountError } from '../../../accounts/account-error.ts';
 import { searchDeliveries } from '../../../accounts/delivery-search.ts';
 import { type EndpointStatus, endpointStatus } from '../../../accounts/endpoints.ts';
 import { shownCount } from '../../../accounts/shown-count.ts';
 import { countRecentlyFailed } from '../../../database/endpoint-failures.ts';
 import { type EndpointStep, readEndpointStatistics } from '../../../database/endpoint-statistics.ts';
-import { shownUrl } from '../../../domain/shown-url.ts';
+import type { AccountError } from '../../../platform/account-error.ts';
+import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';

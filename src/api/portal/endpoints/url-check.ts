@@ -1,4 +1,4 @@
-import { checkEndpointUrl } from '../../../deliveries/sender/endpoint-url.ts';
+import { checkEndpointUrl } from '../../../platform/http/outbound-url.ts';
 import { PAGES } from '../access/page-access.ts';
 import { formValues } from '../form-values.ts';
 import { html, type Markup } from '../markup.ts';

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { EVENT_TYPES, type EventType } from '../../../domain/event-type.ts';
+import { EVENT_TYPES, type EventType } from '../../../platform/event-type.ts';
 import { EVENT_BODIES } from '../../external/webhook-schemas/event-body-schemas.ts';
 import { WEBHOOK_EXAMPLES } from '../../external/webhook-schemas/webhook-examples.ts';
 import { webhookOperations } from '../../external/webhook-schemas/webhook-operations.ts';

@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
-import type { AccountError } from '../../../accounts/account-error.ts';
 import type { GivenKeyRequest } from '../../../accounts/key-request-input.ts';
 import type { ApiKeyDetails } from '../../../database/api-key-admin.ts';
 import { API_KEY_SCOPES, type ApiKeyScope } from '../../../domain/api-key-scopes.ts';
+import type { AccountError } from '../../../platform/account-error.ts';
 import { formLine } from '../access/form-schema.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { checkboxes, postForm, selectField, textField } from '../components/form.ts';

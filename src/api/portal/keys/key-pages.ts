@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AccountError } from '../../../accounts/account-error.ts';
 import { listKeys } from '../../../accounts/api-keys.ts';
 import { keyRequestsOf, requestKey } from '../../../accounts/key-requests.ts';
 import type { ApiKeyDetails } from '../../../database/api-key-admin.ts';
+import { AccountError } from '../../../platform/account-error.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, viewerOf } from '../access/viewer.ts';

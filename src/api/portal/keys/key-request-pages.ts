@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AccountError } from '../../../accounts/account-error.ts';
 import { keyRequestOf, withdrawKeyRequest } from '../../../accounts/key-requests.ts';
 import { type RevealedKey, revealKey } from '../../../accounts/reveal-key.ts';
 import type { KeyRequest } from '../../../database/key-requests.ts';
+import { AccountError } from '../../../platform/account-error.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { EMPTY_FORM } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';

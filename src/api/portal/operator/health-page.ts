@@ -1,6 +1,5 @@
 import { shownCount } from '../../../accounts/shown-count.ts';
 import { listUnfollowedWabas, type UnfollowedWaba } from '../../../database/followed-numbers.ts';
-import { type HousekeepingStep, listHousekeepingSteps } from '../../../database/housekeeping-steps.ts';
 import { countInbox } from '../../../database/inbox.ts';
 import {
   listSetAsideReasons,
@@ -15,7 +14,11 @@ import {
   type SeenWorker,
   type TroubledEndpoint,
 } from '../../../database/system-health.ts';
-import { shownUrl } from '../../../domain/shown-url.ts';
+import { shownUrl } from '../../../platform/http/shown-url.ts';
+import {
+  type HousekeepingStep,
+  listHousekeepingSteps,
+} from '../../../platform/postgres/housekeeping-steps.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { viewerOf } from '../access/viewer.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { AccountError } from '../../../accounts/account-error.ts';
 import { setNumberPace } from '../../../accounts/number-pace.ts';
 import { listNumberPaces } from '../../../database/number-pace.ts';
+import { AccountError } from '../../../platform/account-error.ts';
 import { formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { query } from '../../../database/sql.ts';
+import { query } from '../../../platform/postgres/sql.ts';
 import { checkObjectStore } from '../../health/object-store-check.ts';
 import type { PortalContext } from '../portal-app.ts';
 

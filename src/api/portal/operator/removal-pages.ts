@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { AccountError } from '../../../accounts/account-error.ts';
 import { removeNumber, removeTenant, removeWaba, renameTenant } from '../../../accounts/account-removal.ts';
 import { findTenant } from '../../../database/account-list.ts';
+import { AccountError } from '../../../platform/account-error.ts';
 import { formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';

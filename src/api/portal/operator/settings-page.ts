@@ -1,4 +1,4 @@
-import { SETTINGS, type Setting, type SettingName } from '../../../config/settings.ts';
+import { SETTINGS, type Setting, type SettingName } from '../../../platform/config/settings.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { viewerOf } from '../access/viewer.ts';

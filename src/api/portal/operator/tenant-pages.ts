@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AccountError } from '../../../accounts/account-error.ts';
 import { createTenant } from '../../../accounts/tenants.ts';
 import { findTenant, listTenants, listTenantWabas } from '../../../database/account-list.ts';
+import { AccountError } from '../../../platform/account-error.ts';
 import { formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';

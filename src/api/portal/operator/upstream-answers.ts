@@ -1,5 +1,5 @@
-import type { AccountClient } from '../../../upstream/graph-client.ts';
-import { GraphError } from '../../../upstream/graph-error.ts';
+import type { AccountClient } from '../../../platform/graph/graph-client.ts';
+import { GraphError } from '../../../platform/graph/graph-error.ts';
 import type { PortalContext } from '../portal-app.ts';
 
 /** What upstream answered: a value, a refusal, or nothing. */

@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AccountError, invalidValue } from '../../../accounts/account-error.ts';
 import { inviteUser, type MadeInvitation, withdrawInvitation } from '../../../accounts/invitations.ts';
 import { changeRole } from '../../../accounts/members.ts';
 import { makePasswordLink } from '../../../accounts/password-links.ts';
 import type { Authority } from '../../../accounts/user-authority.ts';
 import { disableUser, enableUser, removeUser, userNamed } from '../../../accounts/users.ts';
-import type { Database } from '../../../database/database.ts';
+import { AccountError, invalidValue } from '../../../platform/account-error.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { EMPTY_FORM, formLine } from '../access/form-schema.ts';
 import { oneTimeLink } from '../access/one-time-link.ts';

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AccountError } from '../../../accounts/account-error.ts';
-import { checkAccessToken, checkUpstreamId } from '../../../accounts/account-input.ts';
 import { addWaba } from '../../../accounts/wabas.ts';
 import { findTenant } from '../../../database/account-list.ts';
 import { listPhoneNumbers } from '../../../database/accounts.ts';
+import { AccountError } from '../../../platform/account-error.ts';
+import { checkAccessToken, checkUpstreamId } from '../../../platform/account-input.ts';
 import { formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';

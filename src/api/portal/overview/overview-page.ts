@@ -8,7 +8,7 @@ import {
   readLatency,
   readOutcomes,
 } from '../../../database/tenant-overview.ts';
-import { shownUrl } from '../../../domain/shown-url.ts';
+import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf } from '../access/viewer.ts';

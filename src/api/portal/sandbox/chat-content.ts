@@ -1,4 +1,4 @@
-import { listOf, membersOf, textOf } from '../../../domain/json-members.ts';
+import { listOf, membersOf, textOf } from '../../../platform/json/json-members.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import { contentOf, moneyText, typeOf } from './chat-text.ts';
 import type { ConsoleChoice } from './console-choice.ts';

@@ -1,4 +1,4 @@
-import { membersOf, textOf } from '../../../domain/json-members.ts';
+import { membersOf, textOf } from '../../../platform/json/json-members.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import { chatContent, mediaPath } from './chat-content.ts';
 import { choicesOf, contentOf, moneyText, shortText, typeOf } from './chat-text.ts';

@@ -1,5 +1,5 @@
 import { type BusinessNumber, listBusinessNumbers } from '../../../database/business-numbers.ts';
-import type { Database } from '../../../database/database.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
 import type { Viewer } from '../access/viewer.ts';
 import type { Customer, SandboxClient } from './sandbox-client.ts';
 

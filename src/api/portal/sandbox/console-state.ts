@@ -1,8 +1,8 @@
-import type { Database } from '../../../database/database.ts';
 import { type DeliveryOutlook, findDeliveryOutlooks } from '../../../deliveries/log/delivery-outlook.ts';
 import { countWaiting } from '../../../deliveries/queue/read-waiting.ts';
-import { deliveryUuidOf } from '../../../domain/public-ids.ts';
 import { type Endpoint, listEndpoints } from '../../../endpoints/store.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import { deliveryUuidOf } from '../../../platform/public-ids.ts';
 import type { ConsoleChoice } from './console-choice.ts';
 import type { Behaviour, ChatEntry, ListedWebhook, ReceivedCounts, SandboxClient } from './sandbox-client.ts';
 import { sinceTapMs } from './tap-times.ts';

@@ -1,6 +1,6 @@
-import type { Config } from '../../../config/config.ts';
 import type { DeliveryOutlook } from '../../../deliveries/log/delivery-outlook.ts';
-import { workflowUrl } from '../../../domain/workflow-url.ts';
+import type { Config } from '../../../platform/config/config.ts';
+import { workflowUrl } from '../../../platform/temporal/workflow-url.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { detailList } from '../components/table.ts';

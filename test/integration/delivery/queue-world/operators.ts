@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AccountError } from '../../../../src/accounts/account-error.ts';
-import { SYSTEM } from '../../../../src/accounts/audit.ts';
 import { enableEndpoint, holdEndpoint } from '../../../../src/accounts/endpoint-modes.ts';
 import { deleteEndpoint } from '../../../../src/accounts/endpoint-removal.ts';
 import { startReplay } from '../../../../src/accounts/replays.ts';
-import { lockPublishing } from '../../../../src/database/locks.ts';
 import { changeReplay, queueReplayPage, settleReplay } from '../../../../src/database/replay-steps.ts';
 import { findReplay } from '../../../../src/database/replays.ts';
-import { execute, query } from '../../../../src/database/sql.ts';
 import type { OrderScope } from '../../../../src/database/subscribers.ts';
 import { findSubscribers, publishTo, releaseReservedEvent } from '../../../../src/deliveries/publish.ts';
 import { dropWaiting } from '../../../../src/deliveries/queue/drop-waiting.ts';
 import { applyOrderScope } from '../../../../src/deliveries/queue/order-scope.ts';
 import { dropDelivery, removeDelivery } from '../../../../src/deliveries/queue/remove.ts';
 import { insertTestEvent } from '../../../../src/deliveries/test-events.ts';
-import { publicDeliveryId } from '../../../../src/domain/public-ids.ts';
+import { AccountError } from '../../../../src/platform/account-error.ts';
+import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
+import { lockPublishing } from '../../../../src/platform/postgres/locks.ts';
+import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+import { publicDeliveryId } from '../../../../src/platform/public-ids.ts';
 import { carry, newRun } from './workers.ts';
 import { WABAS, type World } from './world.ts';
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '../../../../src/database/database.ts';
-import { query } from '../../../../src/database/sql.ts';
 import type { HttpSender } from '../../../../src/deliveries/sender/http-sender.ts';
 import type { SendResult } from '../../../../src/deliveries/sender/send-result.ts';
-import { deliveryUuidOf } from '../../../../src/domain/public-ids.ts';
+import type { Database } from '../../../../src/platform/postgres/database.ts';
+import { query } from '../../../../src/platform/postgres/sql.ts';
+import { deliveryUuidOf } from '../../../../src/platform/public-ids.ts';
 import { failure, response } from '../../../unit/webhooks/send-results.ts';
 
 /** One request as the receivers saw it. */

@@ -1,6 +1,6 @@
-import { query } from '../../../../src/database/sql.ts';
 import type { OrderScope } from '../../../../src/database/subscribers.ts';
 import { TRANSITIONS } from '../../../../src/deliveries/queue/states.ts';
+import { query } from '../../../../src/platform/postgres/sql.ts';
 import type { Reception } from './receiver.ts';
 import type { PublishedOne, World } from './world.ts';
 

@@ -1,9 +1,9 @@
-import type { Database } from '../../../../src/database/database.ts';
-import { execute, query } from '../../../../src/database/sql.ts';
 import type { OrderScope } from '../../../../src/database/subscribers.ts';
 import type { AttemptTools } from '../../../../src/deliveries/attempt/attempt-delivery.ts';
 import { makeEndpointHealth } from '../../../../src/deliveries/breaker.ts';
 import { makeEndpointLimiter } from '../../../../src/deliveries/loop/endpoint-limiter.ts';
+import type { Database } from '../../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { addEndpoint, testSecretBox } from '../../../support/test-accounts.ts';
 import { clearDeliveries } from '../replay-fixtures.ts';
 import { makeReceivers, type Receivers } from './receiver.ts';

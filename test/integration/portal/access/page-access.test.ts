@@ -6,7 +6,7 @@ import { viewerOf } from '../../../../src/api/portal/access/viewer.ts';
 import { wabaOf } from '../../../../src/api/portal/access/waba-of.ts';
 import type { PortalApp, PortalContext } from '../../../../src/api/portal/portal-app.ts';
 import { shareConnections } from '../../../../src/api/shares/connection-shares.ts';
-import { loadConfig } from '../../../../src/config/config.ts';
+import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 import { OTHER_WABA, PUBLIC_URL, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { addUser, openBrowser, type PortalBrowser, tenantOf } from '../portal-browser.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { query } from '../../../../src/database/sql.ts';
+import { query } from '../../../../src/platform/postgres/sql.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
 import {

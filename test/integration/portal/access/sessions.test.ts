@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SYSTEM } from '../../../../src/accounts/audit.ts';
 import { makePasswordLink } from '../../../../src/accounts/password-links.ts';
-import { execute, query } from '../../../../src/database/sql.ts';
 import { forgetEndedSessions } from '../../../../src/database/user-sessions.ts';
+import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
+import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { addUser, openBrowser, PASSWORD, signInWith, tenantOf } from '../portal-browser.ts';
 

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { seedDemoUsers } from '../../../../src/accounts/demo-users.ts';
 import { setUpPath } from '../../../../src/accounts/first-operator.ts';
 import { announceSetUp } from '../../../../src/api/portal/access/announce-set-up.ts';
-import { loadConfig } from '../../../../src/config/config.ts';
-import { query } from '../../../../src/database/sql.ts';
+import { loadConfig } from '../../../../src/platform/config/config.ts';
+import { query } from '../../../../src/platform/postgres/sql.ts';
+import { startAdmin } from '../../../support/admin-cli.ts';
 import { testSettings } from '../../../support/test-settings.ts';
-import { startAdmin } from '../../admin/admin-cli.ts';
 import { startTestApi, WABA } from '../../api/api-harness.ts';
 import { addUser, openBrowser, PASSWORD, signInWith, tenantOf } from '../portal-browser.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { searchDeliveries } from '../../../../src/accounts/delivery-search.ts';
-import type { Database } from '../../../../src/database/database.ts';
-import { publicDeliveryId } from '../../../../src/domain/public-ids.ts';
+import type { Database } from '../../../../src/platform/postgres/database.ts';
+import { publicDeliveryId } from '../../../../src/platform/public-ids.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';
 import { addManyDeliveries } from './many-deliveries.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '../../../../src/database/database.ts';
+import type { Database } from '../../../../src/platform/postgres/database.ts';
 
 /** How many of the deliveries went how, one in so many. */
 const ONE_IN = { failed: 997, retried: 211, orders: 5_003 };

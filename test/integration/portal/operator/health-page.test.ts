@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
-import { finishHousekeepingStep, takeHousekeepingStep } from '../../../../src/database/housekeeping-steps.ts';
+import {
+  finishHousekeepingStep,
+  takeHousekeepingStep,
+} from '../../../../src/platform/postgres/housekeeping-steps.ts';
 import { startTestApi } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
 import { addUser } from '../portal-browser.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { query } from '../../../../src/database/sql.ts';
+import { query } from '../../../../src/platform/postgres/sql.ts';
 import { NUMBER, OTHER_NUMBER, startTestApi, WABA } from '../../api/api-harness.ts';
 import { addUser } from '../portal-browser.ts';
 

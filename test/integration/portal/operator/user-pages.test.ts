@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { execute, query } from '../../../../src/database/sql.ts';
+import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
 import {

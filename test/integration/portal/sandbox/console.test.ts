@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../../../src/config/config.ts';
+import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { startReceiver } from '../../../../src/sandbox/receiver.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 import { call, postJson, startSandbox } from '../../../unit/sandbox/sandbox-harness.ts';

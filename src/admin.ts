@@ -1,0 +1,45 @@
+import { Command, type CommanderError } from 'commander';
+import { endpointCommand } from './commands/admin/endpoint-commands.ts';
+import { findCommand } from './commands/admin/find-command.ts';
+import { inboxCommand } from './commands/admin/inbox-commands.ts';
+import { keyCommand } from './commands/admin/key-commands.ts';
+import { keyRequestCommand } from './commands/admin/key-request-commands.ts';
+import { operationsUrlCommand } from './commands/admin/operations-url-commands.ts';
+import { replayCommand } from './commands/admin/replay-commands.ts';
+import { tenantCommand } from './commands/admin/tenant-commands.ts';
+import { userCommand } from './commands/admin/user-commands.ts';
+import { wabaCommand } from './commands/admin/waba-commands.ts';
+import { secretsCommand } from './platform/crypto/secrets-commands.ts';
+
+const WRONG_USAGE = 2;
+
+/** The `admin` command: what an operator does that has no page yet. */
+export function buildAdminCommand(): Command {
+  const command = new Command('admin')
+    .description('operate an installation: tenants, WABAs, users, API keys, webhook endpoints, events')
+    .addHelpText('after', '\nExample:\n  npm run -s admin -- tenant create --name "Fixture Store" --json');
+  const parts = [
+    tenantCommand(),
+    wabaCommand(),
+    userCommand(),
+    keyCommand(),
+    keyRequestCommand(),
+    endpointCommand(),
+    operationsUrlCommand(),
+    replayCommand(),
+    findCommand(),
+    inboxCommand(),
+    secretsCommand(),
+  ];
+  for (const part of parts) command.addCommand(part);
+  settleUsageErrors(command);
+  return command;
+}
+
+/** Wrong usage ends with exit code 2, so that scripts can tell it from a refusal (1). */
+function settleUsageErrors(command: Command): void {
+  command
+    .showHelpAfterError('(add --help for how to use it)')
+    .exitOverride((error: CommanderError) => process.exit(error.exitCode === 0 ? 0 : WRONG_USAGE));
+  for (const part of command.commands) settleUsageErrors(part);
+}

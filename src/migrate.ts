@@ -1,0 +1,25 @@
+import { openLogger } from './platform/json-logger.ts';
+import { openDatabase } from './platform/postgres/database.ts';
+import { migrate } from './platform/postgres/migrate.ts';
+import { connectTemporal, registerSearchAttributes } from './platform/temporal/temporal-connection.ts';
+import { configOrExit } from './serve.ts';
+
+/** Migrates the database; Temporal's search attributes too, where it answers (the worker makes up for it). */
+export async function runMigrations(): Promise<void> {
+  const config = configOrExit();
+  const logger = openLogger(config, 'migrate');
+  const database = openDatabase({ ...config.database, applicationName: 'heliograph-migrate' });
+  try {
+    const names = await migrate(database);
+    logger.info({ names }, names.length === 0 ? 'the schema is up to date' : 'migrated');
+  } finally {
+    await database.destroy();
+  }
+  try {
+    const { connection } = await connectTemporal(config.temporal);
+    await registerSearchAttributes(connection, config.temporal.namespace);
+    await connection.close();
+  } catch (error) {
+    logger.warn({ err: error }, 'Temporal is away: the worker will register the search attributes');
+  }
+}

@@ -1,0 +1,106 @@
+import { invalidValue } from '../account-error.ts';
+import { checkRowId } from '../account-input.ts';
+import type { Database } from '../postgres/database.ts';
+import {
+  type AuditEntry,
+  type AuditOwner,
+  insertAuditEntry,
+  listAuditEntries,
+  type StoredAuditEntry,
+} from './audit-log.ts';
+
+/** Who makes a change, as the audit log names them, and by which request. */
+export type Actor = {
+  /** An e-mail address, "api key …", "operator command" or "system". */
+  name: string;
+  /** The user of the portal, as several accounts may have one address. */
+  userId?: string;
+  isOperator?: boolean;
+  /** Who made the link by which the password of the actor's session was set: it may be somebody else who acts. */
+  passwordLinkBy?: string | null;
+  requestId: string | null;
+  ip: string | null;
+};
+
+/** What a function that changes something works with. */
+export type Audited = { actor: Actor };
+
+/** Whoever runs the admin commands. */
+export const OPERATOR_COMMAND: Actor = { name: 'operator command', requestId: null, ip: null };
+
+/** What happens by itself: time runs out, a breaker opens. */
+export const SYSTEM: Actor = { name: 'system', requestId: null, ip: null };
+
+const MAX_LISTED = 100;
+const MAX_TEXT_CHARS = 500;
+const FILTER = /^[^\p{Cc}\p{Cs}]{1,320}$/u;
+
+/**
+ * Writes down a change, in the transaction that makes it where there is one. A tenant is found by its WABA. What
+ * cannot be stored (U+0000, lone surrogates) is replaced and long text is cut, so that an entry never undoes a change.
+ */
+export async function recordAudit(database: Database, entry: AuditEntry): Promise<void> {
+  const detail = Object.entries(entry.detail).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? storable(value) : value,
+  ]);
+  await insertAuditEntry(database, {
+    ...entry,
+    actor: storable(entry.actor),
+    target: storable(entry.target),
+    detail: Object.fromEntries(detail),
+  });
+}
+
+/** As `recordAudit`, for a change by an actor. */
+export async function recordBy(
+  database: Database,
+  { name, userId, isOperator = false, passwordLinkBy, requestId, ip }: Actor,
+  change: Pick<AuditEntry, 'tenantId' | 'wabaId' | 'action' | 'target' | 'detail'>,
+): Promise<void> {
+  const detail = { ...change.detail, ...(passwordLinkBy && { passwordLinkBy }) };
+  const by = { actor: name, actorUserId: userId ?? null, byOperator: isOperator, requestId, ip };
+  await recordAudit(database, { ...change, ...by, detail });
+}
+
+/** As `recordBy`, for a change of a WABA. */
+export async function recordChange(
+  database: Database,
+  actor: Actor,
+  change: Pick<AuditEntry, 'action' | 'target'> & { wabaId: string; detail?: AuditEntry['detail'] },
+): Promise<void> {
+  await recordBy(database, actor, { detail: {}, ...change, tenantId: null });
+}
+
+/**
+ * The newest entries of a tenant, of a WABA, of a WABA and its tenant as a whole, or of all (`{}`), or those before one;
+ * `action` and `actor` narrow them down. Throws AccountError `invalid_value`.
+ */
+export async function listAudit(
+  { database }: { database: Database },
+  owner: Partial<AuditOwner>,
+  filter: { action?: string | null; actor?: string | null; beforeId?: string | null; limit?: number } = {},
+): Promise<StoredAuditEntry[]> {
+  const { beforeId = null, limit = MAX_LISTED } = filter;
+  return await listAuditEntries(
+    database,
+    { tenantId: owner.tenantId ?? null, wabaId: owner.wabaId ?? null },
+    {
+      action: checkFilter('action', filter.action),
+      actor: checkFilter('actor', filter.actor),
+      beforeId: beforeId === null ? null : checkRowId('The id of an entry', beforeId),
+      limit: Math.min(limit, MAX_LISTED + 1),
+    },
+  );
+}
+
+function checkFilter(name: string, text: string | null | undefined): string | null {
+  if (text === undefined || text === null || text === '') return null;
+  if (FILTER.test(text)) return text;
+  throw invalidValue(`The ${name} must be one line of up to 320 characters.`, name);
+}
+
+function storable(text: string): string {
+  const kept = text.toWellFormed().replaceAll('\u0000', '\uFFFD');
+  return kept.length > MAX_TEXT_CHARS ? `${kept.slice(0, MAX_TEXT_CHARS - 1).toWellFormed()}…` : kept;
+}

@@ -1,0 +1,140 @@
+import type { AccountTools } from '../account-tools.ts';
+import { type Audited, recordAudit } from '../audit/audit.ts';
+import type { Database } from '../postgres/database.ts';
+import {
+  countSealed,
+  readSealedByOthers,
+  replaceSealed,
+  type SealedCount,
+  type SealedText,
+  sampleSealed,
+} from './sealed-columns.ts';
+import { type SecretBox, SecretBoxError } from './secret-box.ts';
+import { SEALED_COLUMNS, type SealedColumn } from './secret-places.ts';
+
+/** What encryption keys are needed for. */
+export type SecretStatus = {
+  /** The key that encrypts. */
+  currentKeyId: string;
+  /** Keys of the settings that nothing needs. */
+  retirableKeyIds: string[];
+  /** `isKnown`: the settings have the key. */
+  stored: (SealedCount & { isKnown: boolean })[];
+};
+
+/** Sealed texts that do not open: their key is missing, or is not the one that had this id. */
+export type UnreadableSecrets = { table: string; column: string; keyId: string };
+
+const BATCH = 100;
+
+/** Counts the stored secrets by the key that encrypted them. */
+export async function secretStatus({ database, secretBox }: AccountTools): Promise<SecretStatus> {
+  const counts = await countSealed(database);
+  const needed = new Set(counts.map(({ keyId }) => keyId));
+  const [currentKeyId = '', ...others] = secretBox.keyIds;
+  return {
+    currentKeyId,
+    retirableKeyIds: others.filter((id) => !needed.has(id)),
+    stored: counts.map((count) => ({ ...count, isKnown: secretBox.keyIds.includes(count.keyId) })),
+  };
+}
+
+/** Tries one secret of every column and key. */
+export async function unreadableSecrets({ database, secretBox }: AccountTools): Promise<UnreadableSecrets[]> {
+  const found: UnreadableSecrets[] = [];
+  for (const place of SEALED_COLUMNS) {
+    for (const text of await sampleSealed(database, place)) {
+      if (opened(secretBox, place, text) !== null) continue;
+      const { table, column } = place;
+      found.push({ table, column, keyId: text.sealed.split(':')[1] ?? '' });
+    }
+  }
+  return found;
+}
+
+type Log = { error(about: object, message: string): void; warn(about: object, message: string): void };
+
+/** Says at the start of a process that stored secrets cannot be opened. Nothing waits for it. */
+export async function reportUnreadableSecrets(tools: AccountTools, logger: Log): Promise<void> {
+  try {
+    const unreadable = await unreadableSecrets(tools);
+    if (unreadable.length === 0) return;
+    logger.error(
+      { unreadable, keyIds: tools.secretBox.keyIds },
+      'stored secrets cannot be opened with HELIOGRAPH_ENCRYPTION_KEYS: put the missing keys back (admin secrets status)',
+    );
+  } catch (error) {
+    logger.warn({ err: error }, 'whether the stored secrets can be opened is not known');
+  }
+}
+
+export type Reencryption = {
+  /** The key that encrypts. */
+  keyId: string;
+  reencrypted: number;
+  /** What others than `keyId` are still needed for: their keys are missing or wrong. */
+  remaining: SealedCount[];
+};
+
+/**
+ * Encrypts with the first key whatever another one encrypted, row by row: each is replaced only if it is still what was
+ * read, so that a change meanwhile wins. What a change copies meanwhile is found by another pass; cut off, it goes on
+ * where it was when it is called again. `onProgress` gets the number so far.
+ */
+export async function reencryptSecrets(
+  tools: { database: Database; secretBox: SecretBox } & Audited,
+  onProgress: (reencrypted: number) => void = () => {},
+): Promise<Reencryption> {
+  const { database, secretBox, actor } = tools;
+  const keyId = secretBox.keyIds[0] ?? '';
+  let reencrypted = 0;
+  let ofPass: number;
+  do {
+    ofPass = 0;
+    for (const place of SEALED_COLUMNS) {
+      ofPass += await reencryptColumn(tools, place, (n) => onProgress(reencrypted + ofPass + n));
+    }
+    reencrypted += ofPass;
+  } while (ofPass > 0);
+  const remaining = (await countSealed(database)).filter((count) => count.keyId !== keyId);
+  const left = remaining.reduce((sum, { count }) => sum + count, 0);
+  const { name, requestId, ip } = actor;
+  await recordAudit(database, {
+    ...{ tenantId: null, wabaId: null, actor: name, requestId, ip },
+    ...{ action: 'secrets.reencrypted', target: `encryption key ${keyId}`, detail: { reencrypted, left } },
+  });
+  return { keyId, reencrypted, remaining };
+}
+
+/** Returns how many it replaced; what does not open stays as it is. */
+async function reencryptColumn(
+  { database, secretBox }: AccountTools,
+  place: SealedColumn,
+  onProgress: (replaced: number) => void,
+): Promise<number> {
+  const keyId = secretBox.keyIds[0] ?? '';
+  let replaced = 0;
+  let texts: SealedText[] = [];
+  do {
+    const afterId: string | null = texts.at(-1)?.id ?? null;
+    texts = await readSealedByOthers(database, place, { keyId, afterId, limit: BATCH });
+    for (const text of texts) {
+      const plain = opened(secretBox, place, text);
+      if (plain === null) continue;
+      const resealed = secretBox.seal(plain, place.place(text.id));
+      if (await replaceSealed(database, place, { ...text, resealed })) replaced += 1;
+    }
+    if (texts.length > 0) onProgress(replaced);
+  } while (texts.length === BATCH);
+  return replaced;
+}
+
+/** Null: the key is missing, or another one had its id. */
+function opened(secretBox: SecretBox, { place }: SealedColumn, { id, sealed }: SealedText): string | null {
+  try {
+    return secretBox.open(sealed, place(id));
+  } catch (error) {
+    if (error instanceof SecretBoxError) return null;
+    throw error;
+  }
+}

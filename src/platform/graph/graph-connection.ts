@@ -1,0 +1,166 @@
+import { Agent, errors, request } from 'undici';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { GraphError, graphErrorOf, noAnswer } from './graph-error.ts';
+
+export const USER_AGENT = `Heliograph/${packageJson.version}`;
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const ANSWER_TIMEOUT_MS = 10_000;
+const CONNECTIONS = 64;
+/** Longest pause inside a body. */
+const STALL_TIMEOUT_MS = 30_000;
+const CALL_TIMEOUT_MS = 15_000;
+const MAX_ANSWER_BYTES = 1024 * 1024;
+
+/** Where the Graph API is, and the connections to it and to the media hosts. */
+export type GraphConnection = { baseUrl: string; agent: Agent };
+
+/** Opens connections to `graphUrl`, e.g. `https://graph.facebook.com`, at `graphVersion`, e.g. `v26.0`. */
+export function openGraphConnection(
+  options: { graphUrl: string; graphVersion: string },
+  limits: { connections: number; answerTimeoutMs: number } = {
+    connections: CONNECTIONS,
+    answerTimeoutMs: ANSWER_TIMEOUT_MS,
+  },
+): GraphConnection {
+  const agent = new Agent({
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+    headersTimeout: limits.answerTimeoutMs,
+    bodyTimeout: STALL_TIMEOUT_MS,
+    connections: limits.connections,
+    pipelining: 1,
+  });
+  return { baseUrl: `${options.graphUrl}/${options.graphVersion}`, agent };
+}
+
+export type GraphCall = {
+  /** Segments of the path; each is encoded. */
+  path: readonly string[];
+  query?: Readonly<Record<string, string>>;
+  token: string;
+  signal?: AbortSignal | undefined;
+  /** For the whole call; 15 s unless told. */
+  timeoutMs?: number;
+  /** Of the answer; 1 MiB unless told. */
+  maxAnswerBytes?: number;
+};
+
+/** Gets a JSON object. Throws GraphError; when `signal` aborts, its reason. */
+export async function graphGet(
+  connection: GraphConnection,
+  call: GraphCall,
+): Promise<Record<string, unknown>> {
+  return await graphCall(connection, call, null);
+}
+
+/** Posts a JSON object and returns the one that it is answered with. Never repeats. Throws as `graphGet` does. */
+export async function graphPost(
+  connection: GraphConnection,
+  call: GraphCall & { body: Readonly<Record<string, unknown>> },
+): Promise<Record<string, unknown>> {
+  return await graphCall(connection, call, JSON.stringify(call.body));
+}
+
+async function graphCall(
+  connection: GraphConnection,
+  call: GraphCall,
+  bodyJson: string | null,
+): Promise<Record<string, unknown>> {
+  const url = graphUrl(connection, call.path);
+  for (const [name, value] of Object.entries(call.query ?? {})) url.searchParams.set(name, value);
+  const timeout = AbortSignal.timeout(call.timeoutMs ?? CALL_TIMEOUT_MS);
+  const signal = call.signal === undefined ? timeout : AbortSignal.any([call.signal, timeout]);
+  try {
+    return await exchange(connection, url, { ...call, signal }, bodyJson);
+  } catch (error) {
+    call.signal?.throwIfAborted();
+    throw asGraphError(error);
+  }
+}
+
+/** The address of a path below the version; its segments are encoded. Throws GraphError for what is no id. */
+export function graphUrl(connection: GraphConnection, path: readonly string[]): URL {
+  return new URL(`${connection.baseUrl}/${path.map(pathSegment).join('/')}`);
+}
+
+/** An id as one segment of a path. What would change the path is no id: upstream would say that there is none such. */
+function pathSegment(id: string): string {
+  if (!/^\.{0,2}$/.test(id)) return encodeURIComponent(id.toWellFormed());
+  const message = 'The upstream platform has no object with such an id.';
+  throw new GraphError({ httpStatus: null, code: 100, subcode: 33, message, transient: false });
+}
+
+async function exchange(
+  { agent }: GraphConnection,
+  url: URL,
+  { token, signal, maxAnswerBytes }: GraphCall & { signal: AbortSignal },
+  bodyJson: string | null,
+): Promise<Record<string, unknown>> {
+  const headers = { authorization: `Bearer ${token}`, accept: 'application/json', 'user-agent': USER_AGENT };
+  const answer = await request(url, {
+    dispatcher: agent,
+    signal,
+    ...(bodyJson === null
+      ? { headers }
+      : { method: 'POST', body: bodyJson, headers: { ...headers, 'content-type': 'application/json' } }),
+  });
+  return objectOf(answer, await readText(answer.body, maxAnswerBytes));
+}
+
+/** The JSON object of a successful answer. Throws GraphError for every other. */
+export function objectOf(
+  { statusCode, headers }: { statusCode: number; headers: Record<string, string | string[] | undefined> },
+  text: string,
+): Record<string, unknown> {
+  const json = parseObject(text);
+  if (statusCode < 200 || statusCode > 299) {
+    throw graphErrorOf({ status: statusCode, retryAfter: firstOf(headers['retry-after']), body: json });
+  }
+  if (json === null) throw noAnswer('its answer is not a JSON object');
+  return json;
+}
+
+/** Reads a body up to `maxBytes`; a longer one is destroyed. */
+export async function readText(
+  body: AsyncIterable<Buffer>,
+  maxBytes: number = MAX_ANSWER_BYTES,
+): Promise<string> {
+  const chunks: Buffer[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of body) {
+    sizeBytes += chunk.length;
+    if (sizeBytes > maxBytes) throw noAnswer(`its answer is longer than ${maxBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** A JSON object; null for anything else. */
+export function parseObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Network failures and time-outs as GraphError; the reason is a code, which holds no address. */
+export function asGraphError(error: unknown): GraphError {
+  if (error instanceof GraphError) return error;
+  return noAnswer(networkReason(error), error);
+}
+
+/** Why a call got no answer, without addresses. */
+export function networkReason(error: unknown): string {
+  if (error instanceof errors.ConnectTimeoutError) return 'the connection was not made in time';
+  if (error instanceof errors.HeadersTimeoutError) return 'no answer in time';
+  if (error instanceof errors.BodyTimeoutError) return `its answer stalled for ${STALL_TIMEOUT_MS} ms`;
+  if (error instanceof Error && error.name === 'TimeoutError') return 'the time for the call ran out';
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
+  return 'the connection failed';
+}
+
+export function firstOf(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
+}

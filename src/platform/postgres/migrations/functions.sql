@@ -1,0 +1,418 @@
+-- The functions of Heliograph, each once and in its present text. "migrate" applies this file again whenever it has changed
+-- (docs/decisions/0046). A function whose parameters or columns change gets a new name, because processes of the release
+-- before still call it; a later migration drops the old one.
+--
+-- Queueing and settling, which every delivery goes through, are functions so that each is one round trip instead of seven,
+-- which is most of what they cost at low rates (docs/decisions/0020). They decide nothing but order and ownership; what an
+-- attempt means is said in TypeScript. Their plans must not depend on statistics, which a new day's partition does not have.
+
+-- Partitions of days, with the storage settings of the default partition. Housekeeping (src/platform/postgres/partitions.ts) makes
+-- those of the days to come without keeping anybody waiting; this is for an empty database.
+create or replace function ensure_partitions(from_day date, to_day date) returns void language plpgsql as $$
+declare
+  parent text;
+  day date;
+  storage text;
+begin
+  foreach parent in array array['inbox', 'events', 'deliveries', 'attempts'] loop
+    select coalesce('with (' || array_to_string(c.reloptions, ', ') || ')', '') into storage
+      from pg_class c where c.oid = to_regclass(parent || '_default');
+    day := from_day;
+    while day <= to_day loop
+      execute format('create table if not exists %I partition of %I for values from (%L) to (%L) %s',
+                     parent || '_' || to_char(day, 'YYYYMMDD'), parent, day, day + 1, storage);
+      day := day + 1;
+    end loop;
+  end loop;
+end $$;
+
+-- Entries of the audit log stay as they are.
+create or replace function refuse_audit_change() returns trigger language plpgsql as $$
+begin
+  raise exception 'audit_log is append-only';
+end $$;
+
+-- Queues deliveries in the order given; returns the ids of those that became the heads of their lanes.
+--
+-- The insert of a head either succeeds or meets the present head and locks it, so nobody can finish that head before the
+-- rows behind it are visible to the promotion that follows. Positions of waiting rows are drawn under that lock, hence
+-- their order is the order in which their transactions took the lane. Heads are locked in one order over all writers, so
+-- they cannot deadlock. A row that met the present head of its lane is an update of that head, so its xmax is this
+-- transaction's lock: that tells the new heads from the others.
+--
+-- Nested loops are off because the join is over as many rows as there are deliveries, whatever the planner expects.
+create or replace function enqueue_deliveries(
+  endpoint_ids bigint[], lanes text[], released boolean[], replays boolean[], delivery_days date[],
+  delivery_ids uuid[], event_days date[], event_uuids uuid[],
+  claimed boolean[], claim_token uuid, lease_ms double precision
+) returns uuid[] language plpgsql set enable_hashjoin = on set enable_nestloop = off as $$
+#variable_conflict use_column
+declare
+  heads uuid[];
+begin
+  with given as (
+    select * from unnest(endpoint_ids, lanes, released, replays, delivery_days, delivery_ids, event_days,
+                         event_uuids, claimed) with ordinality
+      as g (endpoint_id, lane, released, replay, delivery_day, delivery_id, event_day, event_uuid, claimed, n)
+  ), firsts as (
+    select distinct on (endpoint_id, lane) * from given order by endpoint_id, lane, n
+  ), inserted as (
+    insert into delivery_queue (endpoint_id, lane, state, released, replay, delivery_day, delivery_id, event_day,
+                                event_uuid, token, lease_until)
+    select endpoint_id, lane, case when claimed then 'claimed' when f.released then 'due' else 'unreleased' end,
+           f.released, replay, delivery_day, delivery_id, event_day, event_uuid,
+           case when claimed then claim_token end,
+           case when claimed then clock_timestamp() + lease_ms * interval '1 millisecond' end
+      from firsts f order by endpoint_id, lane
+    on conflict (endpoint_id, lane) where state <> 'queued' do update set lane = excluded.lane
+    returning delivery_id, xmax = 0 as is_new
+  )
+  select array_agg(i.delivery_id) into heads from inserted i where i.is_new;
+  if coalesce(cardinality(heads), 0) < cardinality(delivery_ids) then
+    insert into delivery_queue (endpoint_id, lane, state, released, replay, delivery_day, delivery_id, event_day,
+                                event_uuid)
+    select g.endpoint_id, g.lane, 'queued', g.released, g.replay, g.delivery_day, g.delivery_id, g.event_day,
+           g.event_uuid
+      from unnest(endpoint_ids, lanes, released, replays, delivery_days, delivery_ids, event_days, event_uuids)
+             with ordinality
+        as g (endpoint_id, lane, released, replay, delivery_day, delivery_id, event_day, event_uuid, n)
+      left join unnest(heads) as h (delivery_id) on h.delivery_id = g.delivery_id
+     where h.delivery_id is null
+     order by g.n;
+  end if;
+  return heads;
+end $$;
+
+-- Numbers events within their keys (1, 2, 3 … in the order given; a key's row stays locked until commit, so numbers follow
+-- the order in which events are stored), stores them with their deliveries and queues these. A message's id may be left to
+-- be found by its upstream id. Returns the heads as enqueue_deliveries does, and the numbers. Wakes the dispatchers only
+-- for heads that nobody claimed.
+--
+-- Nested loops are off because the joins are over as many rows as there are events, whatever the planner expects.
+create or replace function publish_events(
+  days date[], ids uuid[], waba_ids text[], tenant_ids bigint[], phone_number_ids text[], event_types text[],
+  event_ids text[], event_lanes text[], conversation_ids bigint[], message_ids bigint[], upstream_ids text[],
+  bodies bytea[], occurred_at timestamptz,
+  delivery_events integer[], endpoint_ids bigint[], lanes text[], delivery_days date[], delivery_ids uuid[],
+  claimed boolean[], claim_token uuid, lease_ms double precision,
+  out heads uuid[], out numbers bigint[]
+) language plpgsql set enable_hashjoin = on set enable_nestloop = off as $$
+#variable_conflict use_column
+declare
+  event_days date[];
+  event_uuids uuid[];
+  released boolean[];
+  owners text[];
+begin
+  with given as (
+    select u.waba_id, u.lane, u.n, row_number() over (partition by u.waba_id, u.lane order by u.n) as own
+      from unnest(waba_ids, event_lanes) with ordinality as u (waba_id, lane, n)
+  ), counted as (
+    select waba_id, lane, count(*) as events from given group by waba_id, lane
+  ), drawn as (
+    insert into ordering_keys (waba_id, key, last_sequence)
+    select waba_id, lane, events from counted order by waba_id, lane
+    on conflict (waba_id, key) do update
+       set last_sequence = ordering_keys.last_sequence + excluded.last_sequence, updated_at = now()
+    returning waba_id, key, last_sequence
+  )
+  select array_agg(d.last_sequence - c.events + g.own order by g.n) into numbers
+    from given g
+    join counted c on c.waba_id = g.waba_id and c.lane = g.lane
+    join drawn d on d.waba_id = g.waba_id and d.key = g.lane;
+  insert into events (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence,
+                      conversation_id, message_id, body, occurred_at)
+  select e.day, e.id, e.waba_id, e.tenant_id, e.phone_number_id, e.event_type, e.event_id, e.lane, e.sequence,
+         e.conversation_id,
+         coalesce(e.message_id, (select m.id from messages m
+                                  where m.phone_number_id = e.phone_number_id and m.upstream_id = e.upstream_id)),
+         e.body, case when e.body is not null then publish_events.occurred_at end
+    from unnest(days, ids, waba_ids, tenant_ids, phone_number_ids, event_types, event_ids, event_lanes, numbers,
+                conversation_ids, message_ids, upstream_ids, bodies)
+      as e (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence, conversation_id,
+            message_id, upstream_id, body);
+  if cardinality(delivery_ids) = 0 then
+    return;
+  end if;
+  select array_agg(days[d.e] order by n), array_agg(ids[d.e] order by n),
+         array_agg(bodies[d.e] is not null order by n), array_agg(waba_ids[d.e] order by n)
+    into event_days, event_uuids, released, owners
+    from unnest(delivery_events) with ordinality as d (e, n);
+  insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid)
+  select * from unnest(delivery_days, delivery_ids, owners, endpoint_ids, event_days, event_uuids);
+  heads := enqueue_deliveries(endpoint_ids, lanes, released, array_fill(false, array[cardinality(delivery_ids)]),
+                              delivery_days, delivery_ids, event_days, event_uuids, claimed, claim_token, lease_ms);
+end $$;
+
+-- Makes the oldest waiting delivery of each of these lanes its head, and returns the new heads. The one way up for a
+-- waiting delivery. With a token what may be sent is claimed at once.
+--
+-- The former heads have been locked, and taken out of their lanes, by an earlier statement of the same transaction. This
+-- statement's snapshot is younger than those locks, so it sees everything that was queued behind the heads until then; and
+-- while they are locked, nobody queues behind them.
+--
+-- The first of a lane is asked for by the range and the order of its index: with `lane =` the planner may walk all that
+-- waits by position, once it knows how much that is.
+create or replace function promote_next(
+  endpoint_ids bigint[], lanes text[], claim_token uuid, lease_ms double precision
+) returns table (delivery_id uuid, state text) language plpgsql as $$
+#variable_conflict use_column
+begin
+  return query
+    update delivery_queue q
+       set state = case when not q.released then case when q.replay then 'suspended' else 'unreleased' end
+                        when claim_token is null then 'due' else 'claimed' end,
+           token = case when q.released then claim_token end,
+           lease_until = case when q.released and claim_token is not null
+                              then clock_timestamp() + lease_ms * interval '1 millisecond' end
+     where q.state = 'queued' and q.position = any (array(
+       select (select n.position from delivery_queue n
+                where (n.endpoint_id, n.lane) >= (l.endpoint_id, l.lane)
+                  and (n.endpoint_id, n.lane) <= (l.endpoint_id, l.lane) and n.state = 'queued'
+                order by n.endpoint_id, n.lane, n.position limit 1)
+         from unnest(endpoint_ids, lanes) as l (endpoint_id, lane)))
+    returning q.delivery_id, q.state;
+end $$;
+
+-- Takes deliveries out of the queue for good, lets the next of each lane go whose head was among them, and writes into the
+-- log that they were dropped, with the reason. The one way out for what is not settled by an attempt. Returns the ids of
+-- those that were taken out.
+--
+-- The heads of their lanes are locked first, in the order in which everybody locks heads. Until the transaction ends,
+-- nobody settles those or queues behind them, and only statements after that see all that was queued there before. What
+-- stays: what somebody is attempting, except under one of `tokens` or with `under_way_too`; and lanes whose head was
+-- settled while it was waited for, or, without `waits`, is locked.
+create or replace function remove_deliveries(
+  ids uuid[], reason text, tokens uuid[], under_way_too boolean, waits boolean
+) returns uuid[] language plpgsql set enable_hashjoin = on as $$
+#variable_conflict use_column
+declare
+  lane_endpoints bigint[];
+  lane_names text[];
+  removed uuid[];
+  days date[];
+  attempt_counts integer[];
+  headless_endpoints bigint[];
+  headless_lanes text[];
+  due_lanes integer;
+  log_day date;
+begin
+  if waits then
+    select array_agg(l.endpoint_id), array_agg(l.lane) into lane_endpoints, lane_names from (
+      select h.endpoint_id, h.lane from delivery_queue h
+       where h.state <> 'queued' and (h.endpoint_id, h.lane) in (
+               select q.endpoint_id, q.lane from delivery_queue q where q.delivery_id = any (ids))
+       order by h.endpoint_id, h.lane for update of h) as l;
+  else
+    select array_agg(l.endpoint_id), array_agg(l.lane) into lane_endpoints, lane_names from (
+      select h.endpoint_id, h.lane from delivery_queue h
+       where h.state <> 'queued' and (h.endpoint_id, h.lane) in (
+               select q.endpoint_id, q.lane from delivery_queue q where q.delivery_id = any (ids))
+       order by h.endpoint_id, h.lane for update of h skip locked) as l;
+  end if;
+  with gone as (
+    delete from delivery_queue q
+     using unnest(lane_endpoints, lane_names) as l (endpoint_id, lane)
+     where q.delivery_id = any (ids) and q.endpoint_id = l.endpoint_id and q.lane = l.lane
+       and (under_way_too or q.state <> 'claimed' or q.lease_until <= clock_timestamp() or q.token = any (tokens))
+    returning q.delivery_id, q.delivery_day, q.attempts, q.endpoint_id, q.lane, q.state
+  )
+  select array_agg(g.delivery_id), array_agg(g.delivery_day), array_agg(g.attempts),
+         array_agg(g.endpoint_id) filter (where g.state <> 'queued'), array_agg(g.lane) filter (where g.state <> 'queued')
+    into removed, days, attempt_counts, headless_endpoints, headless_lanes from gone g;
+  if headless_lanes is not null then
+    select count(*) into due_lanes from promote_next(headless_endpoints, headless_lanes, null, null) p where p.state = 'due';
+    if due_lanes > 0 then
+      perform pg_notify('heliograph_deliveries', '');
+    end if;
+  end if;
+  for log_day in select distinct d from unnest(days) as d loop
+    update deliveries d
+       set state = 'dropped', attempts = r.attempts, last_error = reason, next_attempt_at = null,
+           finished_at = clock_timestamp()
+      from unnest(removed, days, attempt_counts) as r (id, day, attempts)
+     where r.day = log_day and d.day = log_day and d.id = any (removed) and d.id = r.id;
+  end loop;
+  return removed;
+end $$;
+
+-- The group of WABAs whose publishers keep a WABA's order scopes as they are: groups bound how many locks a batch holds.
+create or replace function order_scope_group(waba_id text) returns integer language sql immutable
+return hashtext(waba_id) & 255;
+
+-- Gives an endpoint the order scope that was asked for, if no event can overtake another by it:
+--   - nothing of the endpoint is open (replays, the test event and what stepped aside have lanes of their own), or
+--   - it is paused or disabled, no attempt is under way, and at most `most` deliveries wait: those move to the lanes that
+--     they would have now, in the order of their places.
+-- Whoever publishes for the WABA, and so may have read the present scope, holds the lock of its group until its rows are to
+-- be seen. This never waits for that lock or for a row, and has it for this one statement: publishers of other groups know
+-- nothing of it, those of this one wait for milliseconds. The commit need not be on disk: what is published by the new scope
+-- comes behind it in the log.
+create or replace function apply_order_scope(endpoint bigint, lock_class integer, most integer)
+returns boolean language plpgsql set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+#variable_conflict use_column
+declare
+  waba text;
+  wanted text;
+  is_off boolean;
+  heads text[];
+  moved_lanes text[];
+begin
+  select w.waba_id, w.mode in ('paused', 'disabled') into waba, is_off
+    from webhook_endpoints w where w.id = endpoint and w.wanted_order_scope is not null;
+  if waba is null or not is_off and exists (
+       select from delivery_queue q where q.endpoint_id = endpoint and q.state <> 'queued' and not q.replay
+          and q.stepped_aside_at is null) then
+    return false;
+  end if;
+  if not pg_try_advisory_xact_lock(lock_class, order_scope_group(waba)) then
+    return false;
+  end if;
+  perform set_config('synchronous_commit', 'off', true);
+  begin
+    select w.wanted_order_scope, w.mode in ('paused', 'disabled') into wanted, is_off
+      from webhook_endpoints w where w.id = endpoint for no key update nowait;
+    select array_agg(h.state) into heads from (
+      select q.state from delivery_queue q
+       where q.endpoint_id = endpoint and q.state <> 'queued' and not q.replay and q.stepped_aside_at is null
+       order by q.endpoint_id, q.lane limit most + 1 for update nowait) as h;
+  exception when lock_not_available then
+    return false;
+  end;
+  if wanted is null then
+    return false;
+  end if;
+  if heads is not null then
+    if not is_off or 'claimed' = any (heads) or cardinality(heads) > most or most < (
+         select count(*) from (select from delivery_queue q where q.endpoint_id = endpoint and q.state = 'queued'
+                                  and not q.replay limit most + 1) as behind) then
+      return false;
+    end if;
+    with moved as (
+      update delivery_queue q
+         set state = 'queued', next_attempt_at = null,
+             lane = case when wanted = 'endpoint' then 'endpoint'
+                         when wanted = 'conversation' and ev.conversation_id is not null
+                         then 'conversation/' || ev.conversation_id
+                         else ev.lane end
+        from events ev
+       where q.endpoint_id = endpoint and not q.replay and q.stepped_aside_at is null
+         and ev.day = q.event_day and ev.id = q.event_uuid and ev.event_type <> 'test'
+      returning q.lane
+    )
+    select array_agg(distinct m.lane) into moved_lanes from moved m;
+    perform promote_next(array_agg(endpoint), array_agg(l.lane), null, null) from unnest(moved_lanes) as l (lane)
+      where not exists (select from delivery_queue q where q.endpoint_id = endpoint and q.lane = l.lane
+                           and q.state <> 'queued');
+  end if;
+  update webhook_endpoints w
+     set order_scope = wanted, wanted_order_scope = null, version = version + 1, updated_at = now()
+   where w.id = endpoint;
+  return true;
+end $$;
+
+-- Records attempts and moves their deliveries on, as far as the claim (id, token) is still in force: the lease of the
+-- others ended and somebody else took over. next_state null takes a delivery out of the queue and promotes the next of
+-- its lane, in a statement of its own: its snapshot must be taken after the head is locked, otherwise it misses rows that
+-- were queued behind the head meanwhile. Where `follows` says so, the next one is claimed at once, unless its endpoint
+-- takes nothing at present (docs/decisions/0031). Returns a row per delivery that was ours, with how many others became
+-- due, and a row per follower, with what is needed to attempt it.
+create or replace function settle_and_follow(
+  ids uuid[], tokens uuid[], next_states text[], attempt_numbers integer[], probe_counts integer[],
+  delays_ms double precision[], by_workflows boolean[],
+  days date[], log_states text[], errors text[], workflow_ids text[],
+  waba_ids text[], endpoint_ids bigint[], started timestamptz[], durations_ms double precision[],
+  timings_json text[], status_codes integer[], error_classes text[], error_messages text[], urls text[],
+  addresses text[], request_headers_json text[], response_headers_json text[], response_bodies bytea[],
+  worker_name text, follows boolean[], follow_token uuid, lease_ms double precision
+) returns table (
+  settled uuid, promoted integer,
+  delivery_id uuid, delivery_day date, endpoint_id bigint, endpoint_version integer, event_day date,
+  event_uuid uuid, attempts integer, probes integer, replay boolean, event_type text, event_id text,
+  sequence bigint, body bytea
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+  ours uuid[];
+  lane_endpoints bigint[];
+  lane_names text[];
+  followed_endpoints bigint[];
+  followed_lanes text[];
+  due_lanes integer := 0;
+  followers uuid[];
+  log_day date;
+begin
+  select array_agg(locked.delivery_id) into ours from (
+    select q.delivery_id from delivery_queue q
+      join unnest(ids, tokens) as c (delivery_id, token) on c.delivery_id = q.delivery_id and c.token = q.token
+     where q.state = 'claimed' order by q.endpoint_id, q.lane for update of q) as locked;
+  if ours is null then
+    return;
+  end if;
+  with gone as (
+    delete from delivery_queue q
+     using unnest(ids, next_states, follows) as r (id, next_state, follow)
+     where q.delivery_id = r.id and r.next_state is null and r.id = any (ours)
+    returning q.endpoint_id, q.lane, r.follow
+  ), lanes as (
+    select g.endpoint_id, g.lane,
+           g.follow and exists (select from webhook_endpoints w where w.id = g.endpoint_id and w.mode = 'open') as follows
+      from gone g
+  )
+  select array_agg(l.endpoint_id) filter (where not l.follows), array_agg(l.lane) filter (where not l.follows),
+         array_agg(l.endpoint_id) filter (where l.follows), array_agg(l.lane) filter (where l.follows)
+    into lane_endpoints, lane_names, followed_endpoints, followed_lanes from lanes l;
+  if lane_endpoints is not null then
+    select count(*) into due_lanes from promote_next(lane_endpoints, lane_names, null, null) p where p.state = 'due';
+  end if;
+  if followed_endpoints is not null then
+    select array_agg(p.delivery_id) into followers
+      from promote_next(followed_endpoints, followed_lanes, follow_token, lease_ms) p where p.state = 'claimed';
+  end if;
+  if coalesce(cardinality(lane_endpoints), 0) + coalesce(cardinality(followed_endpoints), 0) < cardinality(ours) then
+    update delivery_queue q
+       set state = r.next_state, token = null, lease_until = null, by_workflow = r.by_workflow, attempts = r.attempts,
+           probes = r.probes,
+           next_attempt_at = clock_timestamp() + r.delay_ms * interval '1 millisecond',
+           first_failed_at = coalesce(q.first_failed_at, clock_timestamp())
+      from unnest(ids, next_states, attempt_numbers, probe_counts, delays_ms, by_workflows)
+             as r (id, next_state, attempts, probes, delay_ms, by_workflow)
+     where q.delivery_id = r.id and r.next_state is not null and r.id = any (ours);
+  end if;
+  insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, timings, status_code,
+                        error_class, error_message, url, remote_address, request_headers, response_headers,
+                        response_body, worker, workflow_id)
+  select a.id, a.attempt, a.waba_id, a.endpoint_id, a.started_at, a.duration_ms, a.timings::jsonb, a.status_code,
+         a.error_class, a.error_message, a.url, a.address, a.request_headers::jsonb, a.response_headers::jsonb,
+         a.response_body, worker_name, a.workflow_id
+    from unnest(ids, attempt_numbers, waba_ids, endpoint_ids, started, durations_ms, timings_json, status_codes,
+                error_classes, error_messages, urls, addresses, request_headers_json, response_headers_json,
+                response_bodies, workflow_ids)
+      as a (id, attempt, waba_id, endpoint_id, started_at, duration_ms, timings, status_code, error_class,
+            error_message, url, address, request_headers, response_headers, response_body, workflow_id)
+   where a.id = any (ours)
+  on conflict do nothing;
+  for log_day in select distinct d from unnest(days) as d loop
+    update deliveries d
+       set state = p.state, attempts = p.attempts, last_status_code = p.status_code, last_error = p.error,
+           next_attempt_at = clock_timestamp() + p.delay_ms * interval '1 millisecond',
+           finished_at = case when p.state = 'pending' then null else clock_timestamp() end,
+           workflow_id = coalesce(p.workflow_id, d.workflow_id)
+      from unnest(ids, days, log_states, attempt_numbers, status_codes, errors, delays_ms, workflow_ids)
+             as p (id, day, state, attempts, status_code, error, delay_ms, workflow_id)
+     where p.day = log_day and d.day = log_day and d.id = any (ours) and d.id = p.id;
+  end loop;
+  return query select s.id, due_lanes, null::uuid, null::date, null::bigint, null::integer, null::date, null::uuid,
+                      null::integer, null::integer, null::boolean, null::text, null::text, null::bigint, null::bytea
+                 from unnest(ours) as s (id);
+  if followers is not null then
+    return query
+      select null::uuid, 0, q.delivery_id, q.delivery_day, q.endpoint_id, w.version, q.event_day, q.event_uuid,
+             q.attempts, q.probes, q.replay, ev.event_type, ev.event_id, ev.sequence, ev.body
+        from delivery_queue q
+        join webhook_endpoints w on w.id = q.endpoint_id
+        left join events ev on ev.day = q.event_day and ev.id = q.event_uuid
+       where q.delivery_id = any (followers)
+       order by q.position;
+  end if;
+end $$;

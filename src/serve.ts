@@ -1,0 +1,106 @@
+import type { Logger } from 'pino';
+import type { KeepAtOnce } from './api/ingress/upstream-webhook.ts';
+import type { DeliveryLabel } from './deliveries/queue/delivery-label.ts';
+import { type Config, loadConfig } from './platform/config/config.ts';
+import { InvalidSettingsError, redactedSettings } from './platform/config/read-settings.ts';
+import { openLogger } from './platform/json-logger.ts';
+import { openTemporalConnection, type TemporalConnection } from './platform/temporal/client-connection.ts';
+import type { RunningWorker } from './worker/start-worker.ts';
+
+/** Longer than the longest thing that is waited for: an attempt under way. */
+const STOP_WITHIN_MS = 30_000;
+
+/** Runs the API process until SIGTERM or SIGINT. */
+export async function serveApi(): Promise<void> {
+  await runApi(configOrExit());
+}
+
+async function runApi(config: Config, given: { keepAtOnce?: KeepAtOnce } = {}): Promise<void> {
+  const { startApi } = await import('./api/start-api.ts');
+  const temporal = openTemporalConnection(config);
+  try {
+    const startDelivery = lazyDeliveryStart(config, temporal);
+    // The API listens for a signal until it stops. One that comes later must not end the process half-way.
+    for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => undefined);
+    await startApi(config, process.env, { temporal, startDelivery, ...given });
+  } finally {
+    await temporal.close();
+  }
+}
+
+/** Loads what needs the Temporal client when it is first used. */
+function lazyDeliveryStart(config: Config, temporal: TemporalConnection) {
+  return async (label: DeliveryLabel) => {
+    const { openDeliveryStarter } = await import('./commands/delivery-starter.ts');
+    return await openDeliveryStarter(config, temporal).start(label);
+  };
+}
+
+/** Runs the worker process until SIGTERM or SIGINT. */
+export async function serveWorker(): Promise<void> {
+  const config = configOrExit();
+  const signal = Promise.withResolvers<void>();
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => signal.resolve());
+  const worker = await beginWorker(config);
+  process.on('unhandledRejection', (error) => worker.logger.error({ err: error }, 'unhandled rejection'));
+  await Promise.race([signal.promise, worker.starting.then(() => signal.promise)]);
+  await endWorker(worker);
+}
+
+/**
+ * Runs API and worker in one process until SIGTERM or SIGINT. What the ingress gets is taken in by the transaction that
+ * keeps it, where that is possible at once, and delivered from here.
+ */
+export async function serveAll(): Promise<void> {
+  const config = configOrExit();
+  let keepAtOnce: KeepAtOnce = (bodies) => ({ usual: bodies, tried: [], isKept: Promise.resolve(true) });
+  const worker = await beginWorker(config, (directIntake) => {
+    keepAtOnce = directIntake;
+  });
+  const failed = worker.starting.then(() => new Promise<never>(() => undefined));
+  await Promise.race([runApi(config, { keepAtOnce: (bodies) => keepAtOnce(bodies) }), failed]);
+  await endWorker(worker);
+}
+
+type BegunWorker = { logger: Logger; starting: Promise<RunningWorker> };
+
+async function beginWorker(
+  config: Config,
+  onDirectIntake?: (directIntake: KeepAtOnce) => void,
+): Promise<BegunWorker> {
+  const logger = openLogger(config, 'worker');
+  logger.info({ settings: redactedSettings(process.env) }, 'worker starts');
+  const { installTemporalRuntime } = await import('./platform/temporal/temporal-connection.ts');
+  const { startWorker } = await import('./worker/start-worker.ts');
+  installTemporalRuntime(logger);
+  return { logger, starting: startWorker(config, logger, { onDirectIntake }) };
+}
+
+async function endWorker({ logger, starting }: BegunWorker): Promise<never> {
+  logger.info('worker stops');
+  setTimeout(() => {
+    logger.error('not stopped in time: ending now, leases and Temporal bring back what was under way');
+    process.exit(1);
+  }, STOP_WITHIN_MS).unref();
+  const running = await Promise.race([starting, nothingAfter(STILL_STARTING_MS)]);
+  await running?.stop();
+  process.exit(0);
+}
+
+/** A worker told to stop while it still waits for Temporal has nothing to finish. */
+const STILL_STARTING_MS = 1_000;
+
+function nothingAfter(ms: number): Promise<null> {
+  return new Promise((resolve) => setTimeout(resolve, ms, null));
+}
+
+/** The settings, or a plain list of what is wrong with them. */
+export function configOrExit(): Config {
+  try {
+    return loadConfig(process.env);
+  } catch (error) {
+    if (!(error instanceof InvalidSettingsError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exit(2);
+  }
+}

@@ -1,0 +1,126 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { buildAdminCommand } from '../../../../src/admin.ts';
+import { runAdmin, startAdmin } from '../../../support/admin-cli.ts';
+import { testDatabase } from '../../../support/test-database.ts';
+import { testSettings } from '../../../support/test-settings.ts';
+
+type Leaf = { path: string; command: Command };
+
+function leaves(command: Command, path: string[] = []): Leaf[] {
+  if (command.commands.length === 0) return [{ path: path.join(' '), command }];
+  return command.commands.flatMap((part) => leaves(part, [...path, part.name()]));
+}
+
+describe('the admin command line', () => {
+  test('explains every command with an example of it, and offers --json everywhere', () => {
+    const all = leaves(buildAdminCommand());
+    expect(all.map(({ path }) => path)).toEqual([
+      ...['tenant create', 'tenant list', 'tenant rename', 'tenant remove'],
+      ...['waba add', 'waba list', 'waba set-token', 'waba set-pace', 'waba remove', 'waba remove-number'],
+      ...[
+        'user set-up-link',
+        'user list',
+        'user invite',
+        'user password-link',
+        'user disable',
+        'user enable',
+        'user remove',
+        'user invitations',
+        'user withdraw',
+      ],
+      ...['key create', 'key list', 'key revoke'],
+      ...['key-request list', 'key-request show', 'key-request approve', 'key-request deny'],
+      ...['endpoint add', 'endpoint list', 'endpoint show', 'endpoint update', 'endpoint pause'],
+      ...[
+        'endpoint disable',
+        'endpoint enable',
+        'endpoint rotate-secret',
+        'endpoint test',
+        'endpoint delete',
+      ],
+      ...[
+        'operations-url set',
+        'operations-url show',
+        'operations-url rotate-secret',
+        'operations-url clear',
+      ],
+      ...['replay start', 'replay list', 'replay show', 'replay pause', 'replay resume', 'replay cancel'],
+      ...['find', 'inbox status', 'inbox retry', 'secrets status', 'secrets reencrypt'],
+    ]);
+    for (const { path, command } of all) {
+      let help = '';
+      command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+      expect(help).toContain(`npm run -s admin -- ${path}`);
+      expect(help).toContain('--json');
+      expect(command.description()).not.toBe('');
+    }
+  });
+
+  test('--help ends with 0, wrong usage with 2', async () => {
+    const help = await runAdmin({}, ['key', 'create', '--help']);
+    expect(help).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(help.stdout).toContain('Example:');
+    expect(await runAdmin({}, [])).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(await runAdmin({}, ['key', 'create'])).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(await runAdmin({}, ['key', 'revoke', '1', '2'])).toMatchObject({ exitCode: 2, stdout: '' });
+  });
+
+  test('says what to do when the database is away, empty, or refuses the login', async () => {
+    const away = await runAdmin(testSettings('postgres://u:secret-password@127.0.0.1:9/x'), [
+      'tenant',
+      'list',
+    ]);
+    expect(away).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(away.stderr).toMatch(/^error: The database at 127\.0\.0\.1:9 does not answer: [^\n]+\n$/);
+    expect(away.stderr).not.toContain('secret-password');
+
+    const unmigrated = new URL(inject('infrastructure').postgresUrl);
+    const empty = await runAdmin(testSettings(unmigrated.href), ['tenant', 'list', '--json']);
+    expect(empty.exitCode).toBe(1);
+    expect(JSON.parse(empty.stdout)).toMatchObject({ error: { code: 'not_migrated' } });
+
+    const { url } = await testDatabase();
+    const login = new URL(url);
+    login.pathname = '/no_such_database';
+    const refused = await runAdmin(testSettings(login.href), ['tenant', 'list']);
+    expect(refused.stderr).toContain('check HELIOGRAPH_DATABASE_URL');
+  });
+
+  test('says which settings are missing', async () => {
+    const { stderr, exitCode } = await runAdmin({ HELIOGRAPH_DATABASE_URL: 'postgres://127.0.0.1:9/x' }, [
+      ...['tenant', 'list'],
+    ]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('HELIOGRAPH_ENCRYPTION_KEYS is required');
+  });
+
+  test('finds the stack that npm start keeps, without any setting', async () => {
+    const { databaseUrl } = await startAdmin();
+    const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-admin-'));
+    onTestFinished(() => rmSync(dataDir, { recursive: true }));
+    const description = {
+      publicUrl: 'https://127.0.0.1:8443',
+      temporalAddress: '127.0.0.1:7233',
+      temporalUiUrl: 'http://127.0.0.1:8233',
+      postgresUrl: databaseUrl,
+      minioUrl: 'http://127.0.0.1:9000',
+      sandboxUrl: 'http://127.0.0.1:8090',
+      upstream: { appSecret: 'test-app-secret', verifyToken: 'verify' },
+    };
+    writeFileSync(join(dataDir, 'embedded.json'), JSON.stringify(description));
+    writeFileSync(join(dataDir, 'encryption-key'), Buffer.alloc(32, 7).toString('base64url'));
+    const list = await runAdmin({}, ['waba', 'list', '--json', '--data-dir', dataDir]);
+    expect(list).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(JSON.parse(list.stdout)).toHaveLength(2);
+    const url = ['--waba', '900000000000101', '--url', 'http://127.0.0.1:9/hook'];
+    const add = await runAdmin({}, ['endpoint', 'add', ...url, '--data-dir', dataDir]);
+    expect(add.stdout).toMatch(/^id +\d+\nsecret +whsec_/);
+    const none = await runAdmin({}, ['tenant', 'list', '--data-dir', join(dataDir, 'nothing')]);
+    expect(none.exitCode).toBe(1);
+    expect(none.stderr).toContain('npm start');
+  });
+});

@@ -1,0 +1,194 @@
+import { expect, test } from 'vitest';
+import { rotateSecret } from '../../../../src/accounts/endpoint-secrets.ts';
+import { addEndpoint, updateEndpoint } from '../../../../src/accounts/endpoints.ts';
+import { rotateOperationsSecret, setOperationsUrl } from '../../../../src/accounts/operations-url.ts';
+import { findWaba, saveWaba } from '../../../../src/database/accounts.ts';
+import { loadEndpointSettings } from '../../../../src/database/endpoint-settings.ts';
+import { findOperationsUrl } from '../../../../src/database/operations-urls.ts';
+import { openEndpoint } from '../../../../src/deliveries/attempt/sendable-endpoint.ts';
+import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
+import { makeSecretBox, type SecretBox } from '../../../../src/platform/crypto/secret-box.ts';
+import {
+  reencryptSecrets,
+  reportUnreadableSecrets,
+  secretStatus,
+  unreadableSecrets,
+} from '../../../../src/platform/crypto/secret-keys.ts';
+import {
+  accessTokenPlace,
+  operationsSecretPlace,
+  SEALED_COLUMNS,
+} from '../../../../src/platform/crypto/secret-places.ts';
+import { makeAddressGuard } from '../../../../src/platform/http/address-guard.ts';
+import type { Database } from '../../../../src/platform/postgres/database.ts';
+import { query } from '../../../../src/platform/postgres/sql.ts';
+import { runAdmin } from '../../../support/admin-cli.ts';
+import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
+import { testDatabase } from '../../../support/test-database.ts';
+import { testSettings } from '../../../support/test-settings.ts';
+
+const WABA = '900000000000101';
+const K1 = { id: 'k1', key: Buffer.alloc(32, 1) };
+const K2 = { id: 'k2', key: Buffer.alloc(32, 2) };
+const settingOf = (...keys: (typeof K1)[]) =>
+  keys.map(({ id, key }) => `${id}:${key.toString('base64')}`).join(',');
+
+/** A secret of every kind, as a process with k1 alone stores them. */
+async function filled() {
+  const { database, url } = await testDatabase();
+  const tenants = await seedFixtureAccounts(database);
+  const urlRules = {
+    allowHttp: false,
+    guard: makeAddressGuard({ allowCidrs: [] }),
+    resolve: async () => ['93.184.215.14'],
+  };
+  const toolsWith = (secretBox: SecretBox) => ({
+    ...{ database, secretBox, urlRules, maxTimeoutMs: 15_000, actor: SYSTEM },
+  });
+  const old = toolsWith(makeSecretBox([K1]));
+  const customHeaders = { Authorization: 'Bearer s3cret' };
+  const { id, secret: before } = await addEndpoint(old, WABA, {
+    url: 'https://shop.example/a',
+    customHeaders,
+  });
+  const { secret } = await rotateSecret(old, WABA, id, {});
+  const operations = await setOperationsUrl(old, WABA, 'https://ops.example/');
+  const accessTokenSealed = old.secretBox.seal('token', accessTokenPlace(WABA));
+  await saveWaba(database, tenants.get(WABA) ?? '', { wabaId: WABA, accessTokenSealed });
+  const both = toolsWith(makeSecretBox([K2, K1]));
+  return {
+    database,
+    url,
+    old,
+    both,
+    toolsWith,
+    id,
+    expected: { secret, before, operations: operations.secret },
+  };
+}
+
+/** What the senders open, with a box. */
+async function openAll(database: Database, secretBox: SecretBox, id: string) {
+  const [settings] = await loadEndpointSettings(database, [id]);
+  if (settings === undefined) throw new Error('the endpoint is gone');
+  const defaults = { timeoutMs: 1_000, retryScheduleMs: [1_000] };
+  const endpoint = openEndpoint(settings, { secretBox, defaults });
+  const sealedToken = (await findWaba(database, WABA))?.accessTokenSealed ?? '';
+  const operations = (await findOperationsUrl(database, WABA))?.secretSealed ?? '';
+  return {
+    secret: endpoint.secret,
+    before: endpoint.previousSecret?.secret,
+    headers: endpoint.customHeaders,
+    token: secretBox.open(sealedToken, accessTokenPlace(WABA)),
+    operations: secretBox.open(operations, operationsSecretPlace(WABA)),
+  };
+}
+
+/** Tables of which a row, whatever its columns, holds a text that a key sealed. */
+async function tablesWith(database: Database, keyId: string): Promise<string[]> {
+  const tables = await query<{ name: string }>(
+    database,
+    `select c.oid::regclass::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where c.relkind in ('r', 'p') and n.nspname = 'public' order by 1`,
+  );
+  const found: string[] = [];
+  for (const { name } of tables) {
+    const rows = await query(database, `select 1 from ${name} t where t::text like '%v1:${keyId}:%' limit 1`);
+    if (rows.length > 0) found.push(name);
+  }
+  return found;
+}
+
+test('every sealed column is known to reencryption', async () => {
+  const { database } = await testDatabase();
+  const columns = await query<{ name: string }>(
+    database,
+    `select table_name || '.' || column_name as name from information_schema.columns
+      where table_schema = 'public' and column_name like '%sealed%' order by 1`,
+  );
+  const known = SEALED_COLUMNS.map(({ table, column }) => `${table}.${column}`).sort();
+  expect(columns.map(({ name }) => name).sort()).toEqual(known);
+});
+
+test('after k2,k1 and reencrypt nothing needs k1, and k2 alone opens everything', async () => {
+  const { database, both, toolsWith, id, expected } = await filled();
+  const present = await secretStatus(both);
+  expect(present).toMatchObject({ currentKeyId: 'k2', retirableKeyIds: [] });
+  expect(present.stored.map(({ keyId, count, isKnown }) => [keyId, count, isKnown])).toEqual(
+    SEALED_COLUMNS.map(() => ['k1', 1, true]),
+  );
+  const only = toolsWith(makeSecretBox([K2]));
+  expect(await unreadableSecrets(only)).toHaveLength(SEALED_COLUMNS.length);
+
+  expect(await reencryptSecrets(both)).toEqual({ keyId: 'k2', reencrypted: 5, remaining: [] });
+  expect(await reencryptSecrets(both)).toEqual({ keyId: 'k2', reencrypted: 0, remaining: [] });
+  expect((await secretStatus(both)).retirableKeyIds).toEqual(['k1']);
+  expect(await tablesWith(database, 'k1')).toEqual([]);
+  expect(await tablesWith(database, 'k2')).toEqual(['wabas', 'webhook_endpoints']);
+  expect(await unreadableSecrets(only)).toEqual([]);
+  expect(await openAll(database, only.secretBox, id)).toEqual({
+    ...{ ...expected, headers: { Authorization: 'Bearer s3cret' }, token: 'token' },
+  });
+});
+
+test('what changes meanwhile wins, and what an old process writes is found by another pass', async () => {
+  const { database, old, both, toolsWith, id } = await filled();
+  const news = { secret: '', operations: '' as string | null };
+  let calls = 0;
+  let meanwhile: Promise<unknown> = Promise.resolve();
+  const result = await reencryptSecrets(both, () => {
+    calls += 1;
+    if (calls > 1) return;
+    // The old process: it copies the present secret to the previous one and seals with k1.
+    meanwhile = (async () => {
+      news.secret = (
+        await rotateSecret({ ...both, secretBox: makeSecretBox([K1, K2]) }, WABA, id, {})
+      ).secret;
+      await updateEndpoint(both, WABA, id, { customHeaders: { 'X-New': 'yes' } });
+      news.operations = (await rotateOperationsSecret(old, WABA)).secret;
+    })();
+  });
+  await meanwhile;
+  // What was committed after the last look is for another call.
+  if (result.remaining.length > 0 || (await tablesWith(database, 'k1')).length > 0)
+    await reencryptSecrets(both);
+  expect(await tablesWith(database, 'k1')).toEqual([]);
+  const { secretBox } = toolsWith(makeSecretBox([K2]));
+  expect(await openAll(database, secretBox, id)).toMatchObject({
+    ...{ ...news, token: 'token', headers: { Authorization: 'Bearer s3cret', 'X-New': 'yes' } },
+  });
+});
+
+test('a missing key and another key under the same id are said at start, and reencrypt leaves their secrets', async () => {
+  const { database, toolsWith } = await filled();
+  const logged: unknown[] = [];
+  const logger = {
+    error: (...line: unknown[]) => logged.push(line),
+    warn: (...line: unknown[]) => logged.push(line),
+  };
+  await reportUnreadableSecrets(toolsWith(makeSecretBox([K2, K1])), logger);
+  expect(logged).toEqual([]);
+  for (const keys of [[K2], [K2, { id: 'k1', key: Buffer.alloc(32, 9) }]]) {
+    logged.length = 0;
+    const tools = toolsWith(makeSecretBox(keys));
+    await reportUnreadableSecrets(tools, logger);
+    expect(JSON.stringify(logged)).toContain('HELIOGRAPH_ENCRYPTION_KEYS');
+    expect(JSON.stringify(logged)).toContain('"keyId":"k1"');
+    const { reencrypted, remaining } = await reencryptSecrets(tools);
+    expect([reencrypted, remaining.length]).toEqual([0, SEALED_COLUMNS.length]);
+  }
+  expect(await tablesWith(database, 'k1')).toEqual(['wabas', 'webhook_endpoints']);
+});
+
+test('admin secrets status and reencrypt say what keys are needed for', async () => {
+  const { url } = await filled();
+  const admin = async (keys: string, ...args: string[]) =>
+    await runAdmin(testSettings(url, { HELIOGRAPH_ENCRYPTION_KEYS: keys }), ['secrets', ...args]);
+  const missing = await admin(settingOf(K2), 'status');
+  expect([missing.exitCode, missing.stdout.includes('access_token_sealed')]).toEqual([1, true]);
+  const done = await admin(settingOf(K2, K1), 'reencrypt', '--json');
+  expect(done.stderr).toContain('so far');
+  expect(JSON.parse(done.stdout)).toEqual({ keyId: 'k2', reencrypted: 5, remaining: [] });
+  const after = await admin(settingOf(K2), 'status', '--json');
+  expect([after.exitCode, JSON.parse(after.stdout).unreadable]).toEqual([0, []]);
+});

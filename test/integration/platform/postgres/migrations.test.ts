@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest';
+import type { Database } from '../../../../src/platform/postgres/database.ts';
+import { migrate, OtherBaselineError, rollbackAll } from '../../../../src/platform/postgres/migrate.ts';
+import { query } from '../../../../src/platform/postgres/sql.ts';
+import { schemaDigest } from '../../../support/schema-digest.ts';
+import { testDatabase } from '../../../support/test-database.ts';
+
+const NOTHING = {
+  relations: [],
+  columns: [],
+  indexes: [],
+  constraints: [],
+  sequences: [],
+  triggers: [],
+  functions: [],
+  types: [],
+};
+
+async function noteOther(database: Database, name: string): Promise<void> {
+  await query(database, `update schema_files set sha256 = 'another' where name = ?`, [name]);
+}
+
+describe('migrations', () => {
+  test('run again change nothing; undone they leave nothing, and redone they give the same schema', async () => {
+    const { database } = await testDatabase();
+    const before = await schemaDigest(database);
+    expect(before.columns.length).toBeGreaterThan(1_000);
+    expect(await migrate(database)).toEqual([]);
+    await rollbackAll(database);
+    expect(await schemaDigest(database)).toMatchObject(NOTHING);
+    expect(await migrate(database)).toEqual(['0001-baseline']);
+    expect(await schemaDigest(database)).toEqual(before);
+  });
+
+  test('that begin together on an empty database are done once', async () => {
+    const { database } = await testDatabase();
+    const before = await schemaDigest(database);
+    await rollbackAll(database);
+    const names = await Promise.all([migrate(database), migrate(database), migrate(database)]);
+    expect(names.flat()).toEqual(['0001-baseline']);
+    expect(await schemaDigest(database)).toEqual(before);
+  });
+
+  test('apply the functions again when their text is another than the one that the database has', async () => {
+    const { database } = await testDatabase();
+    const before = await schemaDigest(database);
+    await database.raw(`create or replace function refuse_audit_change() returns trigger language plpgsql
+      as 'begin return null; end'`);
+    expect(await migrate(database)).toEqual([]);
+    expect(await schemaDigest(database)).not.toEqual(before);
+    await noteOther(database, 'functions.sql');
+    expect(await migrate(database)).toEqual(['functions.sql']);
+    expect(await schemaDigest(database)).toEqual(before);
+    expect(await migrate(database)).toEqual([]);
+  });
+
+  test('refuse a database that another baseline made, and change nothing there', async () => {
+    const { database } = await testDatabase();
+    await noteOther(database, 'schema.sql');
+    await noteOther(database, 'functions.sql');
+    await expect(migrate(database)).rejects.toThrow(OtherBaselineError);
+    expect(await query(database, `select from schema_files where sha256 <> 'another'`)).toEqual([]);
+    await database.raw('drop table schema_files');
+    await expect(migrate(database)).rejects.toThrow(OtherBaselineError);
+  });
+
+  test('of a release work on the schema of the next one', async () => {
+    const { database } = await testDatabase();
+    await query(
+      database,
+      `insert into schema_migrations (name, batch, migration_time) values ('9999-later', 2, now())`,
+    );
+    await noteOther(database, 'functions.sql');
+    expect(await migrate(database)).toEqual(['functions.sql']);
+  });
+
+  test('give up soon when a table is in use, and are done when it is free', async () => {
+    const { database } = await testDatabase();
+    await rollbackAll(database);
+    await database.transaction(async (trx) => {
+      await trx.raw('lock table schema_migrations in share mode');
+      // Sooner than any of the pool's time-outs.
+      const startMs = performance.now();
+      await expect(migrate(database)).rejects.toMatchObject({ code: '55P03' });
+      expect(performance.now() - startMs).toBeLessThan(9_000);
+    });
+    expect(await migrate(database)).toEqual(['0001-baseline']);
+  });
+
+  test('go on after one was killed in the middle', async () => {
+    const { database } = await testDatabase();
+    await rollbackAll(database);
+    await database.raw('update schema_migrations_lock set is_locked = 1');
+    expect(await migrate(database)).toEqual(['0001-baseline']);
+  });
+
+  test('keep to the rules: time stamps carry a zone, no varchar, no serial', async () => {
+    const { database } = await testDatabase();
+    const wrong = await query(
+      database,
+      `select table_name, column_name, data_type from information_schema.columns
+        where table_schema = 'public' and table_name !~ '^schema_migrations'
+          and (data_type in ('timestamp without time zone', 'character varying') or column_default like 'nextval%')`,
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('partitions for the coming week exist, and asking again is harmless', async () => {
+    const { database } = await testDatabase();
+    const { ensurePartitions } = await import('../../../../src/platform/postgres/partitions.ts');
+    await ensurePartitions(database);
+    const [row] = await query<{ count: string }>(
+      database,
+      `select count(*) from pg_inherits where inhparent = 'events'::regclass`,
+    );
+    expect(Number(row?.count)).toBeGreaterThanOrEqual(9);
+  });
+});

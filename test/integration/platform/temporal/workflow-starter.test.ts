@@ -1,0 +1,43 @@
+import type { Client } from '@temporalio/client';
+import type { TypedSearchAttributes } from '@temporalio/common';
+import { expect, onTestFinished, test } from 'vitest';
+import { query } from '../../../../src/platform/postgres/sql.ts';
+import { startWorkflowStarter } from '../../../../src/platform/temporal/workflow-starter.ts';
+import { insertWorkflowTasks } from '../../../../src/platform/temporal/workflow-tasks.ts';
+import { silentLogger } from '../../../support/silent-logger.ts';
+import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
+import { testDatabase } from '../../../support/test-database.ts';
+import { eventually } from '../../../support/webhook-receiver.ts';
+
+const WABA = '900000000000101';
+
+test('workflows of tasks are found by tenant, WABA, event and its type', async () => {
+  const { database } = await testDatabase();
+  await seedFixtureAccounts(database);
+  const task = { workflowId: 'media/1', workflowType: 'storeInboundMedia' as const, wabaId: WABA };
+  await database.transaction((trx) =>
+    insertWorkflowTasks(trx, [{ ...task, eventId: 'wamid.1_media', argument: {} }]),
+  );
+  const found: Record<string, unknown>[] = [];
+  const start = async (_: string, options: { typedSearchAttributes: TypedSearchAttributes }) => {
+    const pairs = options.typedSearchAttributes.getAll();
+    found.push(Object.fromEntries(pairs.map(({ key, value }) => [key.name, value])));
+  };
+  const client = { workflow: { start } } as unknown as Client;
+  const loop = startWorkflowStarter({ database, client, taskQueue: 'q', logger: silentLogger });
+  onTestFinished(loop.stop);
+  await eventually('started', () => found.length === 1);
+  const [tenant] = await query<{ id: string }>(
+    database,
+    'select tenant_id as id from wabas where waba_id = ?',
+    [WABA],
+  );
+  expect(found).toEqual([
+    {
+      HeliographTenantId: tenant?.id,
+      HeliographWabaId: WABA,
+      HeliographEventId: 'wamid.1_media',
+      HeliographEventType: 'media.ready',
+    },
+  ]);
+});

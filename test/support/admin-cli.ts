@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Database } from '../../src/platform/postgres/database.ts';
+import { seedFixtureAccounts } from './test-accounts.ts';
+import { testDatabase } from './test-database.ts';
+import { testSettings } from './test-settings.ts';
+
+const MAIN_SCRIPT = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+export const WABA = '900000000000101';
+export const OTHER_WABA = '900000000000202';
+
+export type AdminRun = { stdout: string; stderr: string; exitCode: number | null };
+
+/** Runs `heliograph admin …` as operators do: a process of its own, settings in its environment only. */
+export async function runAdmin(
+  settings: Record<string, string>,
+  args: readonly string[],
+  stdin = '',
+): Promise<AdminRun> {
+  const child = spawn(process.execPath, [MAIN_SCRIPT, 'admin', ...args], {
+    env: { PATH: process.env.PATH ?? '', ...settings },
+  });
+  const output = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    output.stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    output.stderr += text;
+  });
+  child.stdin.on('error', () => {});
+  child.stdin.end(stdin);
+  const exitCode = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  return { ...output, exitCode };
+}
+
+export type AdminStack = {
+  database: Database;
+  databaseUrl: string;
+  settings: Record<string, string>;
+  admin(args: readonly string[], stdin?: string): Promise<AdminRun>;
+  /** Runs with --json, expects success and one line of JSON, and returns what it says. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever the command printed
+  json(...args: string[]): Promise<any>;
+};
+
+/** A command line on a database of its own, which holds the fixtures' accounts unless it is to be `empty`. */
+export async function startAdmin({ empty = false, settings: overrides = {} } = {}): Promise<AdminStack> {
+  const { database, url } = await testDatabase();
+  if (!empty) await seedFixtureAccounts(database);
+  const settings = testSettings(url, overrides);
+  const admin = (args: readonly string[], stdin = '') => runAdmin(settings, args, stdin);
+  return {
+    database,
+    databaseUrl: url,
+    settings,
+    admin,
+    json: async (...args) => {
+      const run = await admin([...args, '--json']);
+      if (run.exitCode !== 0 || !/^[^\n]+\n$/.test(run.stdout)) {
+        throw new Error(`admin ${args.join(' ')} ended with ${run.exitCode}:\n${run.stdout}${run.stderr}`);
+      }
+      return JSON.parse(run.stdout);
+    },
+  };
+}

@@ -1,0 +1,28 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { alignedFields, alignedTable } from '../../../../src/platform/cli/aligned-text.ts';
+
+describe('text of the admin commands', () => {
+  test('aligns fields and tables', () => {
+    expect(
+      alignedFields([
+        ['id', 7],
+        ['created', new Date(0)],
+        ['none', null],
+      ]),
+    ).toBe('id       7\ncreated  1970-01-01T00:00:00.000Z\nnone     -');
+    expect(alignedTable(['A', 'LONG'], [['wide one', ['x', 'y']]], 'nothing')).toBe(
+      'A         LONG\nwide one  x, y',
+    );
+    expect(alignedTable(['A'], [], 'nothing')).toBe('nothing');
+  });
+
+  test('never lets stored text break a line or steer the terminal', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        expect(alignedFields([['x', text]])).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+      }),
+    );
+    expect(alignedFields([['x', '\u001b[31mred\n\u202eevil']])).toBe('x  [31mred evil');
+  });
+});

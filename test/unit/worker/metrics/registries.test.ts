@@ -1,0 +1,159 @@
+import { describe, expect, test } from 'vitest';
+import { makeApiMetrics } from '../../../../src/platform/metrics/api-metrics.ts';
+import { watchProcess } from '../../../../src/platform/metrics/process-metrics.ts';
+import { counted as countedActivity } from '../../../../src/platform/metrics/result-counter.ts';
+import type { SystemFigures } from '../../../../src/worker/metrics/system-figures.ts';
+import { makeSystemGauges } from '../../../../src/worker/metrics/system-gauges.ts';
+import { makeWorkerMetrics, watchDeliveryLoop } from '../../../../src/worker/metrics/worker-metrics.ts';
+import { counted, samplesOf } from '../../../support/metrics-text.ts';
+import { repositoryFile } from '../../deployment/compose-file.ts';
+
+/** All labels that there may be: none of them may name a tenant, an endpoint or an event. */
+const LABELS = [
+  'answer',
+  'le',
+  'key',
+  'mode',
+  'operation',
+  'outcome',
+  'result',
+  'state',
+  'status',
+  'status_class',
+  'step',
+  'version',
+];
+
+const FIGURES: SystemFigures = {
+  openDeliveries: { due: 3, retrying: 1 },
+  oldestOpenSeconds: 9,
+  oldestDueSeconds: 2.5,
+  endpoints: { open: 4, paused: 1 },
+  inboxBacklog: 6,
+  inboxOldestSeconds: 0.5,
+  inboxFailed: 1,
+  storedSecrets: { k1: 4, k2: 9 },
+  housekeepingFailingSeconds: { partitions: 0, retention: 90 },
+  inboxAwaitingNumber: 2,
+  inboxAwaitingNumberSeconds: 12,
+};
+
+function fullRegistries() {
+  const worker = makeWorkerMetrics();
+  watchDeliveryLoop(worker.registry, { inFlight: () => 17 });
+  const show = makeSystemGauges(worker.registry);
+  const api = makeApiMetrics();
+  watchProcess(api.registry);
+  return { worker, api, show };
+}
+
+describe('the metrics of worker and API', () => {
+  test('are named as the guide-lines of Prometheus ask, with labels of few values', async () => {
+    const { worker, api, show } = fullRegistries();
+    show(FIGURES);
+    for (const { name, help, type, labels } of [
+      ...describeAll(worker.registry),
+      ...describeAll(api.registry),
+    ]) {
+      expect(help, name).not.toBe('');
+      expect(name.endsWith('_total'), name).toBe(type === 'counter');
+      if (type === 'histogram') expect(name).toMatch(/_seconds$/);
+      expect(
+        labels.filter((label) => !LABELS.includes(label)),
+        name,
+      ).toEqual([]);
+    }
+  });
+
+  test('are all explained in docs/operators/operations.md', () => {
+    const { worker, api } = fullRegistries();
+    const document = repositoryFile('docs/operators/operations.md');
+    const names = [...describeAll(worker.registry), ...describeAll(api.registry)].map(({ name }) => name);
+    const missing = names.filter((name) => !document.includes(`\`${name.replace('heliograph_', '')}\``));
+    expect(names.length).toBeGreaterThan(15);
+    expect(missing).toEqual([]);
+  });
+
+  test('say which version runs, and what processor, memory and event loop do', async () => {
+    const { api } = fullRegistries();
+    const samples = samplesOf(await api.registry.metrics());
+    expect([...samples.keys()]).toContain('heliograph_build_info{version="0.1.0"}');
+    for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes']) {
+      expect(samples.get(name), name).toBeGreaterThan(0);
+    }
+    expect([...samples.keys()]).toContain('nodejs_eventloop_lag_p99_seconds');
+  });
+
+  test('show what the session holds at the moment of the scrape', async () => {
+    const { worker } = fullRegistries();
+    const samples = samplesOf(await worker.registry.metrics());
+    expect(samples.get('heliograph_deliveries_in_flight')).toBe(17);
+  });
+
+  test('have every known result from the start, so that a first failure shows as an increase', async () => {
+    const { worker } = fullRegistries();
+    const samples = samplesOf(await worker.registry.metrics());
+    expect(samples.get('heliograph_inbox_bodies_total{result="failed"}')).toBe(0);
+    worker.inboxBody('failed');
+    expect(counted(await worker.registry.metrics(), 'heliograph_inbox_bodies_total')).toEqual({
+      '{result="failed"}': 1,
+    });
+  });
+});
+
+describe('the figures of the database', () => {
+  test('are shown with a 0 for what there is none of', async () => {
+    const { worker, show } = fullRegistries();
+    show(FIGURES);
+    const samples = samplesOf(await worker.registry.metrics());
+    const own = ['database_up', 'deliveries_open{state="due"}', 'deliveries_open{state="suspended"}'].map(
+      (name) => samples.get(`heliograph_${name}`),
+    );
+    expect(own).toEqual([1, 3, 0]);
+    expect(samples.get('heliograph_endpoints{mode="disabled"}')).toBe(0);
+    expect(samples.get('heliograph_delivery_oldest_due_seconds')).toBe(2.5);
+  });
+
+  test('disappear while it is away: the last ones would pass for fresh', async () => {
+    const { worker, show } = fullRegistries();
+    show(FIGURES);
+    show(null);
+    const samples = samplesOf(await worker.registry.metrics());
+    expect(samples.get('heliograph_database_up')).toBe(0);
+    const gone = /^heliograph_(deliveries_open|delivery_oldest|endpoints|inbox_(backlog|oldest|failed$))/;
+    expect([...samples.keys()].filter((series) => gone.test(series))).toEqual([]);
+    show(FIGURES);
+    expect(samplesOf(await worker.registry.metrics()).get('heliograph_inbox_backlog')).toBe(6);
+  });
+});
+
+test('an activity counts by its outcome, and as later when it throws', async () => {
+  const { worker } = fullRegistries();
+  const results = [{ outcome: 'accepted' as const }, new Error('busy')];
+  const run = countedActivity(async (n: number) => {
+    const result = results[n];
+    if (result === undefined || result instanceof Error) throw result;
+    return result;
+  }, worker.send);
+  expect(await run(0)).toEqual({ outcome: 'accepted' });
+  await expect(run(1)).rejects.toThrow('busy');
+  expect(counted(await worker.registry.metrics(), 'heliograph_sends_total')).toEqual({
+    '{result="accepted"}': 1,
+    '{result="later"}': 1,
+  });
+});
+
+type Described = { name: string; help: string; type: string; labels: string[] };
+
+/** Our own metrics as they were declared. */
+function describeAll(registry: { getMetricsAsArray(): object[] }): Described[] {
+  const own = registry.getMetricsAsArray() as {
+    name: string;
+    help: string;
+    type: string;
+    labelNames: string[];
+  }[];
+  return own
+    .filter(({ name }) => name.startsWith('heliograph_'))
+    .map(({ name, help, type, labelNames }) => ({ name, help, type, labels: labelNames }));
+}
