@@ -1,4 +1,6 @@
 import { Command, type CommanderError } from 'commander';
+import { tenantCommand } from './accounts/commands/tenant-commands.ts';
+import { wabaCommand } from './accounts/commands/waba-commands.ts';
 import { endpointCommand } from './commands/admin/endpoint-commands.ts';
 import { findCommand } from './commands/admin/find-command.ts';
 import { inboxCommand } from './commands/admin/inbox-commands.ts';
@@ -6,9 +8,7 @@ import { keyCommand } from './commands/admin/key-commands.ts';
 import { keyRequestCommand } from './commands/admin/key-request-commands.ts';
 import { operationsUrlCommand } from './commands/admin/operations-url-commands.ts';
 import { replayCommand } from './commands/admin/replay-commands.ts';
-import { tenantCommand } from './commands/admin/tenant-commands.ts';
 import { userCommand } from './commands/admin/user-commands.ts';
-import { wabaCommand } from './commands/admin/waba-commands.ts';
 import { secretsCommand } from './platform/crypto/secrets-commands.ts';
 
 const WRONG_USAGE = 2;

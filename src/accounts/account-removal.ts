@@ -1,11 +1,3 @@
-import { listTenantWabas } from '../database/account-list.ts';
-import {
-  closeTenant,
-  closeWaba,
-  deleteEmptyWaba,
-  detachNumber,
-  renameTenantRow,
-} from '../database/account-removal.ts';
 import { shardOf } from '../domain/shard.ts';
 import { listEndpoints } from '../endpoints/store.ts';
 import { AccountError } from '../platform/account-error.ts';
@@ -13,8 +5,10 @@ import { checkName, checkUpstreamId } from '../platform/account-input.ts';
 import { type Audited, recordAudit, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { lockIntake } from '../platform/postgres/locks.ts';
+import { listTenantWabas } from './account-list.ts';
 import { deleteEndpoint } from './endpoint-removal.ts';
 import { knownTenant, knownWaba } from './known-accounts.ts';
+import { closeTenant, closeWaba, deleteEmptyWaba, detachNumber, renameTenantRow } from './remove-account.ts';
 
 type Tools = { database: Database } & Audited;
 

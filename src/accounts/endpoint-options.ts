@@ -1,4 +1,3 @@
-import { listPhoneNumbers } from '../database/accounts.ts';
 import type { SettingLimits } from '../endpoints/setting.ts';
 import { type GivenSettings, type StoredSettings, settingsOf } from '../endpoints/settings.ts';
 import { AccountError, checkingMember } from '../platform/account-error.ts';
@@ -6,6 +5,7 @@ import { shown } from '../platform/account-input.ts';
 import { checkEndpointUrl, type EndpointUrlRules } from '../platform/http/outbound-url.ts';
 import type { ResolveHost } from '../platform/http/resolve-host.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { listPhoneNumbers } from './accounts.ts';
 
 /** The rules by which the sender judges URLs too, so that what is accepted here is what is sent to. */
 export type UrlRules = EndpointUrlRules & { resolve: ResolveHost };

@@ -1,16 +1,16 @@
-import type { PhoneNumber } from '../database/accounts.ts';
-import {
-  numbersWorkflowId,
-  removeOtherNumbers,
-  saveFollowedNumbers,
-  saveNumbersProblem,
-} from '../database/followed-numbers.ts';
 import { countWaitingBodies, refuseWaitingBodies, releaseWaitingBodies } from '../database/waiting-bodies.ts';
 import { shardOf } from '../domain/shard.ts';
 import { recordChange, SYSTEM } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { lockIntake } from '../platform/postgres/locks.ts';
 import { finishAskedTask } from '../platform/temporal/workflow-tasks.ts';
+import type { PhoneNumber } from './accounts.ts';
+import {
+  numbersWorkflowId,
+  removeOtherNumbers,
+  saveFollowedNumbers,
+  saveNumbersProblem,
+} from './followed-numbers.ts';
 
 /** What following upstream's list changed. */
 export type FollowedNumbers = {

@@ -1,8 +1,8 @@
-import { findTenant } from '../database/account-list.ts';
-import { findWaba, type WabaAccount } from '../database/accounts.ts';
 import { AccountError } from '../platform/account-error.ts';
 import { checkRowId, checkUpstreamId } from '../platform/account-input.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { findTenant } from './account-list.ts';
+import { findWaba, type WabaAccount } from './accounts.ts';
 
 /** The WABA with this id. Throws AccountError `invalid_value` or `unknown_waba`. */
 export async function knownWaba(database: Database, wabaId: string): Promise<WabaAccount> {

@@ -1,8 +1,8 @@
-import { findWabaOfNumber, saveNumberPace } from '../database/number-pace.ts';
 import { AccountError, invalidValue } from '../platform/account-error.ts';
 import { shown } from '../platform/account-input.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { findWabaOfNumber, saveNumberPace } from './number-pace-store.ts';
 
 const FASTEST = 1_000;
 

@@ -1,7 +1,7 @@
-import { insertTenant } from '../database/accounts.ts';
 import { checkName } from '../platform/account-input.ts';
 import { type Audited, recordBy } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { insertTenant } from './accounts.ts';
 
 /** Adds a tenant. Two may have one name: only the userId tells them apart. Throws AccountError `invalid_value`. */
 export async function createTenant(

@@ -1,13 +1,3 @@
-import { wabaHolder } from '../database/account-removal.ts';
-import {
-  findNumberOwners,
-  findWaba,
-  listPhoneNumbers,
-  type PhoneNumber,
-  savePhoneNumber,
-  saveWaba,
-} from '../database/accounts.ts';
-import { askForNumbersAgain } from '../database/followed-numbers.ts';
 import { releaseWaitingBodies } from '../database/waiting-bodies.ts';
 import { shardOf } from '../domain/shard.ts';
 import { AccountError } from '../platform/account-error.ts';
@@ -17,7 +7,17 @@ import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import { accessTokenPlace } from '../platform/crypto/secret-places.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { lockIntake } from '../platform/postgres/locks.ts';
+import {
+  findNumberOwners,
+  findWaba,
+  listPhoneNumbers,
+  type PhoneNumber,
+  savePhoneNumber,
+  saveWaba,
+} from './accounts.ts';
+import { askForNumbersAgain } from './followed-numbers.ts';
 import { knownTenant, knownWaba } from './known-accounts.ts';
+import { wabaHolder } from './remove-account.ts';
 
 /** Members that are left out keep the value they have. */
 export type GivenPhoneNumber = { phoneNumberId: string } & Partial<Omit<PhoneNumber, 'phoneNumberId'>>;

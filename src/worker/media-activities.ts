@@ -1,5 +1,5 @@
 import { makeEnrichOrderActivities } from '../activities/enrich-order/activities.ts';
-import { makeNumberActivities } from '../activities/refresh-numbers/activities.ts';
+import { makeNumberActivities } from '../activities/refresh-numbers.ts';
 import { makeStoreInboundMediaActivities } from '../activities/store-inbound-media/activities.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';

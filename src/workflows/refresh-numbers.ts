@@ -7,7 +7,7 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { NumberActivities } from '../activities/refresh-numbers/activities.ts';
+import type { NumberActivities } from '../activities/refresh-numbers.ts';
 import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
 import { queuesBeside } from '../platform/temporal/task-queues.ts';
 

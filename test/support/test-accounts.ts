@@ -1,4 +1,4 @@
-import { insertTenant, savePhoneNumber, saveWaba } from '../../src/database/accounts.ts';
+import { insertTenant, savePhoneNumber, saveWaba } from '../../src/accounts/accounts.ts';
 import { newWebhookSecret } from '../../src/domain/webhook/webhook-signature.ts';
 import { insertEndpoint, nextEndpointId } from '../../src/endpoints/store.ts';
 import { makeSecretBox, type SecretBox } from '../../src/platform/crypto/secret-box.ts';

@@ -1,3 +1,4 @@
+import { openAccessToken } from '../../accounts/access-token.ts';
 import {
   type CachedProduct,
   findCachedProducts,
@@ -9,7 +10,6 @@ import type { CatalogProduct } from '../../platform/graph/catalog-products.ts';
 import type { GraphClient } from '../../platform/graph/graph-client.ts';
 import { storableText } from '../../platform/json/storable-text.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { openAccessToken } from '../store-inbound-media/access-token.ts';
 
 export type ProductTools = { database: Database; graph: GraphClient; secretBox: SecretBox };
 

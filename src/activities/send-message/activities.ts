@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { Logger } from 'pino';
+import { openAccessToken } from '../../accounts/access-token.ts';
 import { type SendTurn, takeSendTurn } from '../../database/outbound-messages.ts';
 import { followPhoneAlias } from '../../database/recipient-conversations.ts';
 import { withUpstreamMedia } from '../../domain/message-media.ts';
@@ -14,7 +15,6 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
 import { unexpectedFailure, withHeartbeat } from '../../platform/temporal/activity-kit.ts';
 import type { SendMessageInput, SendResult } from '../../workflows/send-message.ts';
-import { openAccessToken } from '../store-inbound-media/access-token.ts';
 import { AccessTokenProblem } from '../store-inbound-media/media-error.ts';
 import { forgetRefusedMedia, giveMedia, type MediaSlots, makeMediaSlots } from './give-media.ts';
 import {

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { openAccessToken } from '../../accounts/access-token.ts';
 import { type PendingMedia, takePendingMedia } from '../../database/media.ts';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import { GraphError, isObjectGone } from '../../platform/graph/graph-error.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
 import type { MediaResult, StoreInboundMediaInput } from '../../workflows/store-inbound-media.ts';
-import { openAccessToken } from './access-token.ts';
 import { type ActivityRun, retryLater, startRun, throwIfEnded } from './activity-run.ts';
 import { type FetchedMedia, type FetchTools, fetchMedia } from './fetch-media.ts';
 import { type FetchTally, judgeFailure } from './media-verdict.ts';

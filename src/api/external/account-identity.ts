@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { findAccountIdentity } from '../../database/account-identity.ts';
+import { findAccountIdentity } from '../../accounts/account-identity.ts';
 import { documented } from '../openapi/documented.ts';
 import { accountOf } from '../plugins/api-key-auth.ts';
 import { SCOPES } from '../plugins/key-scopes.ts';

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { listPhoneNumbers } from '../../database/accounts.ts';
+import { listPhoneNumbers } from '../../accounts/accounts.ts';
 import {
   findIdempotencyKey,
   holdIdempotencyKey,

@@ -1,4 +1,4 @@
-import { findNumberOwners } from '../../database/accounts.ts';
+import { findNumberOwners } from '../../accounts/accounts.ts';
 import { readEntries, withoutEntries } from '../../domain/upstream/foreign-entries.ts';
 import { verifyUpstreamSignature } from '../../domain/upstream/upstream-signature.ts';
 import type { AppSecret } from '../../platform/config/app-secrets.ts';

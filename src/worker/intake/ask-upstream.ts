@@ -1,4 +1,4 @@
-import { askForNumbers, askForNumbersAgain } from '../../database/followed-numbers.ts';
+import { askForNumbers, askForNumbersAgain } from '../../accounts/followed-numbers.ts';
 import type { InboxBody } from '../../database/inbox.ts';
 import { AWAITS_NUMBER, insertWaitingBodies } from '../../database/waiting-bodies.ts';
 import type { SetAside, UpstreamItem } from '../../domain/upstream/upstream-items.ts';

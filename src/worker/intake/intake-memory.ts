@@ -1,4 +1,4 @@
-import type { NumberOwner } from '../../database/accounts.ts';
+import type { NumberOwner } from '../../accounts/accounts.ts';
 import { SHARDS, shardOf } from '../../domain/shard.ts';
 import type { ReadBody } from './body-portions.ts';
 import { type InboxFloor, makeInboxFloor } from './inbox-floor.ts';

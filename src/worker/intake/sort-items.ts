@@ -1,4 +1,4 @@
-import { findKnownWabas, findNumberOwners, type NumberOwner } from '../../database/accounts.ts';
+import { findKnownWabas, findNumberOwners, type NumberOwner } from '../../accounts/accounts.ts';
 import { AWAITS_NUMBER } from '../../database/waiting-bodies.ts';
 import { shardOf } from '../../domain/shard.ts';
 import type { UpstreamItem } from '../../domain/upstream/upstream-items.ts';

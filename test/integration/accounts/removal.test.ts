@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { listTenants } from '../../../src/accounts/account-list.ts';
 import { removeNumber, removeTenant, removeWaba } from '../../../src/accounts/account-removal.ts';
 import { addWaba } from '../../../src/accounts/wabas.ts';
-import { listTenants } from '../../../src/database/account-list.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';

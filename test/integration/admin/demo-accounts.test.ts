@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { listTenants } from '../../../src/accounts/account-list.ts';
 import { seedDemoAccounts } from '../../../src/accounts/demo-accounts.ts';
-import { listTenants } from '../../../src/database/account-list.ts';
 import { findApiKey, revokeApiKey } from '../../../src/database/api-keys.ts';
 import { hashApiKey } from '../../../src/domain/api-key-format.ts';
 import { listEndpoints } from '../../../src/endpoints/store.ts';

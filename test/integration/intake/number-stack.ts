@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
-import { makeNumberActivities } from '../../../src/activities/refresh-numbers/activities.ts';
-import { insertTenant, savePhoneNumber, saveWaba } from '../../../src/database/accounts.ts';
+import { insertTenant, savePhoneNumber, saveWaba } from '../../../src/accounts/accounts.ts';
+import { makeNumberActivities } from '../../../src/activities/refresh-numbers.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { accessTokenPlace } from '../../../src/platform/crypto/secret-places.ts';
 import type { UpstreamPhoneNumber } from '../../../src/platform/graph/phone-numbers.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { findAccountIdentity } from '../../../src/accounts/account-identity.ts';
+import { listPhoneNumbers } from '../../../src/accounts/accounts.ts';
+import { listUnfollowedWabas } from '../../../src/accounts/followed-numbers.ts';
 import { setAccessToken } from '../../../src/accounts/wabas.ts';
-import { findAccountIdentity } from '../../../src/database/account-identity.ts';
-import { listPhoneNumbers } from '../../../src/database/accounts.ts';
-import { listUnfollowedWabas } from '../../../src/database/followed-numbers.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { GraphError } from '../../../src/platform/graph/graph-error.ts';

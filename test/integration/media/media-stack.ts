@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
+import { saveWaba } from '../../../src/accounts/accounts.ts';
 import { makeEnrichOrderActivities } from '../../../src/activities/enrich-order/activities.ts';
 import { makeStoreInboundMediaActivities } from '../../../src/activities/store-inbound-media/activities.ts';
-import { saveWaba } from '../../../src/database/accounts.ts';
 import { type Config, loadConfig } from '../../../src/platform/config/config.ts';
 import { openGraphClient } from '../../../src/platform/graph/graph-client.ts';
 import { type ObjectStore, openObjectStore } from '../../../src/platform/object-store/object-store.ts';

@@ -1,4 +1,4 @@
-import { askForNumbers } from '../../../src/database/followed-numbers.ts';
+import { askForNumbers } from '../../../src/accounts/followed-numbers.ts';
 import { insertBodies } from '../../../src/database/inbox.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';

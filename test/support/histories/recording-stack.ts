@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Client } from '@temporalio/client';
-import { saveWaba } from '../../../src/database/accounts.ts';
+import { saveWaba } from '../../../src/accounts/accounts.ts';
 import { startTestInfrastructure } from '../../../src/embedded/test-infrastructure.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { type DatabasePool, openDatabase } from '../../../src/platform/postgres/database.ts';

@@ -1,8 +1,8 @@
 import cookie from '@fastify/cookie';
 import formbody from '@fastify/formbody';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { findWaba } from '../../../accounts/accounts.ts';
 import { noteUse, openSession } from '../../../accounts/user-sessions.ts';
-import { findWaba } from '../../../database/accounts.ts';
 import { findOpenSessions } from '../../../database/user-sessions.ts';
 import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
 import type { Database } from '../../../platform/postgres/database.ts';

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { listPhoneNumbers } from '../../../accounts/accounts.ts';
 import type { EndpointMove } from '../../../accounts/endpoint-move.ts';
 import {
   addEndpoint,
@@ -7,7 +8,6 @@ import {
   endpointStatus,
   updateEndpoint,
 } from '../../../accounts/endpoints.ts';
-import { listPhoneNumbers } from '../../../database/accounts.ts';
 import { AccountError } from '../../../platform/account-error.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';

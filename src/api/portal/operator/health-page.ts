@@ -1,5 +1,5 @@
+import { listUnfollowedWabas, type UnfollowedWaba } from '../../../accounts/followed-numbers.ts';
 import { shownCount } from '../../../accounts/shown-count.ts';
-import { listUnfollowedWabas, type UnfollowedWaba } from '../../../database/followed-numbers.ts';
 import { countInbox } from '../../../database/inbox.ts';
 import {
   listSetAsideReasons,

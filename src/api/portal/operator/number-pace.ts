@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { setNumberPace } from '../../../accounts/number-pace.ts';
-import { listNumberPaces } from '../../../database/number-pace.ts';
+import { listNumberPaces } from '../../../accounts/number-pace-store.ts';
 import { AccountError } from '../../../platform/account-error.ts';
 import { formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';

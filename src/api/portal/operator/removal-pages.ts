@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
+import { findTenant } from '../../../accounts/account-list.ts';
 import { removeNumber, removeTenant, removeWaba, renameTenant } from '../../../accounts/account-removal.ts';
-import { findTenant } from '../../../database/account-list.ts';
 import { AccountError } from '../../../platform/account-error.ts';
 import { formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';

@@ -1,6 +1,6 @@
+import { listPhoneNumbers } from '../../../accounts/accounts.ts';
+import { readNumberLookup } from '../../../accounts/followed-numbers.ts';
 import { openAccessToken } from '../../../accounts/wabas.ts';
-import { listPhoneNumbers } from '../../../database/accounts.ts';
-import { readNumberLookup } from '../../../database/followed-numbers.ts';
 import { readWabaArrivals } from '../../../database/waba-arrivals.ts';
 import { countWaitingBodies } from '../../../database/waiting-bodies.ts';
 import { listEndpoints } from '../../../endpoints/store.ts';

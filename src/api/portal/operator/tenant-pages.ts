@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { findTenant, listTenants, listTenantWabas } from '../../../accounts/account-list.ts';
 import { createTenant } from '../../../accounts/tenants.ts';
-import { findTenant, listTenants, listTenantWabas } from '../../../database/account-list.ts';
 import { AccountError } from '../../../platform/account-error.ts';
 import { formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { listTenants, type TenantSummary } from '../../../accounts/account-list.ts';
 import { invitationsOf } from '../../../accounts/invitations.ts';
 import { allUsers } from '../../../accounts/users.ts';
-import { listTenants, type TenantSummary } from '../../../database/account-list.ts';
 import type { AccountError } from '../../../platform/account-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { invitationTable } from '../access/user-tables.ts';

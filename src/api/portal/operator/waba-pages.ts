@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { findTenant } from '../../../accounts/account-list.ts';
+import { listPhoneNumbers } from '../../../accounts/accounts.ts';
 import { addWaba } from '../../../accounts/wabas.ts';
-import { findTenant } from '../../../database/account-list.ts';
-import { listPhoneNumbers } from '../../../database/accounts.ts';
 import { AccountError } from '../../../platform/account-error.ts';
 import { checkAccessToken, checkUpstreamId } from '../../../platform/account-input.ts';
 import { formLine } from '../access/form-schema.ts';

@@ -1,4 +1,4 @@
-import { type BusinessNumber, listBusinessNumbers } from '../../../database/business-numbers.ts';
+import { type BusinessNumber, listBusinessNumbers } from '../../../accounts/business-numbers.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import type { Viewer } from '../access/viewer.ts';
 import type { Customer, SandboxClient } from './sandbox-client.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { listBusinessNumbers } from '../../../database/business-numbers.ts';
+import { listBusinessNumbers } from '../../../accounts/business-numbers.ts';
 import { findDeliveryOutlooks } from '../../../deliveries/log/delivery-outlook.ts';
 import { textOf } from '../../../platform/json/json-members.ts';
 import { deliveryUuidOf } from '../../../platform/public-ids.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { insertTenant, saveWaba } from '../../../../src/database/accounts.ts';
+import { insertTenant, saveWaba } from '../../../../src/accounts/accounts.ts';
 import { listAudit, recordAudit, recordChange, SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import type { AuditEntry } from '../../../../src/platform/audit/audit-log.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { findWaba, saveWaba } from '../../../../src/accounts/accounts.ts';
 import { rotateSecret } from '../../../../src/accounts/endpoint-secrets.ts';
 import { addEndpoint, updateEndpoint } from '../../../../src/accounts/endpoints.ts';
 import { rotateOperationsSecret, setOperationsUrl } from '../../../../src/accounts/operations-url.ts';
-import { findWaba, saveWaba } from '../../../../src/database/accounts.ts';
 import { loadEndpointSettings } from '../../../../src/database/endpoint-settings.ts';
 import { findOperationsUrl } from '../../../../src/database/operations-urls.ts';
 import { openEndpoint } from '../../../../src/deliveries/attempt/sendable-endpoint.ts';

@@ -1,22 +1,22 @@
-import { followNumbers } from '../../accounts/follow-numbers.ts';
+import { openAccessToken } from '../accounts/access-token.ts';
+import { followNumbers } from '../accounts/follow-numbers.ts';
 import {
   askForAllNumbers,
   beginNumberLookup,
   numbersWorkflowId,
   saveNumbersProblem,
-} from '../../database/followed-numbers.ts';
-import { countWaitingBodies } from '../../database/waiting-bodies.ts';
-import { shardOf } from '../../domain/shard.ts';
-import type { SecretBox } from '../../platform/crypto/secret-box.ts';
-import type { GraphClient } from '../../platform/graph/graph-client.ts';
-import { GraphError } from '../../platform/graph/graph-error.ts';
-import type { Database } from '../../platform/postgres/database.ts';
-import { lockIntake } from '../../platform/postgres/locks.ts';
-import { retryDelayMs } from '../../platform/temporal/retry-delay.ts';
-import { finishAskedTask, finishTask } from '../../platform/temporal/workflow-tasks.ts';
-import type { RefreshNumbersInput } from '../../workflows/refresh-numbers.ts';
-import { openAccessToken } from '../store-inbound-media/access-token.ts';
-import { AccessTokenProblem } from '../store-inbound-media/media-error.ts';
+} from '../accounts/followed-numbers.ts';
+import { countWaitingBodies } from '../database/waiting-bodies.ts';
+import { shardOf } from '../domain/shard.ts';
+import type { SecretBox } from '../platform/crypto/secret-box.ts';
+import type { GraphClient } from '../platform/graph/graph-client.ts';
+import { GraphError } from '../platform/graph/graph-error.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { lockIntake } from '../platform/postgres/locks.ts';
+import { retryDelayMs } from '../platform/temporal/retry-delay.ts';
+import { finishAskedTask, finishTask } from '../platform/temporal/workflow-tasks.ts';
+import type { RefreshNumbersInput } from '../workflows/refresh-numbers.ts';
+import { AccessTokenProblem } from './store-inbound-media/media-error.ts';
 
 export type NumberActivities = ReturnType<typeof makeNumberActivities>;
 

@@ -1,8 +1,8 @@
-import { findWaba } from '../../database/accounts.ts';
-import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
-import { accessTokenPlace } from '../../platform/crypto/secret-places.ts';
-import type { Database } from '../../platform/postgres/database.ts';
-import { AccessTokenProblem } from './media-error.ts';
+import { AccessTokenProblem } from '../activities/store-inbound-media/media-error.ts';
+import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
+import { accessTokenPlace } from '../platform/crypto/secret-places.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { findWaba } from './accounts.ts';
 
 /** The upstream access token of a WABA. Throws AccessTokenProblem, with what an operator has to do. */
 export async function openAccessToken(

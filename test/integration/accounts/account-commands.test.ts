@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { listPhoneNumbers } from '../../../src/accounts/accounts.ts';
 import { openAccessToken } from '../../../src/accounts/wabas.ts';
-import { listPhoneNumbers } from '../../../src/database/accounts.ts';
 import { findApiKey } from '../../../src/database/api-keys.ts';
 import { hashApiKey } from '../../../src/domain/api-key-format.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

@@ -1,7 +1,7 @@
+import { keyRequestWorkflowId } from '../database/key-requests.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { finishTask, wakeTask } from '../platform/temporal/workflow-tasks.ts';
-import { keyRequestWorkflowId } from './key-requests.ts';
 
 const FOREIGN_KEY_VIOLATION = '23503';
 
