@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { KeepAtOnce } from './api/ingress/upstream-webhook.ts';
+import type { KeepAtOnce } from './api/inbound/upstream-webhook.ts';
 import type { DeliveryLabel } from './deliveries/queue/delivery-label.ts';
 import { type Config, loadConfig } from './platform/config/config.ts';
 import { InvalidSettingsError, redactedSettings } from './platform/config/read-settings.ts';

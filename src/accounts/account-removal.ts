@@ -1,5 +1,5 @@
-import { shardOf } from '../domain/shard.ts';
 import { listEndpoints } from '../endpoints/store.ts';
+import { shardOf } from '../inbound/shard.ts';
 import { AccountError } from '../platform/account-error.ts';
 import { checkName, checkUpstreamId } from '../platform/account-input.ts';
 import { type Audited, recordAudit, recordChange } from '../platform/audit/audit.ts';

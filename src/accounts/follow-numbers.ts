@@ -1,5 +1,5 @@
-import { countWaitingBodies, refuseWaitingBodies, releaseWaitingBodies } from '../database/waiting-bodies.ts';
-import { shardOf } from '../domain/shard.ts';
+import { shardOf } from '../inbound/shard.ts';
+import { countWaitingBodies, refuseWaitingBodies, releaseWaitingBodies } from '../inbound/waiting-bodies.ts';
 import { recordChange, SYSTEM } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { lockIntake } from '../platform/postgres/locks.ts';

@@ -1,5 +1,5 @@
-import { releaseWaitingBodies } from '../database/waiting-bodies.ts';
-import { shardOf } from '../domain/shard.ts';
+import { shardOf } from '../inbound/shard.ts';
+import { releaseWaitingBodies } from '../inbound/waiting-bodies.ts';
 import { AccountError } from '../platform/account-error.ts';
 import { checkAccessToken, checkDescription, checkUpstreamId } from '../platform/account-input.ts';
 import type { AccountTools } from '../platform/account-tools.ts';

@@ -6,8 +6,8 @@ import {
   numbersWorkflowId,
   saveNumbersProblem,
 } from '../accounts/followed-numbers.ts';
-import { countWaitingBodies } from '../database/waiting-bodies.ts';
-import { shardOf } from '../domain/shard.ts';
+import { shardOf } from '../inbound/shard.ts';
+import { countWaitingBodies } from '../inbound/waiting-bodies.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import type { GraphClient } from '../platform/graph/graph-client.ts';
 import { GraphError } from '../platform/graph/graph-error.ts';

@@ -20,7 +20,7 @@ import { checkClock } from './health/clock-check.ts';
 import { healthRoutes } from './health/health-routes.ts';
 import { checkObjectStore } from './health/object-store-check.ts';
 import { createReadiness } from './health/readiness.ts';
-import { type KeepAtOnce, upstreamWebhookRoutes } from './ingress/upstream-webhook.ts';
+import { type KeepAtOnce, upstreamWebhookRoutes } from './inbound/upstream-webhook.ts';
 import { receivedMediaRoutes } from './media/received-media.ts';
 import { docsPage } from './openapi/docs-page.ts';
 import { addOpenApiDocument } from './openapi/openapi-document.ts';

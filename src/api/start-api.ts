@@ -17,8 +17,8 @@ import { type DatabaseOptions, type DatabasePool, openDatabase } from '../platfo
 import { warnWhenNotDurable } from '../platform/postgres/durability.ts';
 import { type ApiDependencies, buildApp } from './app.ts';
 import { warnOfClock } from './health/clock-check.ts';
-import { rehearseIngress } from './ingress/rehearsal.ts';
-import { INGRESS_TIMEOUTS } from './ingress/upstream-webhook.ts';
+import { rehearseIngress } from './inbound/rehearsal.ts';
+import { INGRESS_TIMEOUTS } from './inbound/upstream-webhook.ts';
 import { announceSetUp } from './portal/access/announce-set-up.ts';
 
 const INGRESS_POOL_MAX = 4;

@@ -1,4 +1,4 @@
-import type { MediaReference } from '../domain/upstream/media-reference.ts';
+import type { MediaReference } from '../inbound/media-reference.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 

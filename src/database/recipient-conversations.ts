@@ -1,8 +1,14 @@
-import { shardOf } from '../domain/shard.ts';
+import {
+  drawIds,
+  findContacts,
+  mergeContacts,
+  openConversations,
+  saveContacts,
+} from '../inbound/customers.ts';
+import { shardOf } from '../inbound/shard.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { lockCustomers } from '../platform/postgres/locks.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import { drawIds, findContacts, mergeContacts, openConversations, saveContacts } from './customers.ts';
 
 /** Whom a message is for: a phone (digits) or a business-scoped user id. */
 export type Recipient = { waId: string; userId: null } | { waId: null; userId: string };

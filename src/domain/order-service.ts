@@ -1,3 +1,5 @@
+import type { CartItem } from '../inbound/cart-order.ts';
+import type { OrderEventParts } from '../inbound/split/message-item.ts';
 import {
   addDecimals,
   type Decimal,
@@ -7,8 +9,6 @@ import {
   parseDecimal,
   ZERO,
 } from '../platform/decimal.ts';
-import type { CartItem } from './upstream/cart-order.ts';
-import type { OrderEventParts } from './upstream/message-item.ts';
 
 /** What the catalog knows of a product. */
 export type Product = { name?: string; imageUrl?: string };

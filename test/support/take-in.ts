@@ -1,9 +1,9 @@
-import { insertBodies } from '../../src/database/inbox.ts';
-import { SHARDS } from '../../src/domain/shard.ts';
+import { insertBodies } from '../../src/inbound/inbox/inbox.ts';
+import { type IntakeTools, takeInShards } from '../../src/inbound/intake/intake-batch.ts';
+import { makeIntakeMemory } from '../../src/inbound/intake/intake-memory.ts';
+import { SHARDS } from '../../src/inbound/shard.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { query } from '../../src/platform/postgres/sql.ts';
-import { type IntakeTools, takeInShards } from '../../src/worker/intake/intake-batch.ts';
-import { makeIntakeMemory } from '../../src/worker/intake/intake-memory.ts';
 import { silentLogger } from './silent-logger.ts';
 
 /** Stores bodies as the ingress does and takes them in as the worker does. */

@@ -1,4 +1,3 @@
-import { forgetOldDedupKeys } from '../../database/dedup-keys.ts';
 import { forgetOldFailures } from '../../database/endpoint-failures.ts';
 import { forgetOldMinutes } from '../../database/endpoint-health.ts';
 import { forgetOldIdempotencyKeys } from '../../database/idempotency-keys.ts';
@@ -8,6 +7,7 @@ import { forgetEndedSessions } from '../../database/user-sessions.ts';
 import { forgetUsersWithoutTenant } from '../../database/users.ts';
 import { dropWaiting } from '../../deliveries/queue/drop-waiting.ts';
 import { listGoneEndpoints } from '../../deliveries/queue/gone-endpoints.ts';
+import { forgetOldDedupKeys } from '../../inbound/intake/dedup-keys.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';

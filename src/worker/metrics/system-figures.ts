@@ -1,7 +1,7 @@
-import { countInbox } from '../../database/inbox.ts';
-import { oldestWaitingBodyAt } from '../../database/inbox-status.ts';
 import { countEndpointModes, oldestDueAt, readBacklog } from '../../database/system-health.ts';
-import { readWaitingBodies } from '../../database/waiting-bodies.ts';
+import { countInbox } from '../../inbound/inbox/inbox.ts';
+import { oldestWaitingBodyAt } from '../../inbound/inbox/inbox-status.ts';
+import { readWaitingBodies } from '../../inbound/waiting-bodies.ts';
 import { countSealed, type SealedCount } from '../../platform/crypto/sealed-columns.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { listHousekeepingSteps } from '../../platform/postgres/housekeeping-steps.ts';

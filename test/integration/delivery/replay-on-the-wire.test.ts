@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { replayOf, startReplay } from '../../../src/accounts/replays.ts';
-import { insertBodies } from '../../../src/database/inbox.ts';
+import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { listConversationMessages } from '../../../src/database/conversation-messages.ts';
-import { insertBodies } from '../../../src/database/inbox.ts';
 import { drawMessageId, insertOutboundMessage } from '../../../src/database/outbound-messages.ts';
 import {
   followPhoneAlias,
   lockRecipientConversation,
 } from '../../../src/database/recipient-conversations.ts';
+import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { drainInbox, takeIn } from '../../support/take-in.ts';

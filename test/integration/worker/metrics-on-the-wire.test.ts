@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { insertBodies } from '../../../src/database/inbox.ts';
 import { findFreePorts } from '../../../src/embedded/ports.ts';
+import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';

@@ -1,5 +1,5 @@
-import { insertBodies } from '../../../src/database/inbox.ts';
 import { insertTestEvent } from '../../../src/deliveries/test-events.ts';
+import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { deliveryStart } from '../../../src/worker/dispatch/start-delivery.ts';
 import { bodyOf, textMessage } from '../load/upstream-bodies.ts';

@@ -1,9 +1,9 @@
 import { askForNumbers } from '../../../src/accounts/followed-numbers.ts';
-import { insertBodies } from '../../../src/database/inbox.ts';
+import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';
 import { ensureNumberSchedule, numberScheduleId } from '../../../src/worker/number-schedule.ts';
-import { textsBody } from '../../integration/intake/number-stack.ts';
+import { textsBody } from '../../integration/inbound/number-stack.ts';
 import { eventually } from '../webhook-receiver.ts';
 import { ended, type Recorded } from './record-deliveries.ts';
 import { type RecordingStack, WABA } from './recording-stack.ts';

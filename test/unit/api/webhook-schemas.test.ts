@@ -5,11 +5,11 @@ import { WEBHOOK_EXAMPLES } from '../../../src/api/external/webhook-schemas/webh
 import { webhookOperations } from '../../../src/api/external/webhook-schemas/webhook-operations.ts';
 import { serializeEvent } from '../../../src/domain/envelope.ts';
 import { orderEventData, orderService } from '../../../src/domain/order-service.ts';
-import type { UpstreamItem } from '../../../src/domain/upstream/upstream-items.ts';
 import { webhookHeaders } from '../../../src/domain/webhook/webhook-headers.ts';
+import type { UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
 import { EVENT_TYPES, type EventType } from '../../../src/platform/event-type.ts';
 import { exampleEvents } from '../deployment/example-events.ts';
-import { fixtureNames, splitFixture } from '../domain/support/upstream-body.ts';
+import { fixtureNames, splitFixture } from '../inbound/support/upstream-body.ts';
 
 function envelope(item: UpstreamItem, eventType: EventType, dataJson: string): unknown {
   const { wabaId, phoneNumberId, eventId } = item;

@@ -6,7 +6,7 @@ import {
   testEventData,
 } from '../../../src/domain/envelope.ts';
 import { orderEventData, orderService } from '../../../src/domain/order-service.ts';
-import { splitUpstreamBody, type UpstreamItem } from '../../../src/domain/upstream/upstream-items.ts';
+import { splitUpstreamBody, type UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
 import type { EventType } from '../../../src/platform/event-type.ts';
 import { repositoryFile } from './compose-file.ts';
 

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { verifyUpstreamSignature } from '../../../src/domain/upstream/upstream-signature.ts';
+import { verifyUpstreamSignature } from '../../../src/inbound/split/upstream-signature.ts';
 import { startReceiver } from '../../../src/sandbox/receiver.ts';
 import { startUpstreamServer } from '../../../src/sandbox/upstream-server.ts';
 import { APP_SECRET, call, graph, postJson, startSandbox } from './sandbox-harness.ts';

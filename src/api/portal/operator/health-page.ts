@@ -1,11 +1,5 @@
 import { listUnfollowedWabas, type UnfollowedWaba } from '../../../accounts/followed-numbers.ts';
 import { shownCount } from '../../../accounts/shown-count.ts';
-import { countInbox } from '../../../database/inbox.ts';
-import {
-  listSetAsideReasons,
-  oldestWaitingBodyAt,
-  type SetAsideReason,
-} from '../../../database/inbox-status.ts';
 import {
   type Backlog,
   listSeenWorkers,
@@ -14,6 +8,12 @@ import {
   type SeenWorker,
   type TroubledEndpoint,
 } from '../../../database/system-health.ts';
+import { countInbox } from '../../../inbound/inbox/inbox.ts';
+import {
+  listSetAsideReasons,
+  oldestWaitingBodyAt,
+  type SetAsideReason,
+} from '../../../inbound/inbox/inbox-status.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
 import {
   type HousekeepingStep,

@@ -1,9 +1,9 @@
 import { listPhoneNumbers } from '../../../accounts/accounts.ts';
 import { readNumberLookup } from '../../../accounts/followed-numbers.ts';
 import { openAccessToken } from '../../../accounts/wabas.ts';
-import { readWabaArrivals } from '../../../database/waba-arrivals.ts';
-import { countWaitingBodies } from '../../../database/waiting-bodies.ts';
 import { listEndpoints } from '../../../endpoints/store.ts';
+import { readWabaArrivals } from '../../../inbound/inbox/waba-arrivals.ts';
+import { countWaitingBodies } from '../../../inbound/waiting-bodies.ts';
 import { SecretBoxError } from '../../../platform/crypto/secret-box.ts';
 import type { UpstreamPhoneNumber } from '../../../platform/graph/phone-numbers.ts';
 import type { SubscribedApp } from '../../../platform/graph/subscribed-apps.ts';

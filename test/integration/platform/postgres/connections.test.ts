@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { insertBodies } from '../../../../src/database/inbox.ts';
 import { claimDue } from '../../../../src/deliveries/queue/claim.ts';
+import { insertBodies } from '../../../../src/inbound/inbox/inbox.ts';
 import { type DatabaseOptions, openDatabase } from '../../../../src/platform/postgres/database.ts';
 import { listenToDatabase } from '../../../../src/platform/postgres/database-listener.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';

@@ -1,0 +1,68 @@
+import { Command } from 'commander';
+import { adminAction } from '../../platform/cli/admin-action.ts';
+import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
+import { countInbox, retryInbox } from '../inbox/inbox.ts';
+import { listSetAsideReasons, oldestWaitingBodyAt } from '../inbox/inbox-status.ts';
+import { readWaitingBodies } from '../waiting-bodies.ts';
+
+const REASON_DAYS = 8;
+
+/** `admin inbox …` */
+export function inboxCommand(): Command {
+  return new Command('inbox')
+    .description('bodies that came from the upstream platform')
+    .addCommand(statusCommand())
+    .addCommand(retryCommand());
+}
+
+function statusCommand(): Command {
+  const command = new Command('status').description(
+    `waiting, failed and quarantined bodies, with the reasons of the last ${REASON_DAYS} days`,
+  );
+  return adminAction(command, 'inbox status', async ({ tools }) => {
+    const [counts, oldestWaitingAt, awaiting, reasons] = await Promise.all([
+      countInbox(tools.database),
+      oldestWaitingBodyAt(tools.database),
+      readWaitingBodies(tools.database),
+      listSetAsideReasons(tools.database, REASON_DAYS),
+    ]);
+    const { new: waiting = 0, set_aside: setAside = 0, failed = 0 } = counts;
+    return {
+      json: { waiting, oldestWaitingAt, awaitingNumber: awaiting.count, setAside, failed, reasons },
+      text: [
+        alignedFields([
+          [
+            'waiting',
+            oldestWaitingAt === null ? waiting : `${waiting}, since ${oldestWaitingAt.toISOString()}`,
+          ],
+          ...(awaiting.count > 0 ? [['await a phone number', awaiting.count] as const] : []),
+          ['quarantined', setAside],
+          ['failed', failed],
+        ]),
+        '',
+        alignedTable(
+          ['COUNT', 'REASON', 'FIELD', 'WABA', 'LAST DAY'],
+          reasons.map((reason) => [reason.count, reason.reason, reason.field, reason.wabaId, reason.lastDay]),
+          `nothing was quarantined in the last ${REASON_DAYS} days`,
+        ),
+      ].join('\n'),
+    };
+  });
+}
+
+function retryCommand(): Command {
+  const command = new Command('retry')
+    .description(
+      'take in failed and quarantined bodies again, after an upgrade or after adding a number; ' +
+        'items that caused events before cause none again',
+    )
+    .option('--failed-only', 'only bodies that failed');
+  return adminAction<{ failedOnly?: boolean }>(command, 'inbox retry', async ({ tools, options }) => {
+    const retried = await retryInbox(
+      tools.database,
+      options.failedOnly ? ['failed'] : ['failed', 'set_aside'],
+    );
+    const what = retried === 1 ? 'body is' : 'bodies are';
+    return { json: { retried }, text: `${retried} ${what} taken in again.` };
+  });
+}

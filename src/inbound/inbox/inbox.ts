@@ -1,0 +1,314 @@
+import { byteaArray } from '../../platform/postgres/array-parameters.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { HELD_SHARDS, lockIntake } from '../../platform/postgres/locks.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
+import { SHARDS, shardOf } from '../shard.ts';
+import { splitByWaba } from '../split/waba-parts.ts';
+
+/**
+ * Keeps raw upstream bodies, in the order given, and wakes the intake of their shards. One statement for all that wait. A
+ * body is kept as it is, unless its entries are of several WABAs: then as one body for each (docs/decisions/0037).
+ */
+export async function insertBodies(database: Database, bodies: readonly Buffer[]): Promise<void> {
+  const given = newBodies(bodies);
+  await insertParts(database, given, 'new');
+  wakeIntake(
+    database,
+    given.map(({ shard }) => shard),
+  );
+}
+
+/** A body, or what of it is one WABA's, with the shard that it is in. */
+export type NewBody = { wabaId: string; shard: number; body: Buffer };
+
+/** Splits bodies by WABA. */
+export function newBodies(bodies: readonly Buffer[]): NewBody[] {
+  return bodies.flatMap(splitByWaba).map(({ wabaId, body }) => {
+    const known = wabaId ?? NOBODY;
+    return { wabaId: known, shard: shardOf(known), body };
+  });
+}
+
+/** Keeps bodies that the same transaction takes in. */
+export async function insertTakenIn(trx: Transaction, bodies: readonly NewBody[]): Promise<void> {
+  await insertParts(trx, bodies, 'done');
+}
+
+async function insertParts(
+  database: Database,
+  parts: readonly NewBody[],
+  state: 'new' | 'done',
+): Promise<void> {
+  await execute(
+    database,
+    `insert into inbox (waba_id, shard, body, state, processed_at)
+     select waba_id, shard, body, ?, case when cast(? as boolean) then now() end
+       from unnest(?::text[], ?::smallint[], ?::bytea[]) with ordinality as b (waba_id, shard, body, n)
+      order by n`,
+    [
+      ...[state, state === 'done'],
+      parts.map(({ wabaId }) => wabaId),
+      parts.map(({ shard }) => shard),
+      byteaArray(parts.map(({ body }) => body)),
+    ],
+  );
+}
+
+/** Has workers look for bodies of these shards. */
+function wakeIntake(database: Database, shards: readonly number[]): void {
+  database.notify('heliograph_inbox', [...new Set(shards)].join(','));
+}
+
+/** In place of the WABA of a body that does not say it. */
+const NOBODY = '0';
+
+/** A part of a body that emitted nothing, and why. */
+export type SetAsideNote = { path: string; reason: string };
+
+/** How far a body is taken in that takes several transactions, and what was set aside of its items so far. */
+type PartlyTaken = { until: string; notes: SetAsideNote[] };
+
+export type InboxBody = {
+  day: string;
+  id: string;
+  shard: number;
+  wabaId: string;
+  body: Buffer;
+  /** What was set aside when it was taken in before, null the first time. */
+  notes: SetAsideNote[] | null;
+  partly: PartlyTaken | null;
+};
+
+const BODY_COLUMNS =
+  'received_day as day, id, shard, waba_id as "wabaId", body, notes, partly, octet_length(body) as bytes';
+
+/** Where looks for the bodies of a shard begin. */
+export type ShardLook = { shard: number; fromId: string };
+
+/**
+ * Of each shard the oldest bodies not yet taken in, all by id. `fromId` is no cursor: a lower id may become visible
+ * later. Nothing of shards whose lock was not got by the statement before.
+ */
+export async function takeNewBodies(
+  trx: Transaction,
+  looks: readonly ShardLook[],
+  { bodies, bytes }: { bodies: number; bytes: number },
+): Promise<InboxBody[]> {
+  return await query<InboxBody>(
+    trx,
+    `select own.day, own.id, own.shard, own."wabaId", own.body, own.notes, own.partly
+       from unnest(cast(:shards as integer[]), cast(:fromIds as bigint[])) as look (shard, from_id)
+      cross join lateral (
+        select *, sum(bytes) over (order by id) - bytes as before from (
+          select ${BODY_COLUMNS} from inbox
+           where state = 'new' and shard = look.shard and id >= look.from_id order by shard, id limit :bodies
+        ) as oldest
+      ) as own
+      where look.shard = any (${HELD_SHARDS}) and own.before < :bytes order by own.id`,
+    { shards: looks.map(({ shard }) => shard), fromIds: looks.map(({ fromId }) => fromId), bodies, bytes },
+  );
+}
+
+/** The oldest body of each shard that is not yet taken in, and for how long it has waited. Takes no lock. */
+export async function findOldestBodies(
+  database: Database,
+  looks: readonly ShardLook[],
+): Promise<{ shard: number; id: string; waitedMs: number }[]> {
+  return await query(
+    database,
+    `select look.shard, oldest.id,
+            cast(extract(epoch from now() - oldest.received_at) * 1000 as double precision) as "waitedMs"
+       from unnest(cast(:shards as integer[]), cast(:fromIds as bigint[])) as look (shard, from_id)
+      cross join lateral (select id, received_at from inbox
+                           where state = 'new' and shard = look.shard and id >= look.from_id
+                           order by shard, id limit 1) as oldest`,
+    { shards: looks.map(({ shard }) => shard), fromIds: looks.map(({ fromId }) => fromId) },
+  );
+}
+
+/** How much is read of a backlog: of so many WABAs behind `afterWabaId` their oldest bodies, from `fromId` on. */
+export type BacklogLimits = ShardLook & {
+  afterWabaId: string;
+  wabas: number;
+  bodiesPerWaba: number;
+  bytesPerWaba: number;
+  bytes: number;
+};
+
+/**
+ * As `takeNewBodies` for one shard, but the oldest of each WABA: nobody stands behind another's backlog. The WABAs are found
+ * by a skip scan of their index. Ordered by WABA; what does not fit is at the end.
+ */
+export async function takeNewBodiesByWaba(trx: Transaction, limits: BacklogLimits): Promise<InboxBody[]> {
+  return await query<InboxBody>(
+    trx,
+    `with recursive owner (waba_id, n) as (
+       (select waba_id, 1 from inbox
+         where state = 'new' and shard = cast(:shard as smallint) and waba_id > cast(:afterWabaId as text)
+           and id >= cast(:fromId as bigint) and :shard = any (${HELD_SHARDS})
+         order by shard, waba_id limit 1)
+       union all
+       select (select i.waba_id from inbox i
+                where i.state = 'new' and i.shard = cast(:shard as smallint) and i.waba_id > owner.waba_id
+                  and i.id >= cast(:fromId as bigint)
+                order by i.shard, i.waba_id limit 1), n + 1
+         from owner where owner.waba_id is not null and n < cast(:wabas as integer)
+     )
+     select day, id, shard, "wabaId", body, notes, partly from (
+       select own.*, sum(bytes) over (order by "wabaId", id) - bytes as before
+         from owner cross join lateral (
+           select * from (
+             select *, sum(bytes) over (order by id) - bytes as before_own from (
+               select ${BODY_COLUMNS} from inbox
+                where state = 'new' and shard = cast(:shard as smallint) and waba_id = owner.waba_id
+                  and id >= cast(:fromId as bigint)
+                order by shard, waba_id, id limit :bodiesPerWaba
+             ) as oldest
+           ) as counted where before_own < :bytesPerWaba
+         ) as own
+     ) as all_bodies where before < :bytes order by "wabaId", id`,
+    limits,
+  );
+}
+
+export type InboxOutcome = {
+  day: string;
+  id: string;
+  /** `new`: the rest of it is left for later turns. */
+  state: 'new' | 'done' | 'set_aside' | 'waiting' | 'failed';
+  notes: SetAsideNote[] | null;
+  partly: PartlyTaken | null;
+};
+
+/** Marks bodies as taken in (or not), with what was set aside and why. */
+export async function finishBodies(trx: Transaction, outcomes: readonly InboxOutcome[]): Promise<void> {
+  const isPlain = (o: InboxOutcome) => o.state === 'done' && !hasNotes(o);
+  const plain = outcomes.filter(isPlain);
+  const noted = outcomes.filter((o) => !isPlain(o));
+  for (const day of new Set(plain.map((o) => o.day))) {
+    await execute(
+      trx,
+      `update inbox set state = 'done', notes = null, processed_at = now() where received_day = ? and id = any (?::bigint[])`,
+      [day, plain.filter((o) => o.day === day).map((o) => o.id)],
+    );
+  }
+  if (noted.length > 0) await finishNoted(trx, noted);
+}
+
+function hasNotes({ notes }: InboxOutcome): boolean {
+  return notes !== null && notes.length > 0;
+}
+
+async function finishNoted(trx: Transaction, outcomes: readonly InboxOutcome[]): Promise<void> {
+  await execute(
+    trx,
+    `update inbox i set state = o.state, notes = o.notes, partly = o.partly,
+                        processed_at = case when o.state <> 'new' then now() end
+       from unnest(?::date[], ?::bigint[], ?::text[], ?::jsonb[], ?::jsonb[]) as o (day, id, state, notes, partly)
+      where i.received_day = o.day and i.id = o.id`,
+    [
+      outcomes.map((o) => o.day),
+      outcomes.map((o) => o.id),
+      outcomes.map((o) => o.state),
+      outcomes.map((o) => (hasNotes(o) ? JSON.stringify(o.notes) : null)),
+      outcomes.map((o) => (o.partly === null ? null : JSON.stringify(o.partly))),
+    ],
+  );
+}
+
+export type SetAsideCount = { reason: string; field: string; wabaId: string; count: number };
+
+/** Adds to the day's counts of what emitted no event. */
+export async function countSetAside(trx: Transaction, counts: readonly SetAsideCount[]): Promise<void> {
+  if (counts.length === 0) return;
+  await execute(
+    trx,
+    `insert into set_aside_counts (day, reason, field, waba_id, count)
+     select (now() at time zone 'utc')::date, reason, field, waba_id, count
+       from unnest(?::text[], ?::text[], ?::text[], ?::bigint[]) as c (reason, field, waba_id, count)
+     on conflict (day, reason, field, waba_id) do update set count = set_aside_counts.count + excluded.count`,
+    [
+      counts.map((c) => c.reason),
+      counts.map((c) => c.field),
+      counts.map((c) => c.wabaId),
+      counts.map((c) => c.count),
+    ],
+  );
+}
+
+/** Per statement: rewriting a million bodies in one would take longer than a statement may. */
+const RETRY_PAGE = 5_000;
+
+/**
+ * Puts every body that was set aside or failed back before the intake, with its notes; returns how many. Shard by shard,
+ * the oldest of each first: intake stands still in one at a time.
+ */
+export async function retryInbox(
+  database: Database,
+  states: readonly ('set_aside' | 'failed')[],
+): Promise<number> {
+  let changed = 0;
+  for (let after: string | null = '0'; after !== null; ) {
+    const page: RetryPage = await findRetryPage(database, states, after);
+    for (const shard of SHARDS) {
+      const own = page.rows.filter((row) => row.shard === shard);
+      if (own.length > 0) changed += await retryBodies(database, shard, own, states);
+    }
+    after = page.last;
+  }
+  return changed;
+}
+
+type RetryPage = { rows: { day: string; id: string; shard: number }[]; last: string | null };
+
+async function findRetryPage(
+  database: Database,
+  states: readonly string[],
+  after: string,
+): Promise<RetryPage> {
+  const ofState = states.map(
+    (state) => `(select received_day as day, id, shard from inbox where state = '${state}' and id > :after
+                  order by id limit ${RETRY_PAGE})`,
+  );
+  const rows = await query<RetryPage['rows'][number]>(
+    database,
+    `select * from (${ofState.join(' union all ')}) as waiting order by id limit ${RETRY_PAGE}`,
+    { after },
+  );
+  return { rows, last: rows.at(-1)?.id ?? null };
+}
+
+async function retryBodies(
+  database: Database,
+  shard: number,
+  rows: RetryPage['rows'],
+  states: readonly string[],
+): Promise<number> {
+  return await database.transaction(async (trx) => {
+    await lockIntake(trx, shard);
+    wakeIntake(trx, [shard]);
+    return await execute(
+      trx,
+      `update inbox i set state = 'new', partly = null, processed_at = null
+         from unnest(?::date[], ?::bigint[]) as p (day, id)
+        where i.received_day = p.day and i.id = p.id and i.state = any (?::text[])`,
+      [rows.map(({ day }) => day), rows.map(({ id }) => id), states],
+    );
+  });
+}
+
+/** Counting a backlog of millions would take longer than anybody waits for a figure. */
+const COUNT_LIMIT = 100_000;
+
+/**
+ * How many bodies wait, were set aside, or failed; counting stops at 100,001 of each. Each condition is that of an
+ * index: most bodies are done.
+ */
+export async function countInbox(database: Database): Promise<Record<string, number>> {
+  const counted = ['new', 'set_aside', 'failed'].map(
+    (state) => `select '${state}' as state, count(*)
+       from (select 1 from inbox where state = '${state}' limit ${COUNT_LIMIT + 1}) as counted`,
+  );
+  const rows = await query<{ state: string; count: string }>(database, counted.join(' union all '));
+  return Object.fromEntries(rows.map((row) => [row.state, Number(row.count)]));
+}

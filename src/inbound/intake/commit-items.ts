@@ -1,0 +1,252 @@
+import { createHash } from 'node:crypto';
+import { insertMedia } from '../../database/media.ts';
+import { lockMessageStates, recordStatuses } from '../../database/message-statuses.ts';
+import {
+  findMessageIds,
+  insertInboundMessages,
+  messageKey,
+  type NewInboundMessage,
+} from '../../database/messages.ts';
+import { insertOrders } from '../../database/orders.ts';
+import { insertPaymentReports, type NewPaymentReport } from '../../database/payments.ts';
+import { findSubscribers, type NewEvent, type PublishedEvent, publishTo } from '../../deliveries/publish.ts';
+import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
+import type { DirectClaimer } from '../../deliveries/queue/enqueue.ts';
+import { mediaReadyEventId } from '../../domain/envelope.ts';
+import { markedMessageId } from '../../domain/send-marker.ts';
+import { LastStatements, type Transaction } from '../../platform/postgres/database.ts';
+import { insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';
+import { drawForNewCustomers, findCustomers, saveCustomers } from '../customers/save-customers.ts';
+import { touchConversations } from '../customers.ts';
+import type { MessageItem } from '../split/message-item.ts';
+import type { StatusItem } from '../split/status-item.ts';
+import type { UpstreamItem } from '../split/upstream-items.ts';
+import { claimDedupKeys } from './dedup-keys.ts';
+import type { Owned } from './owned-item.ts';
+
+/**
+ * Turns upstream items into messages, statuses, media, orders and events, in their order, in the caller's transaction.
+ * The number of statements is fixed; those that do not need each other's answers go together, and for most batches the
+ * last ones are sent but not answered yet when this resolves. They answer with the deliveries that `claimer` claimed.
+ * `mayWrite` is awaited beside what is read; when it rejects, the transaction is to be undone.
+ */
+export async function commitItems(
+  trx: Transaction,
+  owned: readonly Owned[],
+  claimer: DirectClaimer | null,
+  mayWrite: Promise<void> = Promise.resolve(),
+): Promise<LastStatements<ClaimedDelivery[]>> {
+  if (owned.length === 0) await mayWrite;
+  if (owned.length === 0) return new LastStatements(Promise.resolve([]));
+  const keyed = owned.map(withDedupKey);
+  const [claimedKeys, contacts, drawn, states, subscribers] = await Promise.all([
+    claimDedupKeys(trx, [...new Map(keyed.map(({ hex, key }) => [hex, key])).values()]),
+    findCustomers(trx, owned),
+    drawForNewCustomers(trx, owned),
+    lockMessageStates(trx, owned.filter(isOwnedStatus).map(statusOf)),
+    findSubscribers(trx, [...new Set(owned.map(({ wabaId }) => wabaId))]),
+    mayWrite,
+  ]);
+  const fresh = notSeenBefore(keyed, claimedKeys);
+  if (fresh.length === 0) return new LastStatements(Promise.resolve([]));
+  const { conversations, spokenIn, written } = await saveCustomers(trx, fresh, contacts, drawn);
+  const messages = fresh.filter(isOwnedMessage);
+  const statuses = fresh.filter(isOwnedStatus);
+  const planned = fresh.flatMap((one) => eventsOf(one, conversations));
+  const events = planned.map(({ event }) => event);
+  // Conversations first: touching locks them, and message ids are drawn under that lock (docs/decisions/0021). Then
+  // messages: their events find them by their upstream ids.
+  const sent = Promise.all([
+    touchConversations(trx, spokenIn),
+    insertInboundMessages(trx, messageRows(messages, conversations)),
+    recordStatuses(trx, statuses.map(statusOf), states),
+    publishTo(trx, subscribers, events, { occurredAt: new Date(), claimer }),
+    written,
+  ]);
+  if (!messages.some(hasParts) && !statuses.some(isMarked) && !events.some(isPayment)) {
+    return new LastStatements(sent.then(([, , , published]) => published.claimed));
+  }
+  const [, , , published] = await sent;
+  if (messages.some(hasParts)) await saveParts(trx, messages, planned, published.events);
+  await insertPaymentReports(trx, paymentReports(published.events));
+  return new LastStatements(Promise.resolve(published.claimed));
+}
+
+/** Media and orders are stored under the id of their message. */
+function hasParts({ item }: Owned<MessageItem>): boolean {
+  return item.media !== null || item.order !== null;
+}
+
+/** Its mark leads to further statements. */
+function isMarked({ item }: Owned<StatusItem>): boolean {
+  return markedMessageId(item.rawJson) !== null;
+}
+
+function isPayment({ type }: Pick<NewEvent, 'type'>): boolean {
+  return type === 'payment';
+}
+
+function paymentReports(events: readonly PublishedEvent[]): NewPaymentReport[] {
+  return events
+    .filter(isPayment)
+    .map(({ uuid, dataJson, ...event }) => ({ ...event, eventUuid: uuid, data: dataJson ?? '{}' }));
+}
+
+async function saveParts(
+  trx: Transaction,
+  messages: readonly Owned<MessageItem>[],
+  planned: readonly PlannedEvent[],
+  events: readonly PublishedEvent[],
+): Promise<void> {
+  const ids = await findMessageIds(
+    trx,
+    messages.map(({ item }) => item),
+  );
+  const idOf = (item: MessageItem) => ids.get(messageKey(item.phoneNumberId, item.upstreamId)) ?? null;
+  await saveMedia(trx, messages, idOf);
+  const orders = planned.flatMap(({ orderOf }, index) => {
+    const event = events[index];
+    return orderOf === null || event === undefined ? [] : [{ orderOf, event }];
+  });
+  await saveOrders(trx, orders, idOf);
+}
+
+function statusOf({ item }: Owned<StatusItem>) {
+  return { ...item, content: item.rawJson };
+}
+
+function isOwnedMessage(owned: Owned): owned is Owned<MessageItem> {
+  return owned.item.kind === 'message';
+}
+
+function isOwnedStatus(owned: Owned): owned is Owned<StatusItem> {
+  return owned.item.kind === 'status';
+}
+
+type Keyed = { one: Owned; key: Buffer; hex: string };
+
+function withDedupKey(one: Owned): Keyed {
+  const key = createHash('sha256').update(one.item.dedupKey).digest();
+  return { one, key, hex: key.toString('hex') };
+}
+
+/**
+ * Upstream sends what it sent before, to us and to several of us at once: the database decides who is first, and of
+ * several with one key in a batch the first counts.
+ */
+function notSeenBefore(keyed: readonly Keyed[], claimedKeys: ReadonlySet<string>): Owned[] {
+  const left = new Set(claimedKeys);
+  return keyed.filter(({ hex }) => left.delete(hex)).map(({ one }) => one);
+}
+
+function messageRows(
+  messages: readonly Owned<MessageItem>[],
+  conversations: ReadonlyMap<UpstreamItem, string>,
+): NewInboundMessage[] {
+  const rows = messages.map(({ item, wabaId }) => ({
+    wabaId,
+    phoneNumberId: item.phoneNumberId,
+    conversationId: conversations.get(item) ?? '',
+    upstreamId: item.upstreamId,
+    type: item.type,
+    placeholder: item.placeholder,
+    content: item.rawJson,
+    contextId: item.contextId,
+    targetId: item.targetId,
+    sentAt: item.sentAt,
+    groupSender: item.groupId === null ? null : (item.sender.userId ?? item.sender.waId),
+  }));
+  return onePerMessage(rows);
+}
+
+/** A placeholder and its real message may come in one batch; one statement may not touch a row twice. */
+function onePerMessage<Row extends { phoneNumberId: string; upstreamId: string; placeholder: boolean }>(
+  rows: readonly Row[],
+): Row[] {
+  const kept = new Map<string, Row>();
+  for (const row of rows) {
+    const key = messageKey(row.phoneNumberId, row.upstreamId);
+    if (!kept.has(key) || !row.placeholder) kept.set(key, row);
+  }
+  return [...kept.values()];
+}
+
+async function saveMedia(
+  trx: Transaction,
+  messages: readonly Owned<MessageItem>[],
+  idOf: (item: MessageItem) => string | null,
+): Promise<void> {
+  const rows = messages.flatMap(({ item, wabaId }) => {
+    const messageId = idOf(item);
+    return item.media === null || messageId === null
+      ? []
+      : [{ wabaId, messageId, eventId: mediaReadyEventId(item.eventId), ...item.media }];
+  });
+  if (rows.length === 0) return;
+  const fetched = rows.filter(({ upstreamMediaId }) => upstreamMediaId !== null);
+  // A placeholder and its real message may come in one batch.
+  await insertMedia(trx, [...new Map([...rows, ...fetched].map((row) => [row.messageId, row])).values()]);
+  await insertWorkflowTasks(
+    trx,
+    fetched.map(({ wabaId, messageId, eventId }) => ({
+      workflowId: `media/${messageId}`,
+      workflowType: 'storeInboundMedia' as const,
+      wabaId,
+      eventId,
+      argument: { wabaId, messageId },
+    })),
+  );
+}
+
+function catalogOf({ order, eventId }: MessageItem): string {
+  return order?.catalogId ?? eventId;
+}
+
+type PlannedEvent = { event: NewEvent; orderOf: Owned<MessageItem> | null };
+
+function eventsOf(owned: Owned, conversations: ReadonlyMap<UpstreamItem, string>): PlannedEvent[] {
+  const { item, wabaId, tenantId } = owned;
+  const conversationId = conversations.get(item) ?? null;
+  const { phoneNumberId, eventId, laneKey } = item;
+  const about = item.kind === 'message' ? { upstreamId: item.upstreamId } : {};
+  const base = { wabaId, tenantId, phoneNumberId, conversationId, messageId: null, ...about };
+  const own: PlannedEvent = {
+    event: { ...base, type: item.kind, eventId, laneKey, dataJson: item.eventData },
+    orderOf: null,
+  };
+  if (!isOwnedMessage(owned) || owned.item.order === null) return [own];
+  const catalogId = catalogOf(owned.item);
+  const order: NewEvent = { ...base, type: 'order', eventId: catalogId, laneKey: catalogId, dataJson: null };
+  return [own, { event: order, orderOf: owned }];
+}
+
+async function saveOrders(
+  trx: Transaction,
+  orders: readonly {
+    orderOf: Owned<MessageItem>;
+    event: PublishedEvent;
+  }[],
+  idOf: (item: MessageItem) => string | null,
+): Promise<void> {
+  const rows = orders.map(({ orderOf: { item, wabaId }, event }) => ({
+    wabaId,
+    messageId: idOf(item) ?? '',
+    phoneNumberId: item.phoneNumberId,
+    catalogId: item.order?.catalogId ?? null,
+    cartJson: JSON.stringify({ parts: item.orderEventParts, items: item.order?.items ?? [] }),
+    eventDay: event.day,
+    eventUuid: event.uuid,
+  }));
+  if (rows.length === 0) return;
+  const orderIds = await insertOrders(trx, rows);
+  await insertWorkflowTasks(
+    trx,
+    orderIds.map(({ orderId, wabaId }, index) => ({
+      workflowId: `order/${orderId}`,
+      workflowType: 'enrichOrder' as const,
+      wabaId,
+      eventId: orders[index]?.event.eventId ?? '',
+      argument: { wabaId, orderId },
+    })),
+  );
+}

@@ -1,0 +1,201 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { removeNumber } from '../../../src/accounts/account-removal.ts';
+import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
+import { type DirectIntake, makeDirectIntake } from '../../../src/inbound/intake/direct-intake.ts';
+import type { IntakeTools } from '../../../src/inbound/intake/intake-batch.ts';
+import { startIntake } from '../../../src/inbound/intake/intake-loop.ts';
+import { shardOf } from '../../../src/inbound/shard.ts';
+import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import { drainInbox, intakeTools, storedEvents, takeInBatch } from '../../support/take-in.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
+import { fixtureBody } from '../../support/upstream-fixtures.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
+
+const ACCOUNT = {
+  wabaId: '900000000000101',
+  phoneNumberId: '800000000000111',
+  displayPhoneNumber: '12025550100',
+};
+
+const ALWAYS_IDLE = { areIdle: () => true, whenIdle: async () => true };
+
+let database: Database;
+let tools: IntakeTools;
+let direct: DirectIntake;
+
+beforeEach(async () => {
+  ({ database } = await testWorkerDatabase());
+  await seedFixtureAccounts(database);
+  await addEndpoint(database, ACCOUNT.wabaId, 'https://one.example/hook');
+  tools = intakeTools(database);
+  await takeInBatch(tools);
+  // What takes long here is the machine.
+  direct = makeDirectIntake(tools, ALWAYS_IDLE, 20_000);
+});
+
+async function keep(bodies: readonly Buffer[]): Promise<boolean> {
+  const { usual, isKept } = direct(bodies);
+  return usual.length === 0 && (await isKept);
+}
+
+const message = (id: string) => bodyOf(ACCOUNT, [textMessage(id, 'hello')]);
+
+async function states(): Promise<string[]> {
+  const rows = await query<{ state: string }>(database, 'select state from inbox order by id');
+  return rows.map(({ state }) => state);
+}
+
+async function eventIds(): Promise<string[]> {
+  return (await storedEvents(database)).map(({ eventId }) => eventId);
+}
+
+/** What an ingress does. */
+async function acknowledge(body: Buffer): Promise<'at once' | 'later'> {
+  if (await keep([body])) return 'at once';
+  await insertBodies(database, [body]);
+  return 'later';
+}
+
+test('bodies are taken in in the transaction that keeps them, numbers known or not', async () => {
+  for (const n of [1, 2, 3]) expect(await keep([message(`wamid.${n}`), message(`wamid.${n}b`)])).toBe(true);
+  expect(await eventIds()).toEqual(['1', '1b', '2', '2b', '3', '3b'].map((n) => `wamid.${n}`));
+  expect(new Set(await states())).toEqual(new Set(['done']));
+  expect(await query(database, `select 1 from delivery_queue where state = 'due'`)).toHaveLength(6);
+});
+
+test('bodies wait for what is just being taken in before them', async () => {
+  let isIdle = false;
+  const becomesIdle = async () => {
+    await sleep(20);
+    isIdle = true;
+    return true;
+  };
+  direct = makeDirectIntake(tools, { areIdle: () => isIdle, whenIdle: becomesIdle }, 20_000);
+  expect(await keep([message('wamid.1')])).toBe(true);
+  expect(isIdle).toBe(true);
+  expect(await states()).toEqual(['done']);
+});
+
+test('bodies of a shard that stays busy are kept the usual way, the others at once', async () => {
+  const other = { ...ACCOUNT, wabaId: '900000000000202', phoneNumberId: '800000000000221' };
+  const busy = shardOf(ACCOUNT.wabaId);
+  direct = makeDirectIntake(
+    tools,
+    {
+      areIdle: (shards) => !shards.includes(busy),
+      whenIdle: async (shards) => !shards.includes(busy),
+    },
+    20_000,
+  );
+  const bodies = [message('wamid.1'), bodyOf(other, [textMessage('wamid.2', 'hello')])];
+  expect(await direct(bodies).isKept).toBe(false);
+  const { usual, tried, isKept } = direct(bodies);
+  expect([usual, tried]).toEqual([[bodies[0]], [bodies[1]]]);
+  expect(await isKept).toBe(true);
+  expect(await eventIds()).toEqual(['wamid.2']);
+});
+
+test('what upstream sends again counts once, whichever way it comes', async () => {
+  expect(await keep([message('wamid.1')])).toBe(true);
+  expect(await keep([message('wamid.1')])).toBe(true);
+  await insertBodies(database, [message('wamid.1')]);
+  await drainInbox(database, tools);
+  expect(await eventIds()).toEqual(['wamid.1']);
+});
+
+describe('bodies are left to be kept the usual way, and nothing of them stays', () => {
+  const isLeft = async (body: Buffer) => {
+    const before = await query(database, 'select count(*) from inbox');
+    expect(await keep([body])).toBe(false);
+    expect(await query(database, 'select count(*) from inbox')).toEqual(before);
+    expect(await query(database, 'select 1 from dedup_keys')).toEqual([]);
+  };
+
+  test('while an older one of their shard waits', async () => {
+    // Without a notification: it is there, and this process does not know.
+    await database.raw(
+      `insert into inbox (waba_id, shard, body) values ('${ACCOUNT.wabaId}', ${shardOf(ACCOUNT.wabaId)}, 'x')`,
+    );
+    await isLeft(message('wamid.1'));
+  });
+
+  test('while another takes in their shard', async () => {
+    await database.transaction(async (trx) => {
+      await execute(trx, `select pg_advisory_xact_lock(7340001, ${shardOf(ACCOUNT.wabaId)})`);
+      await isLeft(message('wamid.1'));
+    });
+  });
+
+  test('when they cannot be stored', async () => {
+    await database.raw(
+      `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'poison'; end $$;
+       create trigger refuse before insert on messages for each row execute function refuse()`,
+    );
+    await isLeft(message('wamid.1'));
+  });
+
+  test.each(['odd_unknown_phone_number', 'odd_not_json'])('when they are not plain: %s', async (name) => {
+    await isLeft(name === 'odd_not_json' ? Buffer.from('{') : fixtureBody(name));
+  });
+
+  test('when a number was removed that this process knew', async () => {
+    expect(await keep([message('wamid.1')])).toBe(true);
+    await query(database, 'delete from dedup_keys');
+    await removeNumber({ database, actor: OPERATOR_COMMAND }, ACCOUNT.wabaId, ACCOUNT.phoneNumberId);
+    await isLeft(message('wamid.2'));
+  });
+});
+
+test('a lock that is held keeps nobody waiting for the answer, and what was tried counts once', async () => {
+  expect(await keep([message('wamid.1')])).toBe(true);
+  let isReleased = false;
+  const holding = database.transaction(async (trx) => {
+    await execute(trx, 'select 1 from conversations for update');
+    while (!isReleased) await execute(trx, 'select pg_sleep(0.1)');
+  });
+  direct = makeDirectIntake(tools, ALWAYS_IDLE);
+  const startMs = performance.now();
+  expect(await acknowledge(message('wamid.2'))).toBe('later');
+  expect(performance.now() - startMs).toBeLessThan(2_000);
+  isReleased = true;
+  await holding;
+  await drainInbox(database, tools);
+  expect(await eventIds()).toEqual(['wamid.1', 'wamid.2']);
+});
+
+test('events keep the order of the answers while another ingress keeps bodies the usual way', async () => {
+  const intake = startIntake(tools);
+  onTestFinished(() => intake.stop());
+  direct = makeDirectIntake(tools, intake, 20_000);
+  const ways = new Map<string, number>();
+  const steps = ['sent', 'delivered', 'read'];
+  const ladder = async (id: string) => {
+    for (const [n, status] of steps.entries()) {
+      const body = bodyOf(ACCOUNT, [messageStatus(id, status)]);
+      if (n === 1) await insertBodies(database, [body]);
+      else {
+        const way = await acknowledge(body);
+        ways.set(way, (ways.get(way) ?? 0) + 1);
+      }
+    }
+  };
+  for (let round = 0; round < 15; round += 1) {
+    await Promise.all([0, 1, 2].map((n) => ladder(`wamid.${round}-${n}`)));
+    intake.wake();
+    await eventually('all is taken in', async () => !(await states()).includes('new'));
+  }
+  const rows = await query<{ statuses: string }>(
+    database,
+    `select string_agg(convert_from(body, 'UTF8')::jsonb -> 'data' -> 'status' ->> 'status', ',' order by sequence)
+            as statuses from events group by event_id`,
+  );
+  expect(rows).toHaveLength(45);
+  expect(new Set(rows.map(({ statuses }) => statuses))).toEqual(new Set(['sent,delivered,read']));
+  // Otherwise nothing was tried.
+  expect(ways.get('at once')).toBeGreaterThan(0);
+});
