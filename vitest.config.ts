@@ -5,7 +5,7 @@ const SIDE_BY_SIDE = { maxWorkers: 3, sequence: { groupOrder: 0 } };
 
 /** Tests that compare times or fill the machine have it for themselves. */
 const TIMED = [
-  'test/integration/delivery/{isolation,unrecordable,dead-endpoint,hanging-endpoints,kill-worker,many-endpoints,order-scope-load,delivery-loop,retry-storm}.test.ts',
+  'test/integration/deliveries/{isolation,unrecordable,dead-endpoint,hanging-endpoints,kill-worker,many-endpoints,order-scope-load,delivery-loop,retry-storm}.test.ts',
   'test/integration/inbound/neighbours.test.ts',
   'test/integration/portal/deliveries/page-times.test.ts',
   'test/integration/sending/kill-processes.test.ts',

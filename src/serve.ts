@@ -31,7 +31,7 @@ async function runApi(config: Config, given: { keepAtOnce?: KeepAtOnce } = {}): 
 /** Loads what needs the Temporal client when it is first used. */
 function lazyDeliveryStart(config: Config, temporal: TemporalConnection) {
   return async (label: DeliveryLabel) => {
-    const { openDeliveryStarter } = await import('./commands/delivery-starter.ts');
+    const { openDeliveryStarter } = await import('./deliveries/delivery-starter.ts');
     return await openDeliveryStarter(config, temporal).start(label);
   };
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { insertDeliveries } from '../../src/deliveries/log/deliveries.ts';
+import { insertDeliveries } from '../../src/deliveries/delivery-log.ts';
 import {
   type ClaimedDelivery,
   claimDue,

@@ -1,4 +1,4 @@
-import { isWebhookSecret, newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
+import { isWebhookSecret, newWebhookSecret } from '../deliveries/webhook-signature.ts';
 import { findEndpointSecret, lockEndpoint, replaceEndpointSecret } from '../endpoints/store.ts';
 import { AccountError, invalidValue } from '../platform/account-error.ts';
 import { checkRowId } from '../platform/account-input.ts';

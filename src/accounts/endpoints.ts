@@ -1,6 +1,6 @@
 import { applyOrderScope } from '../deliveries/queue/order-scope.ts';
 import { countWaiting, type WaitingDeliveries } from '../deliveries/queue/read-waiting.ts';
-import { newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
+import { newWebhookSecret } from '../deliveries/webhook-signature.ts';
 import {
   type Endpoint,
   findEndpoint,

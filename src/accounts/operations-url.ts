@@ -1,7 +1,7 @@
 import { type AlertPosition, type ListedAlert, listEndpointAlerts } from '../database/endpoint-alerts.ts';
 import { findOperationsUrl, moveOperationsUrl, saveOperationsUrl } from '../database/operations-urls.ts';
+import { newWebhookSecret } from '../deliveries/webhook-signature.ts';
 import { alertName, publicAlertId } from '../domain/webhook/alert-envelope.ts';
-import { newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
 import { listEndpoints } from '../endpoints/store.ts';
 import { AccountError } from '../platform/account-error.ts';
 import type { AccountTools } from '../platform/account-tools.ts';

@@ -1,4 +1,4 @@
-import { recordWorkflow } from '../deliveries/log/deliveries.ts';
+import { recordWorkflow } from '../deliveries/delivery-log.ts';
 import type { DeliveryLabel } from '../deliveries/queue/delivery-label.ts';
 import {
   findTestEventProgress,

@@ -1,4 +1,4 @@
-import type { SignatureProfile } from '../domain/webhook/webhook-signature.ts';
+import type { SignatureProfile } from '../deliveries/webhook-signature.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 

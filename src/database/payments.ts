@@ -1,4 +1,4 @@
-import { laneOf } from '../domain/ordering-key.ts';
+import { laneOf } from '../deliveries/ordering-key.ts';
 import { textArray } from '../platform/postgres/array-parameters.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';

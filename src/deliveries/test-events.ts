@@ -1,7 +1,7 @@
-import { TEST_PHONE_NUMBER_ID, testEventData } from '../domain/envelope.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
-import { insertDeliveries } from './log/deliveries.ts';
+import { insertDeliveries } from './delivery-log.ts';
+import { TEST_PHONE_NUMBER_ID, testEventData } from './envelope.ts';
 import { insertEvents, newDelivery } from './publish.ts';
 import type { DeliveryLabel } from './queue/delivery-label.ts';
 import { enqueueForWorkflow } from './queue/enqueue.ts';

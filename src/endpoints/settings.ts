@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS } from '../domain/webhook/retry-schedule.ts';
+import { MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS } from '../deliveries/retry-schedule.ts';
 import { invalidValue } from '../platform/account-error.ts';
 import { checkDescription } from '../platform/account-input.ts';
 import { EVENT_TYPES, type EventType } from '../platform/event-type.ts';

@@ -1,11 +1,11 @@
 import { availableParallelism } from 'node:os';
-import { makeDeliverEventActivities } from '../activities/deliver-event/activities.ts';
-import { makeDeliverSessionActivities } from '../activities/deliver-session/activities.ts';
+import { makeDeliverEventActivities } from '../activities/deliver-event.ts';
+import { makeDeliverSessionActivities } from '../activities/deliver-session.ts';
 import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
 import { makeRecordGate } from '../deliveries/attempt/record-gate.ts';
 import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
 import { makeEndpointHealth } from '../deliveries/breaker.ts';
-import { recordWorkflow } from '../deliveries/log/deliveries.ts';
+import { recordWorkflow } from '../deliveries/delivery-log.ts';
 import { DeliveryLoop } from '../deliveries/loop/delivery-loop.ts';
 import { makeDeliveryWorkflows } from '../deliveries/loop/delivery-workflows.ts';
 import { makeEndpointLimiter } from '../deliveries/loop/endpoint-limiter.ts';

@@ -11,7 +11,7 @@ import { makeDueFinder } from '../deliveries/loop/due-finder.ts';
 import { makeEndpointLimiter } from '../deliveries/loop/endpoint-limiter.ts';
 import { type ClaimedDelivery, claimDue } from '../deliveries/queue/claim.ts';
 import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
-import { newWebhookSecret } from '../domain/webhook/webhook-signature.ts';
+import { newWebhookSecret } from '../deliveries/webhook-signature.ts';
 import { findOldestBodies, insertTakenIn, takeNewBodies } from '../inbound/inbox/inbox.ts';
 import { readBody } from '../inbound/intake/body-portions.ts';
 import { commitItems } from '../inbound/intake/commit-items.ts';

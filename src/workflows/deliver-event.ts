@@ -7,11 +7,7 @@ import {
   setCurrentDetails,
   workflowInfo,
 } from '@temporalio/workflow';
-import type {
-  DeliverEventActivities,
-  DeliveryEnd,
-  FirstAttempt,
-} from '../activities/deliver-event/activities.ts';
+import type { DeliverEventActivities, DeliveryEnd, FirstAttempt } from '../activities/deliver-event.ts';
 import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
 import { queuesBeside } from '../platform/temporal/task-queues.ts';
 

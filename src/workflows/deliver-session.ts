@@ -6,7 +6,7 @@ import {
   setCurrentDetails,
   TimeoutFailure,
 } from '@temporalio/workflow';
-import type { DeliverSessionActivities } from '../activities/deliver-session/activities.ts';
+import type { DeliverSessionActivities } from '../activities/deliver-session.ts';
 
 /** Long before the server asks for it, and rarely: an activity lasts an hour. */
 const HOURS_PER_RUN = 100;

@@ -1,4 +1,4 @@
-import { insertDeliveries } from '../../src/deliveries/log/deliveries.ts';
+import { insertDeliveries } from '../../src/deliveries/delivery-log.ts';
 import { enqueueDeliveries } from '../../src/deliveries/queue/enqueue.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { query } from '../../src/platform/postgres/sql.ts';

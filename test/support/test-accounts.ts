@@ -1,5 +1,5 @@
 import { insertTenant, savePhoneNumber, saveWaba } from '../../src/accounts/accounts.ts';
-import { newWebhookSecret } from '../../src/domain/webhook/webhook-signature.ts';
+import { newWebhookSecret } from '../../src/deliveries/webhook-signature.ts';
 import { insertEndpoint, nextEndpointId } from '../../src/endpoints/store.ts';
 import { makeSecretBox, type SecretBox } from '../../src/platform/crypto/secret-box.ts';
 import { endpointSecretPlace } from '../../src/platform/crypto/secret-places.ts';

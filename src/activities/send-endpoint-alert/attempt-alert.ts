@@ -1,8 +1,8 @@
 import { type AlertToSend, findAlertToSend, recordAlert } from '../../database/endpoint-alerts.ts';
-import { type AttemptVerdict, judgeAttempt } from '../../deliveries/attempt/attempt-verdict.ts';
+import { type AttemptVerdict, judgeAttempt } from '../../deliveries/attempt-verdict.ts';
+import { nextDelayMs } from '../../deliveries/retry-schedule.ts';
+import { signStandard } from '../../deliveries/webhook-signature.ts';
 import { alertHeaders, publicAlertId } from '../../domain/webhook/alert-envelope.ts';
-import { nextDelayMs } from '../../domain/webhook/retry-schedule.ts';
-import { signStandard } from '../../domain/webhook/webhook-signature.ts';
 import { SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import { operationsSecretPlace } from '../../platform/crypto/secret-places.ts';
 import { isSameTarget } from '../../platform/http/same-target.ts';

@@ -1,6 +1,6 @@
 import { hasMedia, markMediaFailed, markMediaStored, type PendingMedia } from '../../database/media.ts';
+import { mediaReadyData, mediaReadyEventId } from '../../deliveries/envelope.ts';
 import { publishEvents } from '../../deliveries/publish.ts';
-import { mediaReadyData, mediaReadyEventId } from '../../domain/envelope.ts';
 import { MEDIA_ROOT } from '../../domain/media-path.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';

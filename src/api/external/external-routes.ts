@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify';
+import { getEvent } from '../deliveries/get-event.ts';
+import { eventList } from '../deliveries/list-events.ts';
 import { openApiDocumentRoute } from '../openapi/document-route.ts';
 import { requireApiKey } from '../plugins/api-key-auth.ts';
 import { refuseWhileClosing } from '../plugins/draining.ts';
@@ -9,8 +11,6 @@ import { accountIdentity } from './account-identity.ts';
 import { connectionTest } from './connection-test.ts';
 import { conversationMessages } from './conversation-messages.ts';
 import { conversations } from './conversations.ts';
-import { getEvent } from './events/get-event.ts';
-import { eventList } from './events/list-events.ts';
 import { replayEvent } from './events/replay-event.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
 import { getConversation } from './get-conversation.ts';

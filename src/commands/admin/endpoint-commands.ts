@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { endpointForOperator, endpointStatus, endpointsOf } from '../../accounts/endpoints.ts';
-import { shownCount } from '../../accounts/shown-count.ts';
+import { shownCount } from '../../deliveries/shown-count.ts';
 import { adminAction } from '../../platform/cli/admin-action.ts';
 import { alignedTable } from '../../platform/cli/aligned-text.ts';
 import { endpointAddCommand } from './endpoint-add-command.ts';

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { deleteEndpoint } from '../../accounts/endpoint-removal.ts';
 import { endpointForOperator, endpointStatus } from '../../accounts/endpoints.ts';
-import { shownCount } from '../../accounts/shown-count.ts';
+import { shownCount } from '../../deliveries/shown-count.ts';
 import { invalidValue } from '../../platform/account-error.ts';
 import { adminAction } from '../../platform/cli/admin-action.ts';
 

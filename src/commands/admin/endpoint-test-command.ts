@@ -21,7 +21,7 @@ export function endpointTestCommand(): Command {
     const { config, database, actor } = tools;
     const endpoint = await endpointForOperator(tools, args[0] ?? '');
     // Loading the Temporal client takes half a second, which no other command needs.
-    const { openDeliveryStarter } = await import('../delivery-starter.ts');
+    const { openDeliveryStarter } = await import('../../deliveries/delivery-starter.ts');
     const starter = openDeliveryStarter(config);
     try {
       const waitMs = config.webhooks.timeoutMs + SPARE_MS;

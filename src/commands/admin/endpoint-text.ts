@@ -1,5 +1,5 @@
 import type { EndpointStatus } from '../../accounts/endpoints.ts';
-import { shownCount } from '../../accounts/shown-count.ts';
+import { shownCount } from '../../deliveries/shown-count.ts';
 import type { Section } from '../../endpoints/setting.ts';
 import { settingsOf } from '../../endpoints/settings.ts';
 import type { AdminOutcome } from '../../platform/cli/admin-action.ts';

@@ -4,7 +4,7 @@ import { type EndpointSettings, loadEndpointSettings } from '../../database/endp
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
-import { findDeliveredEvent } from '../log/deliveries.ts';
+import { findDeliveredEvent } from '../delivery-log.ts';
 import type { EndpointLimiter } from '../loop/endpoint-limiter.ts';
 import { type LeasedDelivery, leaseDelivery } from '../queue/lease.ts';
 import { dropOrphans } from '../queue/remove.ts';

@@ -1,8 +1,8 @@
-import { nextDelayMs } from '../../domain/webhook/retry-schedule.ts';
+import { type AttemptVerdict, judgeAttempt } from '../attempt-verdict.ts';
 import type { RetryRoom } from '../queue/settle.ts';
+import { nextDelayMs } from '../retry-schedule.ts';
 import type { SendResult } from '../sender/send-result.ts';
 import type { SettledOutcome } from './attempt-outcome.ts';
-import { type AttemptVerdict, judgeAttempt } from './attempt-verdict.ts';
 
 /** Retry workflows that one endpoint and all together may have open; what is beyond is retried by a delivery loop. */
 export type RetryLimits = {

@@ -1,8 +1,8 @@
-import { webhookHeaders } from '../../domain/webhook/webhook-headers.ts';
-import { signStandard, signWith } from '../../domain/webhook/webhook-signature.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
-import type { DeliveredEvent } from '../log/deliveries.ts';
+import type { DeliveredEvent } from '../delivery-log.ts';
 import type { HttpSender } from '../sender/http-sender.ts';
+import { webhookHeaders } from '../webhook-headers.ts';
+import { signStandard, signWith } from '../webhook-signature.ts';
 import type { SentRequest } from './attempt-log.ts';
 import type { SendableEndpoint } from './sendable-endpoint.ts';
 

@@ -9,8 +9,8 @@ import {
   settleAttempts,
   settleRefused,
 } from '../attempt/settle-attempts.ts';
+import type { DirectClaims } from '../direct-claims.ts';
 import type { Orphan } from '../queue/claim.ts';
-import type { DirectClaims } from './direct-claims.ts';
 
 export type Recorded = {
   /** Null: it could not be recorded, and comes again when its lease has ended. */

@@ -1,4 +1,4 @@
-import { isReservedHeader } from './webhook-headers.ts';
+import { isReservedHeader } from '../../deliveries/webhook-headers.ts';
 
 /** Most headers of one endpoint, and most bytes of their names and values together. */
 const MAX_HEADERS = 20;

@@ -9,10 +9,10 @@ import {
 } from '../../database/messages.ts';
 import { insertOrders } from '../../database/orders.ts';
 import { insertPaymentReports, type NewPaymentReport } from '../../database/payments.ts';
+import { mediaReadyEventId } from '../../deliveries/envelope.ts';
 import { findSubscribers, type NewEvent, type PublishedEvent, publishTo } from '../../deliveries/publish.ts';
 import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
 import type { DirectClaimer } from '../../deliveries/queue/enqueue.ts';
-import { mediaReadyEventId } from '../../domain/envelope.ts';
 import { markedMessageId } from '../../domain/send-marker.ts';
 import { LastStatements, type Transaction } from '../../platform/postgres/database.ts';
 import { insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';

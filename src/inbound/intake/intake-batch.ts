@@ -1,6 +1,6 @@
 import { MAX_ENDPOINTS } from '../../accounts/endpoints.ts';
 import { countEndpoints } from '../../database/subscribers.ts';
-import type { DirectClaims } from '../../deliveries/loop/direct-claims.ts';
+import type { DirectClaims } from '../../deliveries/direct-claims.ts';
 import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Database, LastStatements, type Transaction } from '../../platform/postgres/database.ts';

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { signStandard, UnusableSignatureInputError } from '../../domain/webhook/webhook-signature.ts';
+import { signStandard, UnusableSignatureInputError } from '../../deliveries/webhook-signature.ts';
 
 /** The signed parts of a webhook, as its headers carry them. */
 type SignedWebhook = { id: string; timestamp: string; signature: string; body: Buffer };

@@ -1,4 +1,4 @@
-import { countEndpointModes, oldestDueAt, readBacklog } from '../../database/system-health.ts';
+import { countEndpointModes, oldestDueAt, readBacklog } from '../../deliveries/backlog.ts';
 import { countInbox } from '../../inbound/inbox/inbox.ts';
 import { oldestWaitingBodyAt } from '../../inbound/inbox/inbox-status.ts';
 import { readWaitingBodies } from '../../inbound/waiting-bodies.ts';

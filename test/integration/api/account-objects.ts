@@ -4,8 +4,8 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../../../src/platform/uuid-v7.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
+import { publishOne } from '../deliveries/event-fixtures.ts';
 import { addConversation, addMessage } from './api-harness.ts';
-import { publishOne } from './event-fixtures.ts';
 
 type Numbers = { wabaId: string; phoneNumberId: string };
 

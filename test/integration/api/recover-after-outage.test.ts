@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { openDeliveryStarter } from '../../../src/commands/delivery-starter.ts';
+import { openDeliveryStarter } from '../../../src/deliveries/delivery-starter.ts';
 import { publishEvents } from '../../../src/deliveries/publish.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';

@@ -8,7 +8,7 @@ import {
   setOperationsUrl,
 } from '../../../src/accounts/operations-url.ts';
 import { alertWorkflowId, insertEndpointAlert } from '../../../src/database/endpoint-alerts.ts';
-import { newWebhookSecret } from '../../../src/domain/webhook/webhook-signature.ts';
+import { newWebhookSecret } from '../../../src/deliveries/webhook-signature.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { operationsSecretPlace } from '../../../src/platform/crypto/secret-places.ts';
 import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';

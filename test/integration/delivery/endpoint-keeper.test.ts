@@ -7,10 +7,10 @@ import {
   tellFailures,
 } from '../../../src/database/endpoint-failures.ts';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { startEndpointKeeper } from '../../../src/deliveries/loop/endpoint-keeper.ts';
 import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { startEndpointKeeper } from '../../../src/worker/endpoint-keeper.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';

@@ -3,7 +3,7 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { publicDeliveryId } from '../../../src/platform/public-ids.ts';
 import { WABA } from '../api/api-harness.ts';
-import { publishOne } from '../api/event-fixtures.ts';
+import { publishOne } from '../deliveries/event-fixtures.ts';
 
 type MadeAttempt = {
   status?: number | null;

@@ -1,7 +1,7 @@
+import { deliveryStart } from '../../../src/deliveries/dispatch/start-delivery.ts';
 import { insertTestEvent } from '../../../src/deliveries/test-events.ts';
 import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { deliveryStart } from '../../../src/worker/dispatch/start-delivery.ts';
 import { bodyOf, textMessage } from '../load/upstream-bodies.ts';
 import { addEndpoint } from '../test-accounts.ts';
 import { answer, type Behaviour, eventually } from '../webhook-receiver.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { checkEndpointOptions, type EndpointOptions } from '../../../src/accounts/endpoint-options.ts';
-import { shownCount } from '../../../src/accounts/shown-count.ts';
+import { shownCount } from '../../../src/deliveries/shown-count.ts';
 import { AccountError } from '../../../src/platform/account-error.ts';
 import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';
 

@@ -4,7 +4,7 @@ import {
   serializeEvent,
   TEST_PHONE_NUMBER_ID,
   testEventData,
-} from '../../../src/domain/envelope.ts';
+} from '../../../src/deliveries/envelope.ts';
 import { orderEventData, orderService } from '../../../src/domain/order-service.ts';
 import { splitUpstreamBody, type UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
 import type { EventType } from '../../../src/platform/event-type.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { laneOf } from '../../../src/domain/ordering-key.ts';
+import { laneOf } from '../../../src/deliveries/ordering-key.ts';
 import { inLaneOrder, replayLane } from '../../../src/domain/replay-order.ts';
 
 describe('the order within a replay', () => {

@@ -3,6 +3,8 @@ import { startReplay } from '../../../accounts/replays.ts';
 import { newestDeliveries } from '../../../deliveries/log/event-deliveries.ts';
 import { AccountError } from '../../../platform/account-error.ts';
 import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
+import { EventParams } from '../../deliveries/event-schemas.ts';
+import { eventOfPath } from '../../deliveries/get-event.ts';
 import { ApiError } from '../../errors/api-error.ts';
 import { documented } from '../../openapi/documented.ts';
 import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
@@ -10,8 +12,6 @@ import { SCOPES } from '../../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from '../external-app.ts';
 import { Replay, replayJson } from '../replays/replay-schemas.ts';
 import { NoQuery } from '../schema-kit.ts';
-import { EventParams } from './event-schemas.ts';
-import { eventOfPath } from './get-event.ts';
 
 const Target = Type.Object(
   { endpointId: Type.Optional(Type.String({ pattern: '^[1-9]\\d{0,17}$' })) },

@@ -1,4 +1,4 @@
-import { DELIVERY_STATES } from '../../../accounts/delivery-input.ts';
+import { DELIVERY_STATES } from '../../../deliveries/search/delivery-input.ts';
 import type { AccountError } from '../../../platform/account-error.ts';
 import { EVENT_TYPES } from '../../../platform/event-type.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type DeliverySearch, searchDeliveries } from '../../../accounts/delivery-search.ts';
 import type { DeliveryPosition } from '../../../deliveries/log/delivery-scan.ts';
+import { type DeliverySearch, searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
 import { listEndpoints } from '../../../endpoints/store.ts';
 import { AccountError, invalidValue } from '../../../platform/account-error.ts';
 import { sendPage } from '../access/send-page.ts';

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { cancelDelivery, type DeliveryReport, deliveryOf } from '../../../accounts/deliveries.ts';
 import { startReplay } from '../../../accounts/replays.ts';
+import { cancelDelivery, type DeliveryReport, deliveryOf } from '../../../deliveries/search/deliveries.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
 import { workflowUrl } from '../../../platform/temporal/workflow-url.ts';

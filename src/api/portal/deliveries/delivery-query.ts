@@ -1,4 +1,4 @@
-import type { GivenDeliveryFilter } from '../../../accounts/delivery-input.ts';
+import type { GivenDeliveryFilter } from '../../../deliveries/search/delivery-input.ts';
 import type { FormValues } from '../form-values.ts';
 
 const HOUR_MS = 3_600_000;

@@ -4,7 +4,7 @@ import { enableEndpoint, holdEndpoint } from '../../../accounts/endpoint-modes.t
 import { deleteEndpoint } from '../../../accounts/endpoint-removal.ts';
 import { rotateSecret } from '../../../accounts/endpoint-secrets.ts';
 import { endpointStatus } from '../../../accounts/endpoints.ts';
-import { shownCount } from '../../../accounts/shown-count.ts';
+import { shownCount } from '../../../deliveries/shown-count.ts';
 import { AccountError, invalidValue } from '../../../platform/account-error.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { accountObjectId } from '../../external/object-id.ts';

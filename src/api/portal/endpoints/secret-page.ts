@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { SignatureProfile } from '../../../domain/webhook/webhook-signature.ts';
+import type { SignatureProfile } from '../../../deliveries/webhook-signature.ts';
 import { sendPage } from '../access/send-page.ts';
 import { viewerOf } from '../access/viewer.ts';
 import { wabaOf } from '../access/waba-of.ts';

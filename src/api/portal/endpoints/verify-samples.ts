@@ -1,4 +1,4 @@
-import type { SignatureProfile } from '../../../domain/webhook/webhook-signature.ts';
+import type { SignatureProfile } from '../../../deliveries/webhook-signature.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { html, type Markup } from '../markup.ts';
 

@@ -1,5 +1,4 @@
 import { listUnfollowedWabas, type UnfollowedWaba } from '../../../accounts/followed-numbers.ts';
-import { shownCount } from '../../../accounts/shown-count.ts';
 import {
   type Backlog,
   listSeenWorkers,
@@ -7,7 +6,8 @@ import {
   readBacklog,
   type SeenWorker,
   type TroubledEndpoint,
-} from '../../../database/system-health.ts';
+} from '../../../deliveries/backlog.ts';
+import { shownCount } from '../../../deliveries/shown-count.ts';
 import { countInbox } from '../../../inbound/inbox/inbox.ts';
 import {
   listSetAsideReasons,

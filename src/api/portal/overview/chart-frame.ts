@@ -1,5 +1,5 @@
 import { type ScaleLinear, scaleLinear } from 'd3-scale';
-import type { ChartSpan } from '../../../database/tenant-overview.ts';
+import type { ChartSpan } from '../../../deliveries/search/tenant-overview.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 
 /** The room of a chart, in units of its view box. */

@@ -1,6 +1,6 @@
 import { scalePoint } from 'd3-scale';
 import { line } from 'd3-shape';
-import type { ChartSpan, LatencyStep } from '../../../database/tenant-overview.ts';
+import type { ChartSpan, LatencyStep } from '../../../deliveries/search/tenant-overview.ts';
 import { dataTable } from '../components/table.ts';
 import { durationText } from '../components/time.ts';
 import { html, type Markup } from '../markup.ts';

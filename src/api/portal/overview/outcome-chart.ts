@@ -1,5 +1,5 @@
 import { scaleBand } from 'd3-scale';
-import type { ChartSpan, OutcomeStep } from '../../../database/tenant-overview.ts';
+import type { ChartSpan, OutcomeStep } from '../../../deliveries/search/tenant-overview.ts';
 import { dataTable } from '../components/table.ts';
 import { html, type Markup } from '../markup.ts';
 import { chartFigure, clockText, PLOT, spanText, stepText, upwardScale } from './chart-frame.ts';

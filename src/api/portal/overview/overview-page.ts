@@ -1,5 +1,4 @@
 import { type EndpointStatus, endpointsOf } from '../../../accounts/endpoints.ts';
-import { MAX_SHOWN_WAITING, shownCount } from '../../../accounts/shown-count.ts';
 import { countRecentlyFailed } from '../../../database/endpoint-failures.ts';
 import {
   chartSpan,
@@ -7,7 +6,8 @@ import {
   type OutcomeStep,
   readLatency,
   readOutcomes,
-} from '../../../database/tenant-overview.ts';
+} from '../../../deliveries/search/tenant-overview.ts';
+import { MAX_SHOWN_WAITING, shownCount } from '../../../deliveries/shown-count.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { countFailed } from '../../../../src/database/endpoint-failures.ts';
-import { newWebhookSecret } from '../../../../src/domain/webhook/webhook-signature.ts';
+import { newWebhookSecret } from '../../../../src/deliveries/webhook-signature.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { addDelivery } from '../delivery-fixtures.ts';

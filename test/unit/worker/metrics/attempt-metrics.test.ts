@@ -6,8 +6,8 @@ import type { SendResult } from '../../../../src/deliveries/sender/send-result.t
 import { uuidV7 } from '../../../../src/platform/uuid-v7.ts';
 import { makeAttemptMetrics } from '../../../../src/worker/metrics/attempt-metrics.ts';
 import { counted, samplesOf } from '../../../support/metrics-text.ts';
-import { madeAttempt } from '../../webhooks/made-attempts.ts';
-import { failure, response } from '../../webhooks/send-results.ts';
+import { madeAttempt } from '../../deliveries/made-attempts.ts';
+import { failure, response } from '../../deliveries/send-results.ts';
 
 const NAME = 'heliograph_webhook_attempts_total';
 const LATENCY = 'heliograph_webhook_delivery_latency_seconds';

@@ -1,0 +1,60 @@
+import { Context } from '@temporalio/activity';
+import type { DeliveryLoop, LoopCounts } from '../deliveries/loop/delivery-loop.ts';
+import { withHeartbeat } from '../platform/temporal/activity-kit.ts';
+
+export type DeliverSessionActivities = ReturnType<typeof makeDeliverSessionActivities>;
+
+/** After this time the activity begins anew, so that histories and time-outs stay short. */
+const SHOWN_MS = 3_600_000;
+
+/** The activity of `deliverSession`; one at a time per process. */
+export function makeDeliverSessionActivities(tools: {
+  loop: DeliveryLoop;
+  /** Aborted when the process begins to end. */
+  stopping: AbortSignal;
+}) {
+  const { loop, stopping } = tools;
+  return {
+    /** Shows what the loop does until an hour is over, or the process stops or the workflow is cancelled (`ended`). */
+    async showLoop(): Promise<{ ended: boolean; summary: string }> {
+      const context = Context.current();
+      const { workflowId = '', runId = '' } = context.info.workflowExecution ?? {};
+      const before = loop.counts();
+      const report = () => ({ ...difference(loop.counts(), before), inFlight: loop.inFlight() });
+      const ending = AbortSignal.any([stopping, context.cancellationSignal]);
+      // Only with the run is it known which hours a number of this workflow means.
+      loop.showIn(`${workflowId}/${runId}`);
+      try {
+        await withHeartbeat(() => endOf(ending, SHOWN_MS), report);
+        return { ended: ending.aborted, summary: summaryOf(difference(loop.counts(), before)) };
+      } finally {
+        loop.showIn(null);
+      }
+    },
+  };
+}
+
+function endOf(signal: AbortSignal, afterMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const timer = setTimeout(resolve, afterMs);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+function difference(now: LoopCounts, before: LoopCounts): LoopCounts {
+  return {
+    claimed: now.claimed - before.claimed,
+    delivered: now.delivered - before.delivered,
+    failing: now.failing - before.failing,
+    lost: now.lost - before.lost,
+  };
+}
+
+function summaryOf({ claimed, delivered, failing, lost }: LoopCounts): string {
+  const given = lost > 0 ? ` ${lost} claims were given back or lost.` : '';
+  return `Claimed ${claimed}, delivered ${delivered}, ${failing} to be retried.${given}`;
+}

@@ -1,0 +1,85 @@
+import { Type } from 'typebox';
+import { EVENT_TYPES } from '../../platform/event-type.ts';
+import { count, dateTime, idParams, nullable, text } from '../external/schema-kit.ts';
+import { WEBHOOK_EXAMPLES } from '../external/webhook-schemas/webhook-examples.ts';
+
+export const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'dropped'] as const;
+
+const ID = 'evt_019aa2b37c4d7e8f9a0b1c2d3e4f5061';
+
+export const EventParams = idParams('The id of the event, as in the header `webhook-id`.', ID);
+
+const EVENT_MEMBERS = {
+  id: text(ID),
+  eventType: Type.Enum([...EVENT_TYPES]),
+  eventId: text('wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUZFOERGMUE1QTE5ODA0OTNDQQA='),
+  phoneNumberId: text('800000000000111'),
+  sequence: count(1),
+  createdAt: dateTime('2026-11-21T09:30:00.120Z'),
+  occurredAt: nullable(dateTime(), '2026-11-21T09:30:00.123Z'),
+  body: nullable(Type.Object({}, { additionalProperties: true }), WEBHOOK_EXAMPLES.message),
+};
+
+/** An event of the list: at how many endpoints it stands how. */
+export const EventItem = Type.Object(
+  {
+    ...EVENT_MEMBERS,
+    deliverySummary: Type.Object({
+      pending: Type.Integer(),
+      delivered: count(1),
+      failed: Type.Integer(),
+      dropped: Type.Integer(),
+    }),
+  },
+  { title: 'Event' },
+);
+
+const Attempt = Type.Object(
+  {
+    attempt: count(1),
+    startedAt: dateTime('2026-11-21T09:30:00.140Z'),
+    durationMs: Type.Number({ examples: [82.4] }),
+    timings: Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        examples: [{ dnsMs: 1.2, connectMs: 11.8, tlsMs: 18.3, firstByteMs: 79.9, reusedConnection: false }],
+      },
+    ),
+    statusCode: nullable(Type.Integer(), 200),
+    error: nullable(Type.Object({ class: Type.String(), message: Type.String() })),
+    url: text('https://shop.example/hook'),
+    requestHeaders: Type.Record(Type.String(), Type.String(), {
+      examples: [{ 'content-type': 'application/json', 'webhook-id': ID }],
+    }),
+    responseHeaders: nullable(Type.Record(Type.String(), Type.String()), { 'content-type': 'text/plain' }),
+    responseBody: nullable(Type.String(), 'ok'),
+  },
+  { title: 'DeliveryAttempt' },
+);
+
+const Delivery = Type.Object(
+  {
+    id: text('dlv_019aa2b37c4d7e8f9a0b1c2d3e4f5062'),
+    endpointId: text('3'),
+    state: Type.Enum([...DELIVERY_STATES], { examples: ['delivered'] }),
+    attemptCount: count(1),
+    lastStatusCode: nullable(Type.Integer(), 200),
+    lastError: nullable(Type.String()),
+    nextAttemptAt: nullable(dateTime()),
+    steppedAsideAt: nullable(dateTime()),
+    createdAt: dateTime('2026-11-21T09:30:00.121Z'),
+    finishedAt: nullable(dateTime(), '2026-11-21T09:30:00.223Z'),
+    workflowId: nullable(Type.String()),
+    replayId: nullable(Type.String()),
+    replayOf: nullable(Type.String()),
+    attempts: Type.Array(Attempt),
+  },
+  { title: 'Delivery' },
+);
+
+/** One event with its deliveries, the newest first, and their attempts, the oldest first. */
+export const EventDetails = Type.Object(
+  { ...EVENT_MEMBERS, deliveries: Type.Array(Delivery) },
+  { title: 'EventDetails' },
+);

@@ -1,0 +1,118 @@
+import { type Static, Type } from 'typebox';
+import { readEventBodies } from '../../deliveries/event-bodies.ts';
+import { summarizeDeliveries } from '../../deliveries/log/event-deliveries.ts';
+import { type EventFilter, type EventPage, listEvents } from '../../deliveries/log/event-list.ts';
+import { publishingHorizonMs } from '../../deliveries/publishing-horizon.ts';
+import { EVENT_TYPES } from '../../platform/event-type.ts';
+import { Time, timeOf } from '../external/api-time.ts';
+import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
+import { sendJsonText } from '../external/json-text.ts';
+import { PAGE_PARAMETERS, pageSize, positionOf } from '../external/page.ts';
+import { listOf, parameter } from '../external/schema-kit.ts';
+import { documented } from '../openapi/documented.ts';
+import { accountOf } from '../plugins/api-key-auth.ts';
+import { SCOPES } from '../plugins/key-scopes.ts';
+import { eventJson } from './event-json.ts';
+import { DELIVERY_STATES, EventItem } from './event-schemas.ts';
+
+/** Upstream chooses ids: they may be long, but no text that the database cannot hold. */
+const UpstreamText = Type.String({ pattern: '^[^\\u0000]{1,1024}$' });
+
+const EventQuery = Type.Object(
+  {
+    ...PAGE_PARAMETERS,
+    order: Type.Optional(
+      parameter(
+        Type.Enum(['asc', 'desc'], { default: 'desc' }),
+        '`asc` lists without gaps, about two seconds behind, and always gives a cursor to go on from later.',
+        'asc',
+      ),
+    ),
+    type: Type.Optional(parameter(Type.Enum([...EVENT_TYPES]), 'Events of this type only.', 'message')),
+    eventId: Type.Optional(
+      parameter(
+        UpstreamText,
+        'Events with this `eventId` only.',
+        'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUZFOERGMUE1QTE5ODA0OTNDQQA=',
+      ),
+    ),
+    phoneNumberId: Type.Optional(
+      parameter(
+        Type.String({ pattern: '^[^\\u0000]{1,128}$' }),
+        'Events of this number only.',
+        '800000000000111',
+      ),
+    ),
+    state: Type.Optional(
+      parameter(Type.Enum([...DELIVERY_STATES]), 'Events that stand so at one endpoint at least.', 'failed'),
+    ),
+    since: Type.Optional(parameter(Time, 'Events stored at this time or later.', '2026-11-19T00:00:00Z')),
+    until: Type.Optional(parameter(Time, 'Events stored before this time.', '2026-11-21T00:00:00Z')),
+  },
+  { additionalProperties: false },
+);
+
+const docs = documented({
+  operationId: 'listEvents',
+  summary: 'List events',
+  description:
+    'What was sent or is to be sent to webhook endpoints, the newest first; `body` is what webhooks carry, byte for byte. With `order=asc` and the cursor of the last page a tenant that was down reads everything it missed.',
+  tag: 'Events',
+  answers: {
+    200: {
+      description: 'A page of events. It can hold fewer than `limit`, even none, although `hasMore` is true.',
+      example: { hasMore: true, nextCursor: 'AAABlq3kZ0B2' },
+    },
+  },
+});
+
+/**
+ * GET /api/external/events: the events of a WABA, the newest first. With order=asc the list has no gaps: it ends
+ * before events that other transactions may still put in between, and its cursor goes on from there later.
+ */
+export function eventList(app: ExternalApp, { database, cursors }: ExternalContext): void {
+  const schema = {
+    ...docs,
+    querystring: EventQuery,
+    response: { 200: listOf(EventItem) },
+  };
+  app.get('/api/external/events', { schema, config: SCOPES.readWebhooks }, async (request, reply) => {
+    const { wabaId } = accountOf(request);
+    const { limit, cursor, order = 'desc' } = request.query;
+    const filter = filterOf(request.query);
+    const scope = [wabaId, 'events', order, JSON.stringify(filter)];
+    const [afterId = null] = positionOf(cursors, scope, cursor) ?? [];
+    if (order === 'asc') {
+      const horizonMs = await publishingHorizonMs(database, wabaId);
+      filter.untilMs = Math.min(filter.untilMs ?? horizonMs, horizonMs);
+    }
+    const page = await listEvents(database, wabaId, filter, { order, afterId, limit: pageSize(limit) });
+    const nextCursor =
+      page.position !== null && (page.hasMore || order === 'asc')
+        ? cursors.encode(scope, [page.position])
+        : null;
+    const [summaries, bodies] = await Promise.all([
+      summarizeDeliveries(database, wabaId, page.events),
+      readEventBodies(database, wabaId, page.events),
+    ]);
+    const data = page.events.map((event) =>
+      eventJson(event, bodies.get(event.id), { deliverySummary: summaries.get(event.id) }),
+    );
+    return sendJsonText(reply, listJson(data, page, nextCursor));
+  });
+}
+
+function listJson(data: readonly string[], { hasMore }: EventPage, nextCursor: string | null): string {
+  return `{"data":[${data.join(',')}],"hasMore":${hasMore},"nextCursor":${JSON.stringify(nextCursor)}}`;
+}
+
+function filterOf(query: Static<typeof EventQuery>): EventFilter {
+  return {
+    eventType: query.type ?? null,
+    eventId: query.eventId ?? null,
+    phoneNumberId: query.phoneNumberId ?? null,
+    deliveryState: query.state ?? null,
+    sinceMs: timeOf('since', query.since)?.getTime() ?? null,
+    untilMs: timeOf('until', query.until)?.getTime() ?? null,
+  };
+}

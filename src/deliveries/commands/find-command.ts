@@ -1,0 +1,99 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { invalidValue } from '../../platform/account-error.ts';
+import { adminAction } from '../../platform/cli/admin-action.ts';
+import type { Config } from '../../platform/config/config.ts';
+import { shownUrl } from '../../platform/http/shown-url.ts';
+import { MAX_ID_CHARS } from '../../platform/json/storable-text.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
+import { workflowUrl } from '../../platform/temporal/workflow-url.ts';
+import {
+  type FoundAttempt,
+  type FoundDelivery,
+  findAttemptsOfDeliveries,
+  findDeliveriesOfEvents,
+  findEventsForOperator,
+} from '../search/event-search.ts';
+import { foundEventText } from './found-event-text.ts';
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 1_000;
+
+/** One event with that eventId, with everything that is known of its way to the endpoints. */
+export type EventReport = Awaited<ReturnType<typeof findEvents>>['events'][number];
+
+/** `admin find <eventId>` */
+export function findCommand(): Command {
+  const command = new Command('find')
+    .description('find events by their eventId: deliveries, attempts and workflows, of all tenants')
+    .argument('<eventId>', 'as in the webhook; it is not unique')
+    .option('--limit <n>', 'how many events at most, the newest first', parseLimit, DEFAULT_LIMIT);
+  const example = 'find test_1 --json';
+  return adminAction<{ limit: number }>(command, example, async ({ tools, args, options }) => {
+    const [eventId = ''] = args;
+    const { events, hasMore } = await findEvents(tools, eventId, options.limit);
+    const found = events.length > 0;
+    const notes = hasMore ? [`only the newest ${options.limit} are shown; raise --limit for more.`] : [];
+    return {
+      json: { eventId, events, hasMore },
+      text: found
+        ? events.map(foundEventText).join('\n\n')
+        : `There is no event with eventId ${JSON.stringify(eventId)}.`,
+      notes,
+      found,
+    };
+  });
+}
+
+async function findEvents(
+  { database, config }: { database: Database; config: Config },
+  eventId: string,
+  limit: number,
+) {
+  if (eventId === '' || eventId.length > MAX_ID_CHARS || eventId.includes('\0')) {
+    throw invalidValue(`An eventId has 1 to ${MAX_ID_CHARS} characters.`);
+  }
+  const found = await findEventsForOperator(database, eventId, limit + 1);
+  const events = found.slice(0, limit);
+  const deliveries = await findDeliveriesOfEvents(
+    database,
+    events.map((event) => event.eventUuid),
+  );
+  const attempts = await findAttemptsOfDeliveries(
+    database,
+    deliveries.map((delivery) => delivery.deliveryId),
+  );
+  return {
+    hasMore: found.length > limit,
+    events: events.map((event) => ({
+      ...event,
+      userId: Number(event.userId),
+      webhookId: publicEventId(event.eventUuid),
+      deliveries: deliveries
+        .filter((delivery) => delivery.eventUuid === event.eventUuid)
+        .map((delivery) => deliveryReport(config, delivery, attempts)),
+    })),
+  };
+}
+
+function deliveryReport(
+  { temporal }: Config,
+  { eventUuid: _, ...delivery }: FoundDelivery,
+  attempts: readonly FoundAttempt[],
+) {
+  return {
+    ...delivery,
+    url: delivery.url === null ? null : shownUrl(delivery.url),
+    deliveryId: publicDeliveryId(delivery.deliveryId),
+    workflowUrl: workflowUrl(temporal, delivery.workflowId),
+    attemptLog: attempts
+      .filter((attempt) => attempt.deliveryId === delivery.deliveryId)
+      .map(({ deliveryId: _, ...attempt }) => attempt),
+  };
+}
+
+function parseLimit(text: string): number {
+  const limit = Number(text);
+  if (/^\d{1,4}$/.test(text) && limit >= 1 && limit <= MAX_LIMIT) return limit;
+  throw new InvalidArgumentError(`Write a whole number from 1 to ${MAX_LIMIT}.`);
+}

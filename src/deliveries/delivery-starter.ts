@@ -1,0 +1,30 @@
+import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
+import type { DeliveryLabel } from '../deliveries/queue/delivery-label.ts';
+import type { Config } from '../platform/config/config.ts';
+import { openTemporalConnection, type TemporalConnection } from '../platform/temporal/client-connection.ts';
+import { taskQueues } from '../platform/temporal/task-queues.ts';
+import { deliveryStart } from './dispatch/start-delivery.ts';
+
+const START_TIMEOUT_MS = 3_000;
+
+/**
+ * Starts workflows of deliveries, for processes that run no worker. `start` returns the workflow's id, and rejects when
+ * Temporal is away or refuses; `close` ends the connection, which is one of its own unless one is given.
+ */
+export function openDeliveryStarter(
+  config: Pick<Config, 'temporal' | 'webhooks'>,
+  temporal: TemporalConnection = openTemporalConnection(config),
+): { start(label: DeliveryLabel): Promise<string>; close(): Promise<void> } {
+  const taskQueue = taskQueues(config.temporal.taskQueuePrefix).deliveries;
+  const leaseMs = leaseMsFor(config.webhooks.timeoutMs);
+  return {
+    start: async (label) => {
+      const options = deliveryStart({ taskQueue, leaseMs, eager: false }, label);
+      await temporal.use(START_TIMEOUT_MS, (client) =>
+        client.workflow.start('deliverEvent', { ...options, workflowIdConflictPolicy: 'USE_EXISTING' }),
+      );
+      return options.workflowId;
+    },
+    close: () => temporal.close(),
+  };
+}

@@ -1,0 +1,129 @@
+import {
+  findQuietlyFailing,
+  findQuietlyRecovered,
+  findUntoldFailures,
+  tellFailing,
+  tellFailures,
+  tellRecovered,
+} from '../../database/endpoint-failures.ts';
+import { addEndpointCounts, findFailingFor, findMostlyFailing } from '../../database/endpoint-health.ts';
+import { disableEndpoint, startProbing } from '../../database/endpoint-modes.ts';
+import { findChangedEndpoints } from '../../database/endpoint-settings.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { type Loop, startLoop } from '../../platform/loop.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { forgetWorker, reportWorker, type WorkerPeers } from '../../platform/postgres/worker-processes.ts';
+import { probeDelayMs } from '../attempt/judge-outcome.ts';
+import { BREAKER, type EndpointHealth } from '../breaker.ts';
+import { applyWantedScopes } from '../queue/order-scope.ts';
+import type { EndpointLimiter } from './endpoint-limiter.ts';
+
+export type EndpointKeeperTools = {
+  database: Database;
+  logger: Logger;
+  /** Of this process. */
+  worker: string;
+  health: EndpointHealth;
+  limiter: EndpointLimiter;
+  retryScheduleMs: readonly number[];
+  disableAfterHours: number;
+  /** Told each second of the workers that live. */
+  onPeers: (peers: WorkerPeers) => void;
+};
+
+const TURN_MS = 1_000;
+
+/** Beyond the time since the last look: a change is visible later than it is dated. */
+const SPARE_SECONDS = 30;
+
+/** What needs no haste, in turns. */
+const SLOW_EVERY = 5;
+
+/**
+ * Once a second: tells the database how this process's attempts went, and the other processes that it lives; stops
+ * endpoints that fail over all processes together, and lets those that are back begin slowly. One process of all disables
+ * those that failed for days and applies wanted order scopes.
+ */
+export function startEndpointKeeper(tools: EndpointKeeperTools): Loop {
+  const { database } = tools;
+  let peers: WorkerPeers = { count: 1, rank: 0, isElsewhere: false, isLeader: false };
+  let turns = 0;
+  const applyChanges = makeChangeLook(tools);
+  const loop = startLoop({
+    name: 'endpoint-keeper',
+    pollMs: TURN_MS,
+    logger: tools.logger,
+    turn: async () => {
+      peers = await reportWorker(database, tools.worker);
+      tools.onPeers(peers);
+      await applyChanges();
+      tools.limiter.forgetUnused();
+      await storeHealth(tools);
+      if (turns % SLOW_EVERY === 0 && peers.isLeader) await slowWork(tools);
+      turns += 1;
+      return false;
+    },
+  });
+  return {
+    wake: loop.wake,
+    stop: async () => {
+      await loop.stop();
+      await forgetWorker(database, tools.worker).catch(() => undefined);
+    },
+  };
+}
+
+/** Gives the limiter what tenants changed since the last look, and lets endpoints that are back begin slowly. */
+function makeChangeLook({ database, limiter }: EndpointKeeperTools): () => Promise<void> {
+  let lookedMs = performance.now();
+  let restarted = new Map<string, number>();
+  return async () => {
+    const startMs = performance.now();
+    const changed = await findChangedEndpoints(database, (startMs - lookedMs) / 1_000 + SPARE_SECONDS);
+    lookedMs = startMs;
+    limiter.allow(
+      new Map(changed.map(({ id, maxInFlight, ratePerSecond }) => [id, { maxInFlight, ratePerSecond }])),
+    );
+    const before = restarted;
+    restarted = new Map(
+      changed.flatMap(({ id, switchedOnMs }) => (switchedOnMs === null ? [] : [[id, switchedOnMs]])),
+    );
+    for (const [id, atMs] of restarted) if (before.get(id) !== atMs) limiter.restart(id);
+  };
+}
+
+async function storeHealth({ database, health, retryScheduleMs }: EndpointKeeperTools): Promise<void> {
+  const counts = health.drain();
+  if (counts.length === 0) return;
+  await database.transaction((trx) => addEndpointCounts(trx, counts));
+  const failing = counts.filter(({ failures }) => failures > 0).map(({ endpointId }) => endpointId);
+  if (failing.length === 0) return;
+  for (const { endpointId, failures, attempts } of await findMostlyFailing(database, failing, BREAKER)) {
+    const reason = `most attempts fail: ${failures} of the last ${attempts}`;
+    const probeAfterMs = probeDelayMs(retryScheduleMs, 0, Math.random);
+    await database.transaction((trx) => startProbing(trx, endpointId, { probeAfterMs, reason }));
+  }
+}
+
+async function slowWork({ database, logger, disableAfterHours }: EndpointKeeperTools): Promise<void> {
+  for (const endpointId of await findFailingFor(database, disableAfterHours)) {
+    const reason = `every attempt failed for ${disableAfterHours} hours`;
+    await database.transaction((trx) => disableEndpoint(trx, endpointId, { version: null, reason }));
+    logger.info({ endpointId }, 'an endpoint was disabled: it only failed for days; its events are kept');
+  }
+  await tellTenants(database);
+  await applyWantedScopes(database);
+}
+
+/** What no change of a mode tells: failures for good, and endpoints that fail with too few attempts to be stopped. */
+async function tellTenants(database: Database): Promise<void> {
+  for (const [find, tell] of [
+    [findUntoldFailures, tellFailures],
+    [findQuietlyFailing, tellFailing],
+    [findQuietlyRecovered, tellRecovered],
+  ] as const) {
+    for (const endpointId of await find(database)) {
+      await database.transaction(async (trx) => void (await tell(trx, endpointId)));
+    }
+  }
+}

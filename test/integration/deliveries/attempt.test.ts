@@ -1,0 +1,194 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type AttemptTools, attemptDelivery } from '../../../src/deliveries/attempt/attempt-delivery.ts';
+import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { deliveryStart } from '../../../src/deliveries/dispatch/start-delivery.ts';
+import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
+import { type DeliveryPlace, labelDeliveries } from '../../../src/deliveries/queue/delivery-label.ts';
+import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
+import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
+import { fixtureBody } from '../../support/upstream-fixtures.ts';
+import { answer, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+
+const WABA = '900000000000101';
+const TIMEOUT_MS = 1_000;
+
+let receiver: WebhookReceiver;
+let sender: HttpSender;
+
+beforeEach(async () => {
+  receiver = await startReceiver();
+  const guard = makeAddressGuard({ allowCidrs: ['127.0.0.0/8'] });
+  sender = makeHttpSender({ guard, allowHttp: true, connectTimeoutMs: 500, totalTimeoutMs: TIMEOUT_MS });
+});
+
+afterEach(async () => {
+  await sender.close();
+  await receiver.close();
+});
+
+/** Three statuses of one message, queued for the receiver: one lane of three. */
+async function ladder(schedule: number[]) {
+  const { database } = await testWorkerDatabase();
+  await seedFixtureAccounts(database);
+  await addEndpoint(database, WABA, `${receiver.url}/hook`);
+  await takeIn(database, ...['st_sent_v24', 'st_delivered', 'st_read'].map(fixtureBody));
+  const tools: AttemptTools = {
+    database,
+    sender,
+    limiter: makeEndpointLimiter(),
+    secretBox: testSecretBox,
+    defaults: { retryScheduleMs: schedule, timeoutMs: TIMEOUT_MS },
+    health: makeEndpointHealth(),
+    retryLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
+    gate: { isOpen: () => true, check: async () => true },
+    onTrouble: () => undefined,
+    worker: 'test',
+    onAttempt: () => undefined,
+  };
+  return { database, tools };
+}
+
+type QueueRow = {
+  id: string;
+  endpointId: string;
+  day: string;
+  state: string;
+  attempts: number;
+  token: string | null;
+};
+
+async function queue(database: Database): Promise<QueueRow[]> {
+  return await query<QueueRow>(
+    database,
+    `select delivery_id as id, endpoint_id as "endpointId", delivery_day as day, state, attempts, token
+       from delivery_queue order by position`,
+  );
+}
+
+async function attemptHead(database: Database, tools: AttemptTools) {
+  const [head] = await queue(database);
+  return await attemptDelivery(tools, {
+    deliveryId: head?.id ?? '',
+    deliveryDay: head?.day ?? '',
+    workflowId: 'w',
+  });
+}
+
+describe('an attempt', () => {
+  test('goes to the whole URL; neither its log nor its workflow has the credentials in it', async () => {
+    const { database, tools } = await ladder([1_000]);
+    await database.raw('update webhook_endpoints set url = ?', [`${receiver.url}/hook?token=geheim`]);
+    await attemptHead(database, tools);
+    expect(receiver.received[0]?.path).toBe('/hook?token=geheim');
+    const [attempt] = await query<{ url: string }>(database, 'select url from attempts');
+    expect(attempt?.url).toBe(`${receiver.url}/hook?token=***`);
+    const heads = await query<DeliveryPlace>(
+      database,
+      `select delivery_id as "deliveryId", delivery_day as "deliveryDay", event_day as "eventDay",
+              event_uuid as "eventUuid", endpoint_id as "endpointId" from delivery_queue limit 1`,
+    );
+    const [label] = await labelDeliveries(database, heads);
+    if (label === undefined) throw new Error('no label');
+    const start = deliveryStart({ taskQueue: 'q', leaseMs: 1, eager: false }, label);
+    expect(start.staticDetails).toContain('/hook?token=***');
+    expect(JSON.stringify(start)).not.toContain('geheim');
+  });
+
+  test('that succeeds lets the next of its lane go, and only that', async () => {
+    const { database, tools } = await ladder([1_000]);
+    expect((await queue(database)).map((row) => row.state)).toEqual(['due', 'queued', 'queued']);
+    expect(await attemptHead(database, tools)).toMatchObject({ state: 'delivered', statusCode: 200 });
+    expect((await queue(database)).map((row) => row.state)).toEqual(['due', 'queued']);
+  });
+
+  test('tells the limiter of its endpoint how it went', async () => {
+    const { database, tools } = await ladder([1_000]);
+    const { endpointId = '' } = (await queue(database))[0] ?? {};
+    receiver.behave(answer(503));
+    await attemptHead(database, tools);
+    expect(tools.limiter.free(endpointId)).toBe(FIRST_LIMIT / 2);
+  });
+
+  test('that fails keeps its place; the next of its lane waits until the schedule is exhausted', async () => {
+    const { database, tools } = await ladder([1_000]);
+    receiver.behave(answer(500));
+    expect(await attemptHead(database, tools)).toMatchObject({ state: 'retrying', attempt: 1 });
+    expect((await queue(database)).map((row) => row.state)).toEqual(['retrying', 'queued', 'queued']);
+    expect(await attemptHead(database, tools)).toMatchObject({ state: 'waiting' });
+    expect(receiver.received).toHaveLength(1);
+    await database.raw('update delivery_queue set next_attempt_at = now()');
+    expect(await attemptHead(database, tools)).toMatchObject({ state: 'failed', attempt: 2 });
+    expect((await queue(database)).map((row) => row.state)).toEqual(['due', 'queued']);
+    const failed = await query<{ last_error: string }>(
+      database,
+      `select last_error from deliveries where state = 'failed'`,
+    );
+    expect(failed).toEqual([{ last_error: 'the endpoint answered 500' }]);
+  });
+
+  test('whose lease was taken over meanwhile records nothing', async () => {
+    const { database, tools } = await ladder([1_000]);
+    receiver.behave(async (webhook, response) => {
+      await database.raw(`update delivery_queue set token = gen_random_uuid() where state = 'claimed'`);
+      return answer(200)(webhook, response);
+    });
+    expect(await attemptHead(database, tools)).toMatchObject({ state: 'waiting' });
+    expect(await query(database, 'select 1 from attempts')).toEqual([]);
+    expect((await queue(database)).map((row) => row.state)).toEqual(['claimed', 'queued', 'queued']);
+  });
+
+  test('that nobody finished is taken over when its lease ends, not before', async () => {
+    const { database, tools } = await ladder([1_000]);
+    const lease = `update delivery_queue set state = 'claimed', token = gen_random_uuid(),
+                     lease_until = clock_timestamp() + interval '300 milliseconds' where state = 'due'`;
+    await database.raw(lease);
+    expect(await attemptHead(database, tools)).toMatchObject({ state: 'waiting' });
+    expect(receiver.received).toHaveLength(0);
+    await new Promise((resolve) => setTimeout(resolve, 320));
+    expect(await attemptHead(database, tools)).toMatchObject({ state: 'delivered' });
+  });
+
+  test('is logged with time, answer and address, and without its signature', async () => {
+    const { database, tools } = await ladder([1_000]);
+    receiver.behave((_webhook, response) => {
+      response.writeHead(503, { 'content-type': 'application/x' });
+      response.end(Buffer.from([0, 255, 1, 0]));
+      return 503;
+    });
+    await attemptHead(database, tools);
+    const [row] = await query<Record<string, unknown> & { request_headers: object; response_body: Buffer }>(
+      database,
+      'select * from attempts',
+    );
+    expect(row).toMatchObject({ attempt: 1, status_code: 503, remote_address: '127.0.0.1', worker: 'test' });
+    expect([...(row?.response_body ?? [])]).toEqual([0, 255, 1, 0]);
+    expect(JSON.stringify(row?.request_headers)).toContain('webhook-id');
+    expect(JSON.stringify(row?.request_headers)).not.toMatch(/v1,/);
+  });
+
+  test('at an endpoint that hangs ends in time and says so', async () => {
+    const { database, tools } = await ladder([1_000]);
+    receiver.behave(
+      (_webhook, response) => new Promise((resolve) => response.on('close', () => resolve(null))),
+    );
+    const begin = performance.now();
+    expect(await attemptHead(database, tools)).toMatchObject({
+      state: 'retrying',
+      reason: expect.stringMatching(/^timeout/),
+    });
+    expect(performance.now() - begin).toBeLessThan(TIMEOUT_MS + 500);
+  });
+
+  test('at an endpoint that is paused is not made', async () => {
+    const { database, tools } = await ladder([1_000]);
+    await database.raw(`update webhook_endpoints set mode = 'paused'`);
+    expect(await attemptHead(database, tools)).toMatchObject({ state: 'off' });
+    expect(receiver.received).toHaveLength(0);
+    expect((await queue(database)).map((row) => row.state)).toEqual(['due', 'queued', 'queued']);
+  });
+});

@@ -1,0 +1,134 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { findFailingFor } from '../../../src/database/endpoint-health.ts';
+import { findChangedEndpoints } from '../../../src/database/endpoint-settings.ts';
+import { oldestDueAt } from '../../../src/deliveries/backlog.ts';
+import { makeDueFinder } from '../../../src/deliveries/loop/due-finder.ts';
+import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
+import { claimDue, claimProbes, releaseExpired } from '../../../src/deliveries/queue/claim.ts';
+import { findLatelyDue, lastPosition } from '../../../src/deliveries/queue/due-pick.ts';
+import { findWantedScopes } from '../../../src/deliveries/queue/order-scope.ts';
+import { takeOverdue } from '../../../src/deliveries/queue/overdue.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { buffersTouched } from '../../support/buffers-touched.ts';
+import { holdSnapshot } from '../../support/held-snapshot.ts';
+import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
+import { seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
+
+const WABA = '900000000000101';
+const LEASE_MS = 30_000;
+
+async function withEndpoints(count: number) {
+  const created = await testWorkerDatabase(2);
+  await seedFixtureAccounts(created.database);
+  const urls = Array.from({ length: count }, (_, n) => `https://e${n}.example`);
+  return { ...created, ids: await addEndpoints(created.database, WABA, { urls, ratePerSecond: 100 }) };
+}
+
+/** Claims as a session does, `most` at most; returns how many. */
+function claimer(database: Database) {
+  const limiter = makeEndpointLimiter();
+  return async (most: number, explaining = database): Promise<number> => {
+    const due = makeDueFinder({ database: explaining, limiter });
+    const shares = await due.find(most);
+    if (shares.length === 0) return 0;
+    const claim = { shares, limit: most, token: randomUUID(), leaseMs: LEASE_MS };
+    return (await claimDue(explaining, claim)).deliveries.length;
+  };
+}
+
+describe('a claim', () => {
+  test('of one delivery touches as much with 10,000 limited endpoints that have something due as with one', async () => {
+    const one = await withEndpoints(1);
+    const many = await withEndpoints(10_000);
+    const touched: number[] = [];
+    for (const { database, ids } of [one, many]) {
+      await queueEach(database, WABA, ids, (n) => `lane ${n}`);
+      await database.raw('vacuum analyze');
+      const claim = claimer(database);
+      touched.push(await buffersTouched(database, (explaining) => claim(1, explaining)));
+    }
+    const [few = 0, most = 0] = touched;
+    // One page of endpoints, and indexes that are deeper.
+    expect(most, `${few} and ${most} pages`).toBeLessThan(few + 512 * 8);
+  });
+
+  test('of ten of 5,000 that are due at an endpoint reads no others', async () => {
+    const { database, ids } = await withEndpoints(1);
+    const endpoints = Array.from({ length: 5_000 }, () => ids[0] ?? '');
+    await queueEach(database, WABA, endpoints, (n) => `lane ${n}`);
+    await database.raw('vacuum analyze');
+    const claim = claimer(database);
+    expect(await buffersTouched(database, (explaining) => claim(10, explaining))).toBeLessThan(1_000);
+  });
+
+  test('of 512 deliveries passes over no other endpoint', async () => {
+    const { database, ids } = await withEndpoints(10_000);
+    await queueEach(database, WABA, ids, (n) => `lane ${n}`);
+    await database.raw('vacuum analyze');
+    const claim = claimer(database);
+    let claimed = 0;
+    const touched = await buffersTouched(database, async (explaining) => {
+      claimed = await claim(512, explaining);
+    });
+    expect(claimed).toBe(512);
+    expect(touched / claimed, `${touched} pages`).toBeLessThan(100);
+  });
+});
+
+test('what is asked about endpoints once a second reads none of 50,000 that it is not about', async () => {
+  const { database, ids } = await withEndpoints(50_000);
+  await database.raw(`update webhook_endpoints set updated_at = now() - interval '1 hour'`);
+  await database.raw(`update webhook_endpoints set wanted_order_scope = 'endpoint' where id = ${ids[1]}`);
+  await queueEach(database, WABA, ids.slice(0, 3), (n) => `lane ${n}`);
+  await database.raw('vacuum analyze');
+  const statements: [string, (explaining: Database) => Promise<unknown>][] = [
+    ['findChangedEndpoints', (explaining) => findChangedEndpoints(explaining, 30)],
+    [
+      'claimProbes',
+      (explaining) => claimProbes(explaining, { limit: 20, token: randomUUID(), leaseMs: LEASE_MS }),
+    ],
+    ['findFailingFor', (explaining) => findFailingFor(explaining, 120)],
+    ['findWantedScopes', (explaining) => findWantedScopes(explaining)],
+    ['oldestDueAt', (explaining) => oldestDueAt(explaining)],
+  ];
+  for (const [name, run] of statements) {
+    expect(await buffersTouched(database, run), name).toBeLessThan(60);
+  }
+});
+
+/** Queues, claims and takes out as many deliveries, whose leases would have ended an hour ago. */
+async function deliver(database: Database, ids: readonly string[], count: number): Promise<void> {
+  const endpoints = Array.from({ length: count }, (_, n) => ids[n % ids.length] ?? '');
+  await queueEach(database, WABA, endpoints, () => `lane ${randomUUID()}`);
+  await database.raw(`update delivery_queue set state = 'claimed', lease_until = now() - interval '1 hour'`);
+  await database.raw('delete from delivery_queue');
+}
+
+test('with an old snapshot, looks for new work walk over nothing that was delivered before', async () => {
+  const { database, ids, url } = await withEndpoints(10);
+  await database.raw('vacuum analyze');
+  await holdSnapshot(url);
+  const look = async () => {
+    const latelyAfter = String(Number(await lastPosition(database)) - 2_000);
+    await queueEach(database, WABA, ids.slice(0, 1), () => `lane ${randomUUID()}`);
+    const touched = await buffersTouched(database, async (explaining) => {
+      const [found] = await findLatelyDue(explaining, latelyAfter);
+      if (found === undefined) throw new Error('what is new was not found');
+      const { endpointId, replay, position } = found;
+      const shares = [{ endpointId, replay, position, share: 10 }];
+      await claimDue(explaining, { shares, limit: 10, token: randomUUID(), leaseMs: LEASE_MS });
+      await releaseExpired(explaining, { withinSeconds: 125, limit: 5_000 });
+      const overdue = { overdueMs: 60_000, firstOverdueMs: 10_000, againMs: 60_000 };
+      await takeOverdue(explaining, { ...overdue, withinSeconds: 125, limit: 100 });
+    });
+    await database.raw('delete from delivery_queue');
+    return touched;
+  };
+  await deliver(database, ids, 3_000);
+  const before = await look();
+  await deliver(database, ids, 12_000);
+  const after = await look();
+  expect(after, `${before} pages, then ${after}`).toBeLessThan(1.5 * before);
+});

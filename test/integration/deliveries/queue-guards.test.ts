@@ -1,0 +1,176 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { startProbing } from '../../../src/database/endpoint-modes.ts';
+import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { startEndpointKeeper } from '../../../src/deliveries/loop/endpoint-keeper.ts';
+import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
+import { claimProbes } from '../../../src/deliveries/queue/claim.ts';
+import { dropDelivery } from '../../../src/deliveries/queue/remove.ts';
+import { keepDeliveries } from '../../../src/deliveries/queue/settle.ts';
+import { stepAside } from '../../../src/deliveries/queue/step-aside.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import { deliverHeads, settleDelivered } from '../../support/settle-rows.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
+
+const WABA = '900000000000101';
+const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
+const TOKEN = '00000000-0000-4000-8000-000000000001';
+
+async function withEndpoint() {
+  const { database } = await testWorkerDatabase();
+  await seedFixtureAccounts(database);
+  const { id } = await addEndpoint(database, WABA, 'https://tenant.example/hook');
+  return { database, id };
+}
+
+const message = (id: string) => bodyOf(ACCOUNT, [textMessage(`wamid.${id}`, 'hello')]);
+const ladder = (...steps: string[]) =>
+  steps.map((step) => bodyOf(ACCOUNT, [messageStatus('wamid.LADDER', step)]));
+
+async function rowsOf(database: Database): Promise<{ id: string; state: string }[]> {
+  return await query(database, 'select delivery_id as id, state from delivery_queue order by position');
+}
+
+const probes = async (database: Database) =>
+  (await claimProbes(database, { limit: 20, token: TOKEN, leaseMs: 60_000 })).deliveries;
+
+test('a workflow’s retry that waits for hours keeps no probe away, one that comes at once does', async () => {
+  const { database, id } = await withEndpoint();
+  await takeIn(database, message('P1'));
+  await database.raw(
+    `update delivery_queue set state = 'retrying', by_workflow = true, attempts = 9,
+            next_attempt_at = now() + interval '12 hours'`,
+  );
+  await takeIn(database, message('P2'));
+  await database.transaction((trx) => startProbing(trx, id, { probeAfterMs: 0, reason: 'down' }));
+  await database.raw(`update delivery_queue set next_attempt_at = now() where state = 'retrying'`);
+  expect(await probes(database)).toHaveLength(0);
+  await database.raw(
+    `update delivery_queue set next_attempt_at = now() + interval '12 hours' where state = 'retrying'`,
+  );
+  expect(await probes(database)).toHaveLength(1);
+});
+
+test('a delivery that is dropped while the one before it is settled leaves no lane without a head', async () => {
+  const { database } = await withEndpoint();
+  await takeIn(database, ...ladder('sent', 'delivered', 'read'));
+  const [head, second] = await rowsOf(database);
+  const claim = { deliveryId: head?.id ?? '', token: TOKEN };
+  await database.raw(
+    `update delivery_queue set state = 'claimed', token = '${TOKEN}', lease_until = now() + interval '1 minute'
+      where delivery_id = '${head?.id}'`,
+  );
+  let settling: Promise<unknown> = Promise.resolve();
+  await database.transaction(async (trx) => {
+    expect(await dropDelivery(trx, WABA, second?.id ?? '', 'not wanted')).toBe('removed');
+    settling = settleDelivered(database, [claim]);
+    await waitsForLock(database);
+  });
+  await settling;
+  expect((await rowsOf(database)).map(({ state }) => state)).toEqual(['due']);
+});
+
+test('a delivery that becomes the head while it is to be dropped is dropped, and the next one goes', async () => {
+  const { database } = await withEndpoint();
+  await takeIn(database, ...ladder('sent', 'delivered', 'read'));
+  const [head, second, third] = await rowsOf(database);
+  let dropping: Promise<unknown> = Promise.resolve();
+  await database.transaction(async (trx) => {
+    await trx.raw(`select 1 from delivery_queue where delivery_id = '${head?.id}' for update`);
+    dropping = database.transaction((other) => dropDelivery(other, WABA, second?.id ?? '', 'not wanted'));
+    await waitsForLock(database);
+    await deliverHeads(trx, [head?.id ?? '']);
+  });
+  expect(await dropping).toBe('removed');
+  expect(await rowsOf(database)).toEqual([{ id: third?.id, state: 'due' }]);
+});
+
+async function waitsForLock(database: Database): Promise<void> {
+  await eventually('somebody waits for the lock', async () => {
+    const waiting = await query(
+      database,
+      `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    return waiting.length > 0;
+  });
+}
+
+test('the time during which an endpoint took nothing does not count against the block limit', async () => {
+  const { database } = await withEndpoint();
+  await takeIn(database, ...ladder('sent', 'delivered'));
+  await database.raw(
+    `update delivery_queue set state = 'retrying', attempts = 1, first_failed_at = now() - interval '2 days',
+            next_attempt_at = now() + interval '1 minute' where state = 'due'`,
+  );
+  await database.raw(
+    `update webhook_endpoints set block_limit_seconds = 3600, mode_changed_at = now() - interval '10 minutes'`,
+  );
+  const step = () => stepAside(database, { defaultSeconds: 0, limit: 10 });
+  expect(await step()).toBe(0);
+  await database.raw(`update webhook_endpoints set mode_changed_at = now() - interval '2 hours'`);
+  expect(await step()).toBe(1);
+});
+
+test('an attempt that is due is made before its delivery steps aside, unless it is overdue', async () => {
+  const { database } = await withEndpoint();
+  await takeIn(database, ...ladder('sent', 'delivered'));
+  await database.raw(
+    `update delivery_queue set state = 'retrying', attempts = 1, first_failed_at = now() - interval '2 hours',
+            next_attempt_at = now() - interval '1 second' where state = 'due'`,
+  );
+  await database.raw(
+    `update webhook_endpoints set block_limit_seconds = 3600, mode_changed_at = now() - interval '2 days'`,
+  );
+  const step = () => stepAside(database, { defaultSeconds: 0, limit: 10 });
+  expect(await step()).toBe(0);
+  await database.raw(
+    `update delivery_queue set next_attempt_at = now() - interval '2 minutes' where state = 'retrying'`,
+  );
+  expect(await step()).toBe(1);
+});
+
+test('a claim that is given back without an attempt has not failed', async () => {
+  const { database } = await withEndpoint();
+  await takeIn(database, message('G'));
+  const [row] = await rowsOf(database);
+  const back = { probes: 0, delayMs: null, byWorkflow: false, state: 'due' as const };
+  const failedAt = async () =>
+    (await query<{ at: Date | null }>(database, 'select first_failed_at as at from delivery_queue'))[0]?.at;
+  await database.transaction((trx) =>
+    keepDeliveries(trx, [{ ...back, deliveryId: row?.id ?? '', attempts: 0 }]),
+  );
+  expect(await failedAt()).toBeNull();
+  await database.transaction((trx) =>
+    keepDeliveries(trx, [{ ...back, deliveryId: row?.id ?? '', attempts: 1 }]),
+  );
+  expect(await failedAt()).toBeInstanceOf(Date);
+});
+
+test('a limit that a tenant takes away is gone a moment later', async () => {
+  const { database, id } = await withEndpoint();
+  await database.raw(
+    'update webhook_endpoints set rate_limit_per_second = 1, max_in_flight = 1, updated_at = now()',
+  );
+  const limiter = makeEndpointLimiter();
+  const keeper = startEndpointKeeper({
+    onPeers: () => undefined,
+    ...{ database, worker: 'w', health: makeEndpointHealth(), limiter, logger: silentLogger },
+    retryScheduleMs: [5_000],
+    disableAfterHours: 120,
+  });
+  onTestFinished(() => keeper.stop());
+  await eventually('the limit is known', () => limiter.free(id) === 1);
+  await database.raw(
+    'update webhook_endpoints set rate_limit_per_second = null, max_in_flight = null, updated_at = now()',
+  );
+  await eventually('the limit is gone', async () => {
+    await sleep(100);
+    return limiter.free(id) === FIRST_LIMIT;
+  });
+});

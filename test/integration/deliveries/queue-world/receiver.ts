@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { HttpSender } from '../../../../src/deliveries/sender/http-sender.ts';
+import type { SendResult } from '../../../../src/deliveries/sender/send-result.ts';
+import type { Database } from '../../../../src/platform/postgres/database.ts';
+import { query } from '../../../../src/platform/postgres/sql.ts';
+import { deliveryUuidOf } from '../../../../src/platform/public-ids.ts';
+import { failure, response } from '../../../unit/deliveries/send-results.ts';
+
+/** One request as the receivers saw it. */
+export type Reception = {
+  deliveryId: string;
+  /** Endpoint and lane of its row at that moment. */
+  lane: string;
+  beginMs: number;
+  endMs: number;
+  /** When it began by the wall clock, which is the database's too. */
+  beganAtMs: number;
+  ok: boolean;
+};
+
+export type Receivers = {
+  /** In place of the network: every endpoint's receiver. */
+  sender: HttpSender;
+  receptions: Reception[];
+  /** From now on everything is accepted. */
+  heal(): void;
+};
+
+const SLOWEST_MS = 3;
+
+/** Receivers that are slow, fail, hang and go away at random, and write down what they get. */
+export function makeReceivers(database: Database, dice: () => number): Receivers {
+  const receptions: Reception[] = [];
+  let healthy = false;
+  return {
+    receptions,
+    heal: () => {
+      healthy = true;
+    },
+    sender: {
+      close: async () => undefined,
+      send: async ({ headers, timeoutMs = Number.POSITIVE_INFINITY }) => {
+        const deliveryId = deliveryUuidOf(headers['X-Service-Delivery-Id'] ?? '') ?? '';
+        const deadlineMs = performance.now() + timeoutMs;
+        const lane = await laneOf(database, deliveryId);
+        const beginMs = performance.now();
+        if (beginMs >= deadlineMs) return failure('timeout');
+        const reception = { deliveryId, lane, beginMs, endMs: beginMs, beganAtMs: Date.now(), ok: false };
+        receptions.push(reception);
+        await sleep(dice() * SLOWEST_MS);
+        const result = healthy ? response(200) : anyResult(dice());
+        // A sender aborts at its deadline, however late this process gets to run.
+        reception.endMs = Math.min(performance.now(), deadlineMs);
+        reception.ok = result.outcome === 'response' && result.statusCode === 200;
+        return result;
+      },
+    },
+  };
+}
+
+function anyResult(luck: number): SendResult {
+  if (luck < 0.72) return response(200);
+  if (luck < 0.93) return response(500);
+  return luck < 0.99 ? failure('timeout') : response(410);
+}
+
+/** Of a row that nobody else can move, because it is claimed. */
+async function laneOf(database: Database, deliveryId: string): Promise<string> {
+  const [row] = await query<{ lane: string }>(
+    database,
+    `select endpoint_id || ' ' || lane as lane from delivery_queue where delivery_id = cast(? as uuid)`,
+    [deliveryId],
+  );
+  return row?.lane ?? `gone ${deliveryId}`;
+}

@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest';
+import { type MadeAttempt, settleAttempts } from '../../../src/deliveries/attempt/settle-attempts.ts';
+import { BREAKER, makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { claimAll } from '../../support/due-shares.ts';
+import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
+import { madeAttempt } from '../../unit/deliveries/made-attempts.ts';
+import { response } from '../../unit/deliveries/send-results.ts';
+
+const WABA = '900000000000101';
+const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
+
+/** Failed attempts of `count` deliveries of one endpoint, under leases that are in force. */
+async function failedAttempts(database: Database, count: number): Promise<MadeAttempt[]> {
+  const url = 'https://tenant.example/hook';
+  const { id } = await addEndpoint(database, WABA, url);
+  const messages = Array.from({ length: count }, (_, n) => textMessage(`wamid.AGAIN${n}`, 'hello'));
+  await takeIn(database, ...messages.map((message) => bodyOf(ACCOUNT, [message])));
+  const { deliveries, token } = await claimAll(database);
+  const made: MadeAttempt[] = [];
+  for (const { deliveryId, deliveryDay } of deliveries) {
+    const attempt = madeAttempt(response(500));
+    const endpoint = { ...attempt.endpoint, id, url, wabaId: WABA, retryScheduleMs: [60_000] };
+    made.push({
+      ...attempt,
+      deliveryId,
+      deliveryDay,
+      token,
+      endpoint,
+      sent: { ...attempt.sent, wabaId: WABA },
+    });
+  }
+  return made;
+}
+
+/** A database that undoes so many transactions at their very end. */
+function stumbling(database: Database, failures: number): Database {
+  let left = failures;
+  const transaction: Database['transaction'] = async (work) =>
+    await database.transaction(async (trx) => {
+      const result = await work(trx);
+      left -= 1;
+      if (left >= 0) throw new Error('the connection was lost');
+      return result;
+    });
+  return Object.create(database, { transaction: { value: transaction } });
+}
+
+async function settleUntilRecorded(database: Database, attempts: readonly MadeAttempt[]) {
+  const health = makeEndpointHealth();
+  const tools = {
+    ...{ database: stumbling(database, 2), health, worker: 'test', onAttempt: () => undefined },
+    retryLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
+    gate: { isOpen: () => true, check: async () => true },
+    onTrouble: () => undefined,
+  };
+  await expect(settleAttempts(tools, attempts)).rejects.toThrow('lost');
+  await expect(settleAttempts(tools, attempts)).rejects.toThrow('lost');
+  await settleAttempts(tools, attempts);
+  const [endpoint] = await query<{ mode: string }>(database, 'select mode from webhook_endpoints');
+  return { counted: health.drain().reduce((sum, { failures }) => sum + failures, 0), mode: endpoint?.mode };
+}
+
+test('attempts whose recording is tried again count once, so a stumbling database stops no endpoint', async () => {
+  const { database } = await testWorkerDatabase();
+  await seedFixtureAccounts(database);
+  const few = BREAKER.leastFailures - 1;
+  const attempts = await failedAttempts(database, few);
+  expect(await settleUntilRecorded(database, attempts)).toEqual({ counted: few, mode: 'open' });
+});
+
+test('an endpoint that is down is stopped, though the recording that found it was undone', async () => {
+  const { database } = await testWorkerDatabase();
+  await seedFixtureAccounts(database);
+  const enough = BREAKER.leastFailures;
+  const attempts = await failedAttempts(database, enough);
+  expect(await settleUntilRecorded(database, attempts)).toEqual({ counted: enough, mode: 'probing' });
+});
