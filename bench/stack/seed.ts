@@ -1,6 +1,6 @@
-import { storeEndpoint } from '../../src/accounts/endpoints.ts';
 import { createTenant } from '../../src/accounts/tenants.ts';
 import { addWaba } from '../../src/accounts/wabas.ts';
+import { storeEndpoint } from '../../src/endpoints/endpoints.ts';
 import type { AccountTools } from '../../src/platform/account-tools.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
 import type { Target } from '../run-plan.ts';

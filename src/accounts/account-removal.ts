@@ -1,3 +1,4 @@
+import { deleteEndpoint } from '../endpoints/endpoint-removal.ts';
 import { listEndpoints } from '../endpoints/store.ts';
 import { shardOf } from '../inbound/shard.ts';
 import { AccountError } from '../platform/account-error.ts';
@@ -6,7 +7,6 @@ import { type Audited, recordAudit, recordChange } from '../platform/audit/audit
 import type { Database } from '../platform/postgres/database.ts';
 import { lockIntake } from '../platform/postgres/locks.ts';
 import { listTenantWabas } from './account-list.ts';
-import { deleteEndpoint } from './endpoint-removal.ts';
 import { knownTenant, knownWaba } from './known-accounts.ts';
 import { closeTenant, closeWaba, deleteEmptyWaba, detachNumber, renameTenantRow } from './remove-account.ts';
 

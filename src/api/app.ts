@@ -1,7 +1,7 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import type { TestEventTools } from '../accounts/test-event.ts';
 import { makePageCursors } from '../domain/page-cursor.ts';
+import type { TestEventTools } from '../endpoints/test-event.ts';
 import type { Config } from '../platform/config/config.ts';
 import { proxyWarning } from '../platform/config/config-warnings.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';

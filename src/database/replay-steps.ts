@@ -5,6 +5,7 @@ import {
   type ReplayDelivery,
 } from '../deliveries/queue/replay-queue.ts';
 import { replayLane } from '../domain/replay-order.ts';
+import type { OrderScope } from '../endpoints/subscribers.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { finishTask, insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
@@ -18,7 +19,6 @@ import {
   saveReplayProgress,
   setReplayState,
 } from './replays.ts';
-import type { OrderScope } from './subscribers.ts';
 
 const PAGE_DELIVERIES = 500;
 

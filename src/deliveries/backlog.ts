@@ -1,6 +1,6 @@
-import type { EndpointMode } from '../database/endpoint-settings.ts';
 import { ACTIVE } from '../deliveries/queue/due-pick.ts';
 import { firstDue } from '../deliveries/queue/read-waiting.ts';
+import type { EndpointMode } from '../endpoints/endpoint-settings.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 

@@ -1,4 +1,4 @@
-import type { EndpointCounts } from '../database/endpoint-health.ts';
+import type { EndpointCounts } from '../endpoints/endpoint-health.ts';
 
 /** Share and least number of failures, within some minutes, at which an endpoint is taken for down. */
 export const BREAKER = { share: 0.7, leastFailures: 10, minutes: 5 };

@@ -6,10 +6,7 @@ import {
   makeReplayActivities,
   type ReplayActivityTools,
 } from '../activities/replay-deliveries/activities.ts';
-import {
-  type AlertActivityTools,
-  makeAlertActivities,
-} from '../activities/send-endpoint-alert/activities.ts';
+import { type AlertActivityTools, makeAlertActivities } from '../activities/send-endpoint-alert.ts';
 
 /** The activities for the task queue of operations: replays, endpoint alerts, key requests. They open nothing of their own. */
 export function openOperationsActivities(

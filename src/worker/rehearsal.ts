@@ -1,7 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { loadEndpointSettings } from '../database/endpoint-settings.ts';
 import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
 import { sendDelivery } from '../deliveries/attempt/send-delivery.ts';
 import { openEndpoint, type SendableEndpoint } from '../deliveries/attempt/sendable-endpoint.ts';
@@ -12,6 +11,7 @@ import { makeEndpointLimiter } from '../deliveries/loop/endpoint-limiter.ts';
 import { type ClaimedDelivery, claimDue } from '../deliveries/queue/claim.ts';
 import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
 import { newWebhookSecret } from '../deliveries/webhook-signature.ts';
+import { loadEndpointSettings } from '../endpoints/endpoint-settings.ts';
 import { findOldestBodies, insertTakenIn, takeNewBodies } from '../inbound/inbox/inbox.ts';
 import { readBody } from '../inbound/intake/body-portions.ts';
 import { commitItems } from '../inbound/intake/commit-items.ts';

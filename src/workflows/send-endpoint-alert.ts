@@ -6,7 +6,7 @@ import {
   setCurrentDetails,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { AlertActivities, AlertEnd } from '../activities/send-endpoint-alert/activities.ts';
+import type { AlertActivities, AlertEnd } from '../activities/send-endpoint-alert.ts';
 import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
 import { queuesBeside } from '../platform/temporal/task-queues.ts';
 

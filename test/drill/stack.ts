@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { storeEndpoint } from '../../src/accounts/endpoints.ts';
 import { createTenant } from '../../src/accounts/tenants.ts';
 import { addWaba } from '../../src/accounts/wabas.ts';
 import { ensureCertificate } from '../../src/embedded/certificate.ts';
 import { embeddedEnvironment } from '../../src/embedded/embedded-environment.ts';
 import { startInfrastructure } from '../../src/embedded/infrastructure.ts';
 import { readPorts } from '../../src/embedded/ports.ts';
+import { storeEndpoint } from '../../src/endpoints/endpoints.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../src/platform/config/config.ts';
 import { DEVELOPMENT_APP_SECRET } from '../../src/platform/config/development-values.ts';

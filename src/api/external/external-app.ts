@@ -6,9 +6,9 @@ import type {
   RawRequestDefaultExpression,
   RawServerDefault,
 } from 'fastify';
-import type { OptionRules } from '../../accounts/endpoint-options.ts';
-import type { TestEventTools } from '../../accounts/test-event.ts';
 import type { PageCursors } from '../../domain/page-cursor.ts';
+import type { OptionRules } from '../../endpoints/endpoint-options.ts';
+import type { TestEventTools } from '../../endpoints/test-event.ts';
 import type { AccountTools } from '../../platform/account-tools.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';

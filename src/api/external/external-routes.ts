@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { getEvent } from '../deliveries/get-event.ts';
 import { eventList } from '../deliveries/list-events.ts';
+import { webhookRoutes } from '../endpoints/webhook-routes.ts';
 import { openApiDocumentRoute } from '../openapi/document-route.ts';
 import { requireApiKey } from '../plugins/api-key-auth.ts';
 import { refuseWhileClosing } from '../plugins/draining.ts';
@@ -24,7 +25,6 @@ import { getPayment } from './payments/get-payment.ts';
 import { getReplay, listReplays, switchReplays } from './replays/replays.ts';
 import { startReplayOfMany } from './replays/start-replay.ts';
 import { sendMessageRoute } from './send-message.ts';
-import { webhookRoutes } from './webhooks/webhook-routes.ts';
 
 const HANDLER_TIMEOUT_MS = 15_000;
 

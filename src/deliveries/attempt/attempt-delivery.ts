@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { takeProbe } from '../../database/endpoint-modes.ts';
-import { type EndpointSettings, loadEndpointSettings } from '../../database/endpoint-settings.ts';
+import { takeProbe } from '../../endpoints/breaker-modes.ts';
+import { type EndpointSettings, loadEndpointSettings } from '../../endpoints/endpoint-settings.ts';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';

@@ -1,4 +1,4 @@
-import type { EndpointSettings } from '../../database/endpoint-settings.ts';
+import type { EndpointSettings } from '../../endpoints/endpoint-settings.ts';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import { endpointHeadersPlace, endpointSecretPlace } from '../../platform/crypto/secret-places.ts';
 

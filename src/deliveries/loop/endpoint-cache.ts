@@ -1,4 +1,4 @@
-import { loadEndpointSettings } from '../../database/endpoint-settings.ts';
+import { loadEndpointSettings } from '../../endpoints/endpoint-settings.ts';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { type DeliveryDefaults, openEndpoint, type SendableEndpoint } from '../attempt/sendable-endpoint.ts';

@@ -1,3 +1,4 @@
+import { disableEndpoint, startProbing } from '../../endpoints/breaker-modes.ts';
 import {
   findQuietlyFailing,
   findQuietlyRecovered,
@@ -5,10 +6,9 @@ import {
   tellFailing,
   tellFailures,
   tellRecovered,
-} from '../../database/endpoint-failures.ts';
-import { addEndpointCounts, findFailingFor, findMostlyFailing } from '../../database/endpoint-health.ts';
-import { disableEndpoint, startProbing } from '../../database/endpoint-modes.ts';
-import { findChangedEndpoints } from '../../database/endpoint-settings.ts';
+} from '../../endpoints/endpoint-failures.ts';
+import { addEndpointCounts, findFailingFor, findMostlyFailing } from '../../endpoints/endpoint-health.ts';
+import { findChangedEndpoints } from '../../endpoints/endpoint-settings.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';

@@ -1,7 +1,7 @@
-import { MAX_ENDPOINTS } from '../../accounts/endpoints.ts';
-import { countEndpoints } from '../../database/subscribers.ts';
 import type { DirectClaims } from '../../deliveries/direct-claims.ts';
 import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
+import { MAX_ENDPOINTS } from '../../endpoints/endpoints.ts';
+import { countEndpoints } from '../../endpoints/subscribers.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Database, LastStatements, type Transaction } from '../../platform/postgres/database.ts';
 import { isDataError } from '../../platform/postgres/error-class.ts';

@@ -1,5 +1,3 @@
-import { forgetOldFailures } from '../../database/endpoint-failures.ts';
-import { forgetOldMinutes } from '../../database/endpoint-health.ts';
 import { forgetOldIdempotencyKeys } from '../../database/idempotency-keys.ts';
 import { forgetOldInvitations } from '../../database/invitations.ts';
 import { forgetSpentPacing } from '../../database/send-pacing.ts';
@@ -7,6 +5,8 @@ import { forgetEndedSessions } from '../../database/user-sessions.ts';
 import { forgetUsersWithoutTenant } from '../../database/users.ts';
 import { dropWaiting } from '../../deliveries/queue/drop-waiting.ts';
 import { listGoneEndpoints } from '../../deliveries/queue/gone-endpoints.ts';
+import { forgetOldFailures } from '../../endpoints/endpoint-failures.ts';
+import { forgetOldMinutes } from '../../endpoints/endpoint-health.ts';
 import { forgetOldDedupKeys } from '../../inbound/intake/dedup-keys.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';

@@ -11,7 +11,7 @@ import { revealKey } from '../../../src/accounts/reveal-key.ts';
 import { listAudit, OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
-import { type OperationsStack, startOperationsStack, WABA } from '../delivery/operations-stack.ts';
+import { type OperationsStack, startOperationsStack, WABA } from '../endpoints/operations-stack.ts';
 
 type Logged = { level: 'info' | 'warn'; fields: object };
 

@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { findFailingFor } from '../../../src/database/endpoint-health.ts';
-import { findChangedEndpoints } from '../../../src/database/endpoint-settings.ts';
 import { oldestDueAt } from '../../../src/deliveries/backlog.ts';
 import { makeDueFinder } from '../../../src/deliveries/loop/due-finder.ts';
 import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
@@ -9,6 +7,8 @@ import { claimDue, claimProbes, releaseExpired } from '../../../src/deliveries/q
 import { findLatelyDue, lastPosition } from '../../../src/deliveries/queue/due-pick.ts';
 import { findWantedScopes } from '../../../src/deliveries/queue/order-scope.ts';
 import { takeOverdue } from '../../../src/deliveries/queue/overdue.ts';
+import { findFailingFor } from '../../../src/endpoints/endpoint-health.ts';
+import { findChangedEndpoints } from '../../../src/endpoints/endpoint-settings.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
 import { holdSnapshot } from '../../support/held-snapshot.ts';

@@ -5,7 +5,7 @@ import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
-import { type OperationsStack, startOperationsStack, WABA } from './operations-stack.ts';
+import { type OperationsStack, startOperationsStack, WABA } from '../endpoints/operations-stack.ts';
 import { deliverReplays, publish, queuedStates, settleLive } from './replay-fixtures.ts';
 
 let stack: OperationsStack;

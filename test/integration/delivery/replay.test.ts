@@ -9,7 +9,12 @@ import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
-import { type OperationsStack, OTHER_WABA, startOperationsStack, WABA } from './operations-stack.ts';
+import {
+  type OperationsStack,
+  OTHER_WABA,
+  startOperationsStack,
+  WABA,
+} from '../endpoints/operations-stack.ts';
 import {
   clearDeliveries,
   deliverReplays,

@@ -1,7 +1,7 @@
 import { startReplay } from '../../../src/accounts/replays.ts';
-import { alertWorkflowId, insertEndpointAlert } from '../../../src/database/endpoint-alerts.ts';
-import { saveOperationsUrl } from '../../../src/database/operations-urls.ts';
 import { newWebhookSecret } from '../../../src/deliveries/webhook-signature.ts';
+import { alertWorkflowId, insertEndpointAlert } from '../../../src/endpoints/alerts/endpoint-alerts.ts';
+import { saveOperationsUrl } from '../../../src/endpoints/alerts/operations-urls.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { operationsSecretPlace } from '../../../src/platform/crypto/secret-places.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

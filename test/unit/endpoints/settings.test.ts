@@ -1,15 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { describe, expect, test, vi } from 'vitest';
-import { checkEndpointOptions, type EndpointOptions } from '../../../src/accounts/endpoint-options.ts';
-import type { EndpointView } from '../../../src/accounts/endpoint-view.ts';
-import type { EndpointStatus } from '../../../src/accounts/endpoints.ts';
 import {
   CreatedEndpoint,
   EndpointChange,
   EndpointWithWaiting,
   NewEndpoint,
-} from '../../../src/api/external/webhooks/endpoint-schemas.ts';
+} from '../../../src/api/endpoints/endpoint-schemas.ts';
 import { endpointForm } from '../../../src/api/portal/endpoints/endpoint-form.ts';
 import {
   optionsOf,
@@ -18,8 +15,14 @@ import {
 } from '../../../src/api/portal/endpoints/endpoint-form-values.ts';
 import { settingsList } from '../../../src/api/portal/endpoints/endpoint-settings.ts';
 import { formValues } from '../../../src/api/portal/form-values.ts';
-import { givenEndpointOptions, withEndpointOptions } from '../../../src/commands/admin/endpoint-options.ts';
-import { describeEndpoint } from '../../../src/commands/admin/endpoint-text.ts';
+import {
+  givenEndpointOptions,
+  withEndpointOptions,
+} from '../../../src/endpoints/commands/endpoint-options.ts';
+import { describeEndpoint } from '../../../src/endpoints/commands/endpoint-text.ts';
+import { checkEndpointOptions, type EndpointOptions } from '../../../src/endpoints/endpoint-options.ts';
+import type { EndpointView } from '../../../src/endpoints/endpoint-view.ts';
+import type { EndpointStatus } from '../../../src/endpoints/endpoints.ts';
 import { settingsOf } from '../../../src/endpoints/settings.ts';
 import { findEndpoint, insertEndpoint, saveEndpointOptions } from '../../../src/endpoints/store.ts';
 

@@ -6,7 +6,7 @@ import {
   operationsUrlOf,
   rotateOperationsSecret,
   setOperationsUrl,
-} from '../../../accounts/operations-url.ts';
+} from '../../../endpoints/alerts/operations-url.ts';
 import { AccountError } from '../../../platform/account-error.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { enableEndpoint, holdEndpoint } from '../../../accounts/endpoint-modes.ts';
-import { deleteEndpoint } from '../../../accounts/endpoint-removal.ts';
-import { rotateSecret } from '../../../accounts/endpoint-secrets.ts';
-import { endpointStatus } from '../../../accounts/endpoints.ts';
 import { shownCount } from '../../../deliveries/shown-count.ts';
+import { enableEndpoint, holdEndpoint } from '../../../endpoints/endpoint-modes.ts';
+import { deleteEndpoint } from '../../../endpoints/endpoint-removal.ts';
+import { rotateSecret } from '../../../endpoints/endpoint-secrets.ts';
+import { endpointStatus } from '../../../endpoints/endpoints.ts';
 import { AccountError, invalidValue } from '../../../platform/account-error.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { accountObjectId } from '../../external/object-id.ts';

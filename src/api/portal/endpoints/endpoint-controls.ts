@@ -1,5 +1,5 @@
-import type { EndpointStatus } from '../../../accounts/endpoints.ts';
 import { shownCount } from '../../../deliveries/shown-count.ts';
+import type { EndpointStatus } from '../../../endpoints/endpoints.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { postForm, radios, selectField, textField } from '../components/form.ts';
 import { utcText } from '../components/time.ts';

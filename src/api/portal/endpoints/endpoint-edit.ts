@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { listPhoneNumbers } from '../../../accounts/accounts.ts';
-import type { EndpointMove } from '../../../accounts/endpoint-move.ts';
+import type { EndpointMove } from '../../../endpoints/endpoint-move.ts';
 import {
   addEndpoint,
   type EndpointStatus,
   endpointStatus,
   updateEndpoint,
-} from '../../../accounts/endpoints.ts';
+} from '../../../endpoints/endpoints.ts';
 import { AccountError } from '../../../platform/account-error.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';

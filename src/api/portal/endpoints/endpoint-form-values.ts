@@ -1,5 +1,5 @@
-import type { EndpointOptions } from '../../../accounts/endpoint-options.ts';
-import type { EndpointView } from '../../../accounts/endpoint-view.ts';
+import type { EndpointOptions } from '../../../endpoints/endpoint-options.ts';
+import type { EndpointView } from '../../../endpoints/endpoint-view.ts';
 import {
   type AnySetting,
   type GivenSettings,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { type EndpointStatus, endpointsOf } from '../../../accounts/endpoints.ts';
-import { type EndpointActivity, readEndpointActivity } from '../../../database/endpoint-activity.ts';
 import { MAX_SHOWN_WAITING } from '../../../deliveries/shown-count.ts';
+import { type EndpointActivity, readEndpointActivity } from '../../../endpoints/endpoint-activity.ts';
+import { type EndpointStatus, endpointsOf } from '../../../endpoints/endpoints.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { type EndpointStatus, endpointStatus } from '../../../accounts/endpoints.ts';
-import { countRecentlyFailed } from '../../../database/endpoint-failures.ts';
-import { type EndpointStep, readEndpointStatistics } from '../../../database/endpoint-statistics.ts';
 import { searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
 import { shownCount } from '../../../deliveries/shown-count.ts';
+import { countRecentlyFailed } from '../../../endpoints/endpoint-failures.ts';
+import { type EndpointStep, readEndpointStatistics } from '../../../endpoints/endpoint-statistics.ts';
+import { type EndpointStatus, endpointStatus } from '../../../endpoints/endpoints.ts';
 import type { AccountError } from '../../../platform/account-error.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { accountObjectId } from '../../external/object-id.ts';

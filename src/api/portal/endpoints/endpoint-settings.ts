@@ -1,4 +1,4 @@
-import type { EndpointView } from '../../../accounts/endpoint-view.ts';
+import type { EndpointView } from '../../../endpoints/endpoint-view.ts';
 import { type InstallationSettings, textOf } from '../../../endpoints/setting.ts';
 import { type AnySetting, settingsOf } from '../../../endpoints/settings.ts';
 import { detailList } from '../components/table.ts';

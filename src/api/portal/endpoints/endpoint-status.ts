@@ -1,6 +1,6 @@
-import type { EndpointActivity } from '../../../database/endpoint-activity.ts';
 import type { WaitingDeliveries } from '../../../deliveries/queue/read-waiting.ts';
 import { shownCount } from '../../../deliveries/shown-count.ts';
+import type { EndpointActivity } from '../../../endpoints/endpoint-activity.ts';
 import type { Endpoint } from '../../../endpoints/store.ts';
 import { badge } from '../components/badge.ts';
 import { durationText } from '../components/time.ts';

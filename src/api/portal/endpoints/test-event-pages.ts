@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { endpointStatus } from '../../../accounts/endpoints.ts';
-import { sendTestEvent } from '../../../accounts/test-event.ts';
 import { type DeliveryReport, deliveryOf } from '../../../deliveries/search/deliveries.ts';
+import { endpointStatus } from '../../../endpoints/endpoints.ts';
+import { sendTestEvent } from '../../../endpoints/test-event.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { publicDeliveryId } from '../../../platform/public-ids.ts';
 import { accountObjectId } from '../../external/object-id.ts';

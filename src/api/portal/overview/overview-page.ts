@@ -1,5 +1,3 @@
-import { type EndpointStatus, endpointsOf } from '../../../accounts/endpoints.ts';
-import { countRecentlyFailed } from '../../../database/endpoint-failures.ts';
 import {
   chartSpan,
   type LatencyStep,
@@ -8,6 +6,8 @@ import {
   readOutcomes,
 } from '../../../deliveries/search/tenant-overview.ts';
 import { MAX_SHOWN_WAITING, shownCount } from '../../../deliveries/shown-count.ts';
+import { countRecentlyFailed } from '../../../endpoints/endpoint-failures.ts';
+import { type EndpointStatus, endpointsOf } from '../../../endpoints/endpoints.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { loadEndpointSettings } from '../../../../src/database/endpoint-settings.ts';
 import { attemptDelivery } from '../../../../src/deliveries/attempt/attempt-delivery.ts';
 import { sendDelivery } from '../../../../src/deliveries/attempt/send-delivery.ts';
 import { openEndpoint } from '../../../../src/deliveries/attempt/sendable-endpoint.ts';
@@ -16,6 +15,7 @@ import { leaseDelivery } from '../../../../src/deliveries/queue/lease.ts';
 import { dropOrphans } from '../../../../src/deliveries/queue/remove.ts';
 import { leaveToWorkflow, releaseDueRetries, retryInLoop } from '../../../../src/deliveries/queue/retries.ts';
 import { stepAside } from '../../../../src/deliveries/queue/step-aside.ts';
+import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { dueShares } from '../../../support/due-shares.ts';
 import { look, type World } from './world.ts';

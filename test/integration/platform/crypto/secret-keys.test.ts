@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { findWaba, saveWaba } from '../../../../src/accounts/accounts.ts';
-import { rotateSecret } from '../../../../src/accounts/endpoint-secrets.ts';
-import { addEndpoint, updateEndpoint } from '../../../../src/accounts/endpoints.ts';
-import { rotateOperationsSecret, setOperationsUrl } from '../../../../src/accounts/operations-url.ts';
-import { loadEndpointSettings } from '../../../../src/database/endpoint-settings.ts';
-import { findOperationsUrl } from '../../../../src/database/operations-urls.ts';
 import { openEndpoint } from '../../../../src/deliveries/attempt/sendable-endpoint.ts';
+import { rotateOperationsSecret, setOperationsUrl } from '../../../../src/endpoints/alerts/operations-url.ts';
+import { findOperationsUrl } from '../../../../src/endpoints/alerts/operations-urls.ts';
+import { rotateSecret } from '../../../../src/endpoints/endpoint-secrets.ts';
+import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
+import { addEndpoint, updateEndpoint } from '../../../../src/endpoints/endpoints.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { makeSecretBox, type SecretBox } from '../../../../src/platform/crypto/secret-box.ts';
 import {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { countFailed } from '../../../../src/database/endpoint-failures.ts';
 import { newWebhookSecret } from '../../../../src/deliveries/webhook-signature.ts';
+import { countFailed } from '../../../../src/endpoints/endpoint-failures.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { addDelivery } from '../delivery-fixtures.ts';

@@ -1,0 +1,49 @@
+import type { HttpSender } from '../deliveries/sender/http-sender.ts';
+import { attemptAlert } from '../endpoints/alerts/attempt-alert.ts';
+import { recordAlert } from '../endpoints/alerts/endpoint-alerts.ts';
+import type { SecretBox } from '../platform/crypto/secret-box.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { awaitingDatabase, notYet, withHeartbeat } from '../platform/temporal/activity-kit.ts';
+import type { SendEndpointAlertInput } from '../workflows/send-endpoint-alert.ts';
+
+export type AlertActivities = ReturnType<typeof makeAlertActivities>;
+
+export type AlertActivityTools = {
+  database: Database;
+  sender: HttpSender;
+  secretBox: SecretBox;
+  /** Longest time of a whole request, in ms. */
+  timeoutMs: number;
+  /** Waits in ms between attempts; after the last one the alert is given up. */
+  alertScheduleMs?: readonly number[];
+};
+
+/** How an alert ended: in one line, and whether nobody took it. */
+export type AlertEnd = { failed: boolean; summary: string };
+
+/** 5 s, 30 s, 2 min, 10 min, 30 min, 2 h, 6 h: an alert that is older helps nobody. */
+const ALERT_SCHEDULE_MS = [5, 30, 120, 600, 1_800, 7_200, 21_600].map((seconds) => seconds * 1_000);
+
+/** The activities of `sendEndpointAlert`. */
+export function makeAlertActivities({ alertScheduleMs = ALERT_SCHEDULE_MS, ...tools }: AlertActivityTools) {
+  return {
+    /** Sends until the operations URL takes it or the schedule ends; each failure carries the wait until the next. */
+    async sendAlert(input: SendEndpointAlertInput): Promise<AlertEnd> {
+      const attempt = () => attemptAlert(tools, alertScheduleMs, input);
+      const outcome = await withHeartbeat(() => awaitingDatabase('NotYetSent', attempt));
+      if (outcome.state !== 'waiting')
+        return { failed: outcome.state === 'given_up', summary: outcome.summary };
+      const next = new Date(Date.now() + outcome.delayMs).toISOString();
+      throw notYet('NotYetSent', `${outcome.summary} Next at ${next}.`, outcome.delayMs);
+    },
+
+    /** Gives an alert up because its workflow was cancelled. */
+    async giveUpAlert(input: SendEndpointAlertInput): Promise<string> {
+      const error = 'given up: the workflow was cancelled';
+      await awaitingDatabase('NotYetSent', () =>
+        recordAlert(tools.database, input, { state: 'given_up', attempted: false, error }),
+      );
+      return error;
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import { type TSchema, type TUnsafe, Type } from 'typebox';
+import type { EndpointOptions } from '../../endpoints/endpoint-options.ts';
+import {
+  type AnySetting,
+  SETTINGS,
+  type SettingName,
+  type StoredSettings,
+  settingsOf,
+} from '../../endpoints/settings.ts';
+import { count, dateTime, idParams, nullable, text } from '../external/schema-kit.ts';
+
+const DATE_TIME = dateTime('2026-11-20T10:00:00.000Z');
+
+const EXAMPLE_ID = '3';
+
+export const EXAMPLE_SECRET = `whsec_${'MfKQ9r8GKYqrTwjU'.repeat(2)}`;
+
+const FIRST = settingsOf('where', 'what');
+const THEN = settingsOf('retries', 'signature', 'limits', 'order');
+
+/** What may be chosen for an endpoint; null goes back to the default. */
+const OPTIONS = {
+  ...requestMembers(FIRST),
+  customHeaders: Type.Optional(nullable(Type.Record(Type.String(), nullable(Type.String())))),
+  ...requestMembers(THEN),
+};
+
+function requestMembers(settings: readonly [string, AnySetting][]): Record<string, TSchema> {
+  return Object.fromEntries(settings.map(([name, { request }]) => [name, Type.Optional(nullable(request))]));
+}
+
+type Answers = { [Name in SettingName]: TUnsafe<StoredSettings[Name]> };
+
+/** Typed as the members of all settings, which `FIRST` and `THEN` are together. */
+function answerMembers(settings: readonly [string, AnySetting][]): Answers {
+  const members = settings.map(([name, { answer, fallback, example }]) => [
+    name,
+    fallback === null ? nullable(answer, example) : { ...answer, examples: [example] },
+  ]);
+  return Object.fromEntries(members);
+}
+
+export const NewEndpoint = Type.Unsafe<EndpointOptions & { url: string }>(
+  Type.Object(
+    { url: Type.String(), ...OPTIONS },
+    { title: 'NewWebhookEndpoint', additionalProperties: false },
+  ),
+);
+
+export const EndpointChange = Type.Unsafe<EndpointOptions>(
+  Type.Object(
+    { url: Type.Optional(Type.String()), ...OPTIONS },
+    { title: 'WebhookEndpointChange', additionalProperties: false },
+  ),
+);
+
+export const Waiting = Type.Object(
+  {
+    count: count(2),
+    more: Type.Boolean(),
+    due: count(1),
+    queued: Type.Integer(),
+    held: Type.Integer({ description: 'Not to be sent yet: `unreleased` and `suspended` together.' }),
+    unreleased: Type.Integer({ description: 'Their event has no body yet.' }),
+    suspended: Type.Integer({ description: 'Their replay is paused.' }),
+    retrying: count(1),
+    claimed: Type.Integer(),
+    oldestMs: nullable(Type.Number(), 4_200),
+  },
+  { title: 'WaitingDeliveries' },
+);
+
+const ENDPOINT_MEMBERS = {
+  id: text(EXAMPLE_ID),
+  url: text('https://shop.example/hook'),
+  ...answerMembers(FIRST),
+  customHeaderNames: nullable(Type.Array(Type.String()), ['X-Token']),
+  ...answerMembers(THEN),
+  wantedOrderScope: nullable(SETTINGS.orderScope.answer),
+  mode: Type.Enum(['open', 'probing', 'paused', 'disabled']),
+  modeReason: nullable(Type.String()),
+  modeChangedAt: DATE_TIME,
+  failingSince: nullable(DATE_TIME),
+  nextProbeAt: nullable(DATE_TIME),
+  previousSecretExpiresAt: nullable(DATE_TIME),
+  createdAt: DATE_TIME,
+  updatedAt: DATE_TIME,
+};
+
+/** An endpoint with what waits for it. */
+export const EndpointWithWaiting = Type.Object(
+  { ...ENDPOINT_MEMBERS, waiting: Waiting },
+  { title: 'WebhookEndpoint' },
+);
+
+/** An endpoint that was changed, and what another origin of its URL meant for its secrets. */
+export const ChangedEndpoint = Type.Object(
+  {
+    ...ENDPOINT_MEMBERS,
+    waiting: Waiting,
+    droppedHeaderNames: Type.Array(Type.String(), { examples: [[]] }),
+    secretRotationAdvised: Type.Boolean(),
+  },
+  { title: 'ChangedWebhookEndpoint' },
+);
+
+/** A new endpoint, with the secret that is shown this once. */
+export const CreatedEndpoint = Type.Object(
+  { ...ENDPOINT_MEMBERS, secret: text(EXAMPLE_SECRET) },
+  { title: 'CreatedWebhookEndpoint' },
+);
+
+export const IdParams = idParams('The id of the endpoint.', EXAMPLE_ID);

@@ -1,0 +1,155 @@
+import { knownWaba } from '../../accounts/known-accounts.ts';
+import { newWebhookSecret } from '../../deliveries/webhook-signature.ts';
+import { AccountError } from '../../platform/account-error.ts';
+import type { AccountTools } from '../../platform/account-tools.ts';
+import { type Audited, recordChange } from '../../platform/audit/audit.ts';
+import { operationsSecretPlace } from '../../platform/crypto/secret-places.ts';
+import { checkEndpointUrl } from '../../platform/http/outbound-url.ts';
+import { isSameTarget } from '../../platform/http/same-target.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { UrlRules } from '../endpoint-options.ts';
+import { listEndpoints } from '../store.ts';
+import { alertName, publicAlertId } from './alert-envelope.ts';
+import { type AlertPosition, type ListedAlert, listEndpointAlerts } from './endpoint-alerts.ts';
+import { findOperationsUrl, moveOperationsUrl, saveOperationsUrl } from './operations-urls.ts';
+
+/**
+ * `secret` is what the tenant verifies signatures with; null when it stays the one that was shown before.
+ * `secretRotationAdvised`: alerts go to another server now, and the one before still knows it.
+ */
+export type SavedOperationsUrl = {
+  wabaId: string;
+  url: string;
+  secret: string | null;
+  secretRotationAdvised: boolean;
+};
+
+/** An alert that came up while there was no operations URL is `given_up` with 0 attempts. */
+export type AlertView = Omit<ListedAlert, 'uuid' | 'alert'> & {
+  alertId: string;
+  alert: string;
+  wabaId: string;
+  state: 'waiting' | 'delivered' | 'given_up';
+};
+
+const MAX_LISTED = 100;
+
+/**
+ * Has the alerts of a WABA's endpoints sent to a URL. The first time there is a secret to sign them with. A URL that
+ * receives webhooks is refused: alerts are no events.
+ * Throws AccountError: `invalid_value`, `unknown_waba`, `url_is_webhook_endpoint`, or the code of the refused URL.
+ */
+export async function setOperationsUrl(
+  tools: AccountTools & { urlRules: UrlRules } & Audited,
+  wabaId: string,
+  text: string,
+): Promise<SavedOperationsUrl> {
+  const { database } = tools;
+  await knownWaba(database, wabaId);
+  const verdict = await checkEndpointUrl(text, tools.urlRules);
+  if (!verdict.ok) throw new AccountError(verdict.code, verdict.message);
+  const { url } = verdict;
+  const endpoint = (await listEndpoints(database, wabaId)).find((known) => isSameTarget(known.url, url));
+  if (endpoint !== undefined) {
+    throw new AccountError(
+      'url_is_webhook_endpoint',
+      `Webhook endpoint ${endpoint.id} has this URL. Alerts are no events: give them a path of their own.`,
+    );
+  }
+  const stored = await findOperationsUrl(database, wabaId);
+  if (stored?.secretSealed) {
+    await save(tools, wabaId, { url, action: 'operations_url.set' });
+    const isMoved = stored.url !== null && new URL(stored.url).origin !== new URL(url).origin;
+    return { wabaId, url, secret: null, secretRotationAdvised: isMoved };
+  }
+  const secret = await saveWithNewSecret(tools, wabaId, url, 'operations_url.set');
+  return { wabaId, url, secret, secretRotationAdvised: false };
+}
+
+/** Where a WABA's alerts go; null when nowhere. Throws AccountError: `invalid_value`, `unknown_waba`. */
+export async function operationsUrlOf(
+  { database }: { database: Database },
+  wabaId: string,
+): Promise<string | null> {
+  await knownWaba(database, wabaId);
+  return (await findOperationsUrl(database, wabaId))?.url ?? null;
+}
+
+/**
+ * Sends no more alerts; those that wait are given up when their turn comes. The secret is forgotten.
+ * Throws AccountError: `invalid_value`, `unknown_waba`.
+ */
+export async function clearOperationsUrl(
+  tools: { database: Database } & Audited,
+  wabaId: string,
+): Promise<void> {
+  await knownWaba(tools.database, wabaId);
+  await save(tools, wabaId, { url: null, secretSealed: null, action: 'operations_url.removed' });
+}
+
+/**
+ * Makes a new secret; from the next attempt on it alone signs.
+ * Throws AccountError: `invalid_value`, `unknown_waba`, `no_operations_url`.
+ */
+export async function rotateOperationsSecret(
+  tools: AccountTools & Audited,
+  wabaId: string,
+): Promise<SavedOperationsUrl> {
+  const url = await operationsUrlOf(tools, wabaId);
+  if (url === null) throw new AccountError('no_operations_url', `WABA ${wabaId} has no operations URL.`);
+  const secret = await saveWithNewSecret(tools, wabaId, url, 'operations_url.secret_rotated');
+  return { wabaId, url, secret, secretRotationAdvised: false };
+}
+
+/** The newest alerts of a WABA, or those before one. Throws AccountError: `invalid_value`, `unknown_waba`. */
+export async function endpointAlertsOf(
+  { database }: { database: Database },
+  wabaId: string,
+  { before = null as AlertPosition | null, limit = MAX_LISTED } = {},
+): Promise<AlertView[]> {
+  await knownWaba(database, wabaId);
+  const rows = await listEndpointAlerts(database, wabaId, { before, limit });
+  return rows.map(({ uuid, alert, ...listed }) => ({
+    alertId: publicAlertId(uuid),
+    alert: alertName(alert),
+    wabaId,
+    state: listed.deliveredAt !== null ? 'delivered' : listed.givenUpAt !== null ? 'given_up' : 'waiting',
+    ...listed,
+  }));
+}
+
+async function saveWithNewSecret(
+  tools: AccountTools & Audited,
+  wabaId: string,
+  url: string,
+  action: string,
+): Promise<string> {
+  const secret = newWebhookSecret();
+  const secretSealed = tools.secretBox.seal(secret, operationsSecretPlace(wabaId));
+  await save(tools, wabaId, { url, secretSealed, action });
+  return secret;
+}
+
+async function save(
+  { database, actor }: { database: Database } & Audited,
+  wabaId: string,
+  change:
+    | { url: string; action: string }
+    | { url: string | null; secretSealed: string | null; action: string },
+): Promise<void> {
+  const { url, action } = change;
+  await database.transaction(async (trx) => {
+    const before = (await findOperationsUrl(trx, wabaId))?.url ?? null;
+    if ('secretSealed' in change) await saveOperationsUrl(trx, wabaId, change);
+    else await moveOperationsUrl(trx, wabaId, change.url);
+    const [host, previousHost] = [hostOf(url), hostOf(before)];
+    const target = `operations URL of ${wabaId}`;
+    const detail = { host, ...(previousHost !== host && { previousHost }) };
+    await recordChange(trx, actor, { wabaId, action, target, detail });
+  });
+}
+
+/** No more of a URL is written down: paths can be secrets. */
+function hostOf(url: string | null): string | null {
+  return url === null ? null : new URL(url).host;
+}

@@ -1,0 +1,90 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Kind } from '../../endpoints/setting.ts';
+import { type AnySetting, settingsOf } from '../../endpoints/settings.ts';
+import type { AdminTools } from '../../platform/cli/admin-action.ts';
+import { makeAddressGuard } from '../../platform/http/address-guard.ts';
+import { makeHostResolver } from '../../platform/http/resolve-host.ts';
+import type { EndpointOptions, OptionRules } from '../endpoint-options.ts';
+import { readHeadersFromStdin } from './endpoint-stdin.ts';
+
+/** How a value is written on a command line. */
+const PARSERS: Record<Kind, (text: string) => unknown> = {
+  text: (text) => text,
+  choice: (text) => text,
+  texts: parseList,
+  number: parseNumber,
+  numbers: (text) => parseList(text).map(parseNumber),
+};
+
+/** The options of `endpoint add` and `endpoint update`; those of the settings are named as commander does it. */
+export type EndpointCommandOptions = Record<string, unknown> & {
+  header?: Record<string, string | null>;
+  headersStdin?: true;
+};
+
+/** Adds what can be chosen for an endpoint; `default` as a value goes back to what holds without the option. */
+export function withEndpointOptions(command: Command): Command {
+  addSettings(command, settingsOf('where', 'what'));
+  command
+    .option('--header <name: value>', 'header that its webhooks carry; may be repeated', parseHeader)
+    .option('--headers-stdin', 'read headers as a JSON object from standard input, for credentials');
+  addSettings(command, settingsOf('retries', 'signature', 'limits', 'order'));
+  return command;
+}
+
+function addSettings(command: Command, settings: readonly [string, AnySetting][]): void {
+  for (const [, setting] of settings) {
+    command.option(setting.command.flags, setting.command.help, (text: string) => parsed(setting, text));
+  }
+}
+
+/** Commander knows no null as a value, so the wish for the default stays a text until `givenEndpointOptions`. */
+function parsed({ kind, command }: AnySetting, text: string): unknown {
+  const { words = {} } = command;
+  if (text === 'default') return text;
+  return Object.hasOwn(words, text) ? words[text] : PARSERS[kind](text);
+}
+
+/** The options as the accounts take them; reads standard input when headers are to come from there. */
+export async function givenEndpointOptions(options: EndpointCommandOptions): Promise<EndpointOptions> {
+  const customHeaders = options.headersStdin
+    ? { ...(await readHeadersFromStdin()), ...options.header }
+    : options.header;
+  const given = settingsOf().flatMap(([name, { kind, command }]) => {
+    const value = options[new Option(command.flags).attributeName()];
+    if (value === undefined) return [];
+    return [[name, value === 'default' && kind !== 'text' ? null : value]];
+  });
+  return { ...Object.fromEntries(given), ...(customHeaders !== undefined && { customHeaders }) };
+}
+
+/** By which rules endpoints are judged here: those of the sender. */
+export function optionRulesOf({ config, database }: AdminTools): OptionRules {
+  const guard = makeAddressGuard({ allowCidrs: config.webhooks.allowCidrs });
+  const urlRules = { allowHttp: config.webhooks.allowHttp, guard, resolve: makeHostResolver() };
+  return { database, urlRules, maxTimeoutMs: config.webhooks.timeoutMs };
+}
+
+function parseList(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+/** Reads a whole number. Throws commander's InvalidArgumentError. */
+export function parseNumber(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Write a whole number, or "default".');
+}
+
+/** Reads one `--header <name>: <value>`. Throws commander's InvalidArgumentError. */
+function parseHeader(
+  text: string,
+  earlier: Record<string, string | null> = {},
+): Record<string, string | null> {
+  const [, name, value] = /^([^:]+):(.*)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined)
+    throw new InvalidArgumentError('Write it as "<name>: <value>".');
+  return { ...earlier, [name.trim()]: value.trim() };
+}

@@ -1,0 +1,140 @@
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
+import { insertEndpointAlert } from './alerts/endpoint-alerts.ts';
+
+/** When an endpoint that fails without stopping is told of: few attempts in a row, or one failure for long. */
+const QUIET = { failures: 5, minutes: 1, hours: 1 };
+
+/** Of one endpoint it is told this often at most that deliveries failed for good. */
+const TOLD_EVERY_HOURS = 1;
+
+/** Counts deliveries of an endpoint that failed for good, in the transaction that gave them up. */
+export async function countFailed(trx: Transaction, endpointId: string, failed: number): Promise<void> {
+  await execute(
+    trx,
+    `insert into endpoint_failures as f (endpoint_id, hour, failed)
+     select id, date_trunc('hour', now()), :failed from webhook_endpoints where id = :endpointId
+     on conflict (endpoint_id, hour) do update set failed = f.failed + excluded.failed`,
+    { endpointId, failed },
+  );
+}
+
+/** How many deliveries to each endpoint of a WABA failed for good in the last 24 hours; without those that had none. */
+export async function countRecentlyFailed(database: Database, wabaId: string): Promise<Map<string, number>> {
+  const rows = await query<{ id: string; failed: number }>(
+    database,
+    `select e.id, sum(f.failed)::integer as failed
+       from webhook_endpoints e join endpoint_failures f on f.endpoint_id = e.id
+      where e.waba_id = ? and f.hour > now() - interval '24 hours' group by e.id`,
+    [wabaId],
+  );
+  return new Map(rows.map(({ id, failed }) => [id, failed]));
+}
+
+/** Endpoints with failures for good that were not told of, and of which nothing was told for a while. */
+export async function findUntoldFailures(database: Database): Promise<string[]> {
+  return await idsOf(
+    database,
+    `select distinct e.id from endpoint_failures f join webhook_endpoints e on e.id = f.endpoint_id
+      where f.told < f.failed and ${maybeTold('e')}`,
+    { hours: TOLD_EVERY_HOURS },
+  );
+}
+
+const maybeTold = (endpoint: string) =>
+  `(${endpoint}.failures_told_at is null
+    or ${endpoint}.failures_told_at < now() - cast(:hours as float8) * interval '1 hour')`;
+
+/** Tells of all failures for good of an endpoint that nobody was told of, in one alert. False: another process did. */
+export async function tellFailures(trx: Transaction, endpointId: string): Promise<boolean> {
+  // In this order also where deliveries fail: two processes never wait for each other.
+  const untold = await query<{ hour: Date; failed: number }>(
+    trx,
+    `select hour, failed - told as failed from endpoint_failures
+      where endpoint_id = ? and told < failed order by hour for update`,
+    [endpointId],
+  );
+  const failed = untold.reduce((sum, hour) => sum + hour.failed, 0);
+  const [endpoint] = await query<{ waba_id: string }>(
+    trx,
+    `update webhook_endpoints as e set failures_told_at = now()
+      where e.id = :endpointId and :failed > 0 and ${maybeTold('e')} returning e.waba_id`,
+    { endpointId, failed, hours: TOLD_EVERY_HOURS },
+  );
+  if (endpoint === undefined) return false;
+  await execute(trx, 'update endpoint_failures set told = failed where endpoint_id = ? and told < failed', [
+    endpointId,
+  ]);
+  const count = failed.toLocaleString('en-US');
+  const reason = `${count} ${failed === 1 ? 'delivery has' : 'deliveries have'} failed for good: no more attempts are made`;
+  const details = { failed, since: untold[0]?.hour.toISOString() ?? null };
+  const alert = 'deliveries_failed' as const;
+  await insertEndpointAlert(trx, { wabaId: endpoint.waba_id, endpointId, alert, reason, details });
+  return true;
+}
+
+/** Endpoints that take deliveries, of which every attempt failed for a while, and nobody was told. */
+export async function findQuietlyFailing(database: Database): Promise<string[]> {
+  return await idsOf(
+    database,
+    `select e.id from webhook_endpoints e
+      where e.mode = 'open' and not e.failing_told
+        and e.failing_since < now() - cast(:minutes as float8) * interval '1 minute'
+        and (e.failing_since < now() - cast(:hours as float8) * interval '1 hour'
+             or (select sum(m.failures) from endpoint_minutes m
+                  where m.endpoint_id = e.id and m.minute >= date_trunc('minute', e.failing_since)) >= :failures)`,
+    QUIET,
+  );
+}
+
+/** Tells that every attempt at an endpoint fails; it stays open, and its deliveries go on by their retry schedule. */
+export async function tellFailing(trx: Transaction, endpointId: string): Promise<void> {
+  const reason = 'every attempt fails; deliveries are tried again by the retry schedule';
+  await tellOnce(trx, endpointId, { alert: 'failing', reason, told: true });
+}
+
+/** Endpoints of which it was told that they fail, and that take deliveries again without having been stopped. */
+export async function findQuietlyRecovered(database: Database): Promise<string[]> {
+  return await idsOf(
+    database,
+    `select id from webhook_endpoints where failing_told and mode = 'open' and failing_since is null`,
+    {},
+  );
+}
+
+/** Tells that an endpoint takes deliveries again. */
+export async function tellRecovered(trx: Transaction, endpointId: string): Promise<void> {
+  await tellOnce(trx, endpointId, { alert: 'recovered', reason: 'an attempt succeeded', told: false });
+}
+
+async function tellOnce(
+  trx: Transaction,
+  endpointId: string,
+  { told, ...alert }: { alert: 'failing' | 'recovered'; reason: string; told: boolean },
+): Promise<void> {
+  const [endpoint] = await query<{ waba_id: string }>(
+    trx,
+    `update webhook_endpoints set failing_told = :told
+      where id = :endpointId and mode = 'open' and failing_told <> :told
+        and (failing_since is not null) = :told returning waba_id`,
+    { endpointId, told },
+  );
+  if (endpoint !== undefined) {
+    await insertEndpointAlert(trx, { wabaId: endpoint.waba_id, endpointId, ...alert });
+  }
+}
+
+/** Forgets up to `limit` hours that no page shows any more; returns how many. */
+export async function forgetOldFailures(database: Database, days: number, limit: number): Promise<number> {
+  return await execute(
+    database,
+    `delete from endpoint_failures where ctid = any (array(
+       select ctid from endpoint_failures where hour < now() - ? * interval '1 day' limit ?))`,
+    [days, limit],
+  );
+}
+
+async function idsOf(database: Database, text: string, bindings: Record<string, number>): Promise<string[]> {
+  const rows = await query<{ id: string }>(database, text, bindings);
+  return rows.map(({ id }) => id);
+}

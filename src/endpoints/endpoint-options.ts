@@ -1,0 +1,66 @@
+import { listPhoneNumbers } from '../accounts/accounts.ts';
+import type { SettingLimits } from '../endpoints/setting.ts';
+import { type GivenSettings, type StoredSettings, settingsOf } from '../endpoints/settings.ts';
+import { AccountError, checkingMember } from '../platform/account-error.ts';
+import { shown } from '../platform/account-input.ts';
+import { checkEndpointUrl, type EndpointUrlRules } from '../platform/http/outbound-url.ts';
+import type { ResolveHost } from '../platform/http/resolve-host.ts';
+import type { Database } from '../platform/postgres/database.ts';
+
+/** The rules by which the sender judges URLs too, so that what is accepted here is what is sent to. */
+export type UrlRules = EndpointUrlRules & { resolve: ResolveHost };
+
+/** What may be chosen for an endpoint; a member that is missing is not changed. */
+export type EndpointOptions = GivenSettings & {
+  url?: string;
+  /** Null as a value removes one header; headers that are not named stay. Null: none. */
+  customHeaders?: Readonly<Record<string, string | null>> | null;
+};
+
+export type OptionRules = SettingLimits & { database: Database; urlRules: UrlRules };
+
+/** All but the headers, which are checked together with those that are stored. */
+type CheckedOptions = Partial<StoredSettings> & { url?: string };
+
+/**
+ * Checks every option that is given and returns them as they are stored.
+ * Throws AccountError: `invalid_value`, `unknown_phone_number`, or the code of the refused URL.
+ */
+export async function checkEndpointOptions(
+  rules: OptionRules,
+  wabaId: string,
+  given: EndpointOptions,
+): Promise<CheckedOptions> {
+  const checked: Partial<Record<keyof StoredSettings, unknown>> = {};
+  for (const [name, setting] of settingsOf()) {
+    const value = given[name];
+    if (value === undefined) continue;
+    checked[name] =
+      value === null ? setting.fallback : await checkingMember(name, () => setting.check(value, rules));
+  }
+  const options = checked as CheckedOptions;
+  const { url } = given;
+  if (url !== undefined) options.url = await checkingMember('url', () => checkUrl(url, rules.urlRules));
+  const ids = options.phoneNumberIds ?? [];
+  if (ids.length > 0) {
+    await checkingMember('phoneNumberIds', () => refuseUnknownNumbers(rules.database, wabaId, ids));
+  }
+  return options;
+}
+
+async function checkUrl(url: string, rules: UrlRules): Promise<string> {
+  const verdict = await checkEndpointUrl(url, rules);
+  if (!verdict.ok) throw new AccountError(verdict.code, verdict.message);
+  return verdict.url;
+}
+
+/** A number of another WABA is refused exactly as one that does not exist. */
+async function refuseUnknownNumbers(database: Database, wabaId: string, ids: string[]): Promise<void> {
+  const known = new Set((await listPhoneNumbers(database, wabaId)).map((number) => number.phoneNumberId));
+  const unknown = ids.find((id) => !known.has(id));
+  if (unknown === undefined) return;
+  throw new AccountError(
+    'unknown_phone_number',
+    `WABA ${wabaId} has no phone number with the id ${shown(unknown)}.`,
+  );
+}

@@ -1,0 +1,185 @@
+import { knownWaba } from '../accounts/known-accounts.ts';
+import { applyOrderScope } from '../deliveries/queue/order-scope.ts';
+import { countWaiting, type WaitingDeliveries } from '../deliveries/queue/read-waiting.ts';
+import { newWebhookSecret } from '../deliveries/webhook-signature.ts';
+import {
+  type Endpoint,
+  findEndpoint,
+  findEndpointForOperator,
+  insertEndpoint,
+  listEndpoints,
+  lockEndpoint,
+  nextEndpointId,
+  type StoredEndpointOptions,
+  saveEndpointOptions,
+} from '../endpoints/store.ts';
+import { AccountError } from '../platform/account-error.ts';
+import { checkRowId } from '../platform/account-input.ts';
+import type { AccountTools } from '../platform/account-tools.ts';
+import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import { endpointSecretPlace } from '../platform/crypto/secret-places.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { changeSealedHeaders } from './endpoint-headers.ts';
+import { type EndpointMove, headersAfterChange, moveDetail } from './endpoint-move.ts';
+import { checkEndpointOptions, type EndpointOptions, type OptionRules } from './endpoint-options.ts';
+import { type EndpointView, endpointView } from './endpoint-view.ts';
+
+/** Every event is fanned out to all of them. */
+export const MAX_ENDPOINTS = 100;
+
+/** `secret` is what the tenant verifies signatures with; it is shown this once. */
+export type CreatedEndpoint = EndpointView & { secret: string };
+
+/** An endpoint and what waits for it. */
+export type EndpointStatus = EndpointView & { waiting: WaitingDeliveries };
+
+/**
+ * Adds a webhook endpoint with a signing secret of its own.
+ * Throws AccountError: `invalid_value`, `unknown_waba`, `too_many_endpoints`, `unknown_phone_number`, or the code of
+ * the refused URL.
+ */
+export async function addEndpoint(
+  tools: AccountTools & OptionRules & Audited,
+  wabaId: string,
+  options: EndpointOptions & { url: string },
+): Promise<CreatedEndpoint> {
+  await knownWaba(tools.database, wabaId);
+  if ((await listEndpoints(tools.database, wabaId)).length >= MAX_ENDPOINTS) {
+    const message = `WABA ${wabaId} has ${MAX_ENDPOINTS} webhook endpoints, and may have no more.`;
+    throw new AccountError('too_many_endpoints', message);
+  }
+  const { url = options.url, ...checked } = await checkEndpointOptions(tools, wabaId, options);
+  return await storeEndpoint(tools, wabaId, { ...checked, url }, options.customHeaders ?? {});
+}
+
+/** Adds an endpoint whose settings have been checked. Throws AccountError `invalid_value` for the headers. */
+export async function storeEndpoint(
+  { database, secretBox, actor }: AccountTools & Audited,
+  wabaId: string,
+  settings: Partial<StoredEndpointOptions> & { url: string },
+  customHeaders: Readonly<Record<string, string | null>> = {},
+): Promise<CreatedEndpoint> {
+  const id = await nextEndpointId(database);
+  const secret = newWebhookSecret();
+  const secretSealed = secretBox.seal(secret, endpointSecretPlace(id));
+  const customHeadersSealed = changeSealedHeaders(
+    secretBox,
+    { id, customHeadersSealed: null },
+    customHeaders,
+  );
+  const endpoint = { ...settings, id, secretSealed, customHeadersSealed };
+  await database.transaction(async (trx) => {
+    await insertEndpoint(trx, wabaId, endpoint);
+    const detail = { host: new URL(settings.url).host };
+    await recordChange(trx, actor, { wabaId, action: 'endpoint.created', target: endpointName(id), detail });
+  });
+  const stored = await knownEndpoint(database, wabaId, id);
+  return { ...endpointView(secretBox, stored), secret };
+}
+
+/**
+ * Changes the options that are given and leaves the others. Another order scope takes effect once nothing of the
+ * present one is open, or while the endpoint is paused; until then it shows as wanted. A URL of another origin forgets own headers that are not given
+ * again. Throws AccountError as `addEndpoint`, and `unknown_endpoint`.
+ */
+export async function updateEndpoint(
+  tools: AccountTools & OptionRules & Audited,
+  wabaId: string,
+  endpointId: string,
+  options: EndpointOptions,
+): Promise<EndpointView & EndpointMove> {
+  const { database, secretBox, actor } = tools;
+  await knownEndpoint(database, wabaId, endpointId);
+  // Names are resolved before the row is locked: that can take seconds.
+  const checked = await checkEndpointOptions(tools, wabaId, options);
+  const { view, move } = await database.transaction(async (trx) => {
+    if (!(await lockEndpoint(trx, wabaId, endpointId))) throw unknownEndpoint(endpointId);
+    const present = await knownEndpoint(trx, wabaId, endpointId);
+    const { move, customHeadersSealed } = headersAfterChange(secretBox, present, {
+      ...options,
+      ...(checked.url !== undefined && { url: checked.url }),
+    });
+    const orderScope = present.wantedOrderScope ?? present.orderScope;
+    await saveEndpointOptions(trx, wabaId, { ...present, orderScope, ...checked, customHeadersSealed });
+    const updated = await knownEndpoint(trx, wabaId, endpointId);
+    const changed = Object.keys(options).sort().join(', ');
+    const detail = { changed, ...moveDetail(present.url, updated.url, move) };
+    const target = endpointName(endpointId);
+    await recordChange(trx, actor, { wabaId, action: 'endpoint.updated', target, detail });
+    return { view: endpointView(secretBox, updated), move };
+  });
+  if (view.wantedOrderScope === null || !(await applyOrderScope(database, endpointId)))
+    return { ...view, ...move };
+  return { ...endpointView(secretBox, await knownEndpoint(database, wabaId, endpointId)), ...move };
+}
+
+/** The endpoints of a WABA, or those behind one, with what waits for each. Throws AccountError: `invalid_value`, `unknown_waba`. */
+export async function endpointsOf(
+  { database, secretBox }: AccountTools,
+  wabaId: string,
+  { afterId = '0', limit = Number.POSITIVE_INFINITY, maxWaiting = undefined as number | undefined } = {},
+): Promise<EndpointStatus[]> {
+  await knownWaba(database, wabaId);
+  const all = await listEndpoints(database, wabaId);
+  const endpoints = all.filter(({ id }) => BigInt(id) > BigInt(afterId)).slice(0, limit);
+  return await withWaiting(
+    database,
+    endpoints.map((endpoint) => endpointView(secretBox, endpoint)),
+    maxWaiting,
+  );
+}
+
+/** One endpoint with what waits for it. Throws AccountError: `invalid_value`, `unknown_endpoint`. */
+export async function endpointStatus(
+  { database, secretBox }: AccountTools,
+  wabaId: string,
+  endpointId: string,
+): Promise<EndpointStatus> {
+  const endpoint = await knownEndpoint(database, wabaId, endpointId);
+  const [status] = await withWaiting(database, [endpointView(secretBox, endpoint)]);
+  if (status === undefined) throw unknownEndpoint(endpointId);
+  return status;
+}
+
+async function withWaiting(
+  database: Database,
+  endpoints: readonly EndpointView[],
+  maxCounted?: number,
+): Promise<EndpointStatus[]> {
+  const ids = endpoints.map((endpoint) => endpoint.id);
+  const waiting = await countWaiting(database, ids, maxCounted);
+  return endpoints.flatMap((endpoint) => {
+    const counted = waiting.get(endpoint.id);
+    return counted === undefined ? [] : [{ ...endpoint, waiting: counted }];
+  });
+}
+
+/** For operators, who address endpoints of every WABA. Throws AccountError: `invalid_value`, `unknown_endpoint`. */
+export async function endpointForOperator(
+  { database }: { database: Database },
+  endpointId: string,
+): Promise<Pick<Endpoint, 'id' | 'wabaId' | 'url'>> {
+  const endpoint = await findEndpointForOperator(database, checkRowId('The id of the endpoint', endpointId));
+  if (endpoint === null) throw unknownEndpoint(endpointId);
+  return endpoint;
+}
+
+/** The endpoint with this id. Throws AccountError: `invalid_value`, `unknown_endpoint`, also for another WABA's. */
+export async function knownEndpoint(
+  database: Database,
+  wabaId: string,
+  endpointId: string,
+): Promise<Endpoint> {
+  const endpoint = await findEndpoint(database, wabaId, checkRowId('The id of the endpoint', endpointId));
+  if (endpoint === null) throw unknownEndpoint(endpointId);
+  return endpoint;
+}
+
+/** How the audit log calls an endpoint. */
+export function endpointName(endpointId: string): string {
+  return `endpoint ${endpointId}`;
+}
+
+export function unknownEndpoint(endpointId: string): AccountError {
+  return new AccountError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`);
+}

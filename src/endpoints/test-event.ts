@@ -1,0 +1,111 @@
+import { knownWaba } from '../accounts/known-accounts.ts';
+import { recordWorkflow } from '../deliveries/delivery-log.ts';
+import type { DeliveryLabel } from '../deliveries/queue/delivery-label.ts';
+import { listEndpoints } from '../endpoints/store.ts';
+import { AccountError, RateLimitError } from '../platform/account-error.ts';
+import { checkRowId } from '../platform/account-input.ts';
+import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { openRateLimitStore } from '../platform/postgres/rate-limit-store.ts';
+import { publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
+import { endpointName } from './endpoints.ts';
+import {
+  findTestEventProgress,
+  insertTestEvent,
+  type StoredTestEvent,
+  type TestEventProgress,
+} from './queue-test-event.ts';
+
+export type TestEventTools = {
+  database: Database;
+  /** Starts the workflow of a delivery and returns its id; rejects when Temporal does not take it. */
+  startDelivery: (label: DeliveryLabel) => Promise<string>;
+  /** Longest wait for the outcome, in ms. */
+  waitMs: number;
+};
+
+export type TestEventResult = TestEventProgress & {
+  eventId: string;
+  /** The `webhook-id` and the `X-Service-Delivery-Id` that the receiver sees. */
+  webhookId: string;
+  deliveryId: string;
+  endpointId: string;
+  workflowId: string | null;
+  /** Why the workflow could not be started now; the worker starts it when it can. */
+  startError: unknown;
+};
+
+const POLL_MS = 100;
+/** Enough to try out a receiver; whoever may press the button must not be able to flood a foreign server with it. */
+const MAX_PER_MINUTE = 30;
+
+/**
+ * Sends the `test` event to one endpoint and waits for what comes of it. It goes out whatever the endpoint's filters
+ * and mode, once, without retries. When Temporal is away it stays queued: state `pending` with a startError.
+ * Throws AccountError: `invalid_value`, `unknown_waba`, `unknown_endpoint`, `rate_limit_exceeded`.
+ */
+export async function sendTestEvent(
+  tools: TestEventTools & Audited,
+  wabaId: string,
+  endpointId: string,
+): Promise<TestEventResult> {
+  const { database } = tools;
+  const { tenantId, businessName } = await knownWaba(database, wabaId);
+  checkRowId('The id of the endpoint', endpointId);
+  const endpoint = (await listEndpoints(database, wabaId)).find(({ id }) => id === endpointId);
+  if (endpoint === undefined) {
+    throw new AccountError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`);
+  }
+  await takeTestEvent(database, endpointId);
+  const tenant = { id: tenantId, businessName };
+  const stored = await insertTestEvent(database, wabaId, { endpoint, tenant });
+  const target = endpointName(endpointId);
+  const detail = { eventId: stored.eventId };
+  await recordChange(database, tools.actor, { wabaId, action: 'endpoint.test_event', target, detail });
+  const start = await startWorkflow(tools, stored);
+  const progress = await settled(tools, stored, start.workflowId === null ? 0 : tools.waitMs);
+  return {
+    eventId: stored.eventId,
+    webhookId: publicEventId(stored.eventUuid),
+    deliveryId: publicDeliveryId(stored.deliveryId),
+    endpointId,
+    ...progress,
+    ...start,
+  };
+}
+
+async function takeTestEvent(database: Database, endpointId: string): Promise<void> {
+  const taken = openRateLimitStore(database, { kind: 'test_event', windowSeconds: 60 });
+  const { consumed, remainingMs } = await taken.add(endpointId, 1);
+  if (consumed <= MAX_PER_MINUTE) return;
+  const message = `An endpoint takes ${MAX_PER_MINUTE} test events per minute: wait a minute.`;
+  throw new RateLimitError(message, remainingMs);
+}
+
+async function startWorkflow(
+  tools: TestEventTools,
+  stored: StoredTestEvent,
+): Promise<{ workflowId: string | null; startError: unknown }> {
+  try {
+    const workflowId = await tools.startDelivery(stored);
+    await recordWorkflow(tools.database, [{ ...stored, workflowId }]);
+    return { workflowId, startError: null };
+  } catch (error) {
+    return { workflowId: null, startError: error };
+  }
+}
+
+/** The outcome once there is one, or how far it is after `waitMs`. */
+async function settled(
+  { database }: TestEventTools,
+  stored: StoredTestEvent,
+  waitMs: number,
+): Promise<TestEventProgress> {
+  const deadlineMs = performance.now() + waitMs;
+  for (;;) {
+    const progress = await findTestEventProgress(database, stored.wabaId, stored);
+    if (progress === null) throw new Error('the delivery of the test event is gone');
+    if (progress.state !== 'pending' || performance.now() >= deadlineMs) return progress;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}

@@ -1,0 +1,160 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { startEndpointKeeper } from '../../../src/deliveries/loop/endpoint-keeper.ts';
+import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
+import {
+  countFailed,
+  countRecentlyFailed,
+  findQuietlyFailing,
+  findUntoldFailures,
+  tellFailures,
+} from '../../../src/endpoints/endpoint-failures.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
+
+const WABA = '900000000000101';
+const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
+
+async function withEndpoint() {
+  const { database } = await testWorkerDatabase();
+  await seedFixtureAccounts(database);
+  const { id } = await addEndpoint(database, WABA, 'https://tenant.example/hook');
+  await database.raw(
+    `update webhook_endpoints set mode_changed_at = now() - interval '1 hour' where id = ${id}`,
+  );
+  return { database, id };
+}
+
+function keep(database: Database, worker: string) {
+  const health = makeEndpointHealth();
+  const shared = { processes: 0 };
+  const keeper = startEndpointKeeper({
+    ...{ database, worker, health, limiter: makeEndpointLimiter(), logger: silentLogger },
+    onPeers: ({ count }) => {
+      shared.processes = count;
+    },
+    retryScheduleMs: [5_000],
+    disableAfterHours: 120,
+  });
+  onTestFinished(() => keeper.stop());
+  return { health, keeper, shared };
+}
+
+async function modeOf(database: Database, id: string) {
+  const [row] = await query<{ mode: string; mode_reason: string | null }>(
+    database,
+    'select mode, mode_reason from webhook_endpoints where id = ?',
+    [id],
+  );
+  return row;
+}
+
+describe('the endpoint keeper', () => {
+  test('stops an endpoint that mostly fails over all processes, where no single one sees enough', async () => {
+    const { database, id } = await withEndpoint();
+    for (const worker of ['first', 'second', 'third']) {
+      const { health } = keep(database, worker);
+      for (let n = 0; n < 5; n += 1) expect(health.record(id, { ok: false, durationMs: 10 })).toBe(false);
+      health.record(id, { ok: true, durationMs: 10 });
+    }
+    await eventually('probing', async () => (await modeOf(database, id))?.mode === 'probing');
+    expect((await modeOf(database, id))?.mode_reason).toMatch(/^most attempts fail: \d+ of the last \d+$/);
+  });
+
+  test('leaves an endpoint open that fails now and then', async () => {
+    const { database, id } = await withEndpoint();
+    const { health } = keep(database, 'first');
+    for (let n = 0; n < 40; n += 1) health.record(id, { ok: n % 2 === 0, durationMs: 10 });
+    await eventually(
+      'counted',
+      async () => (await query(database, 'select 1 from endpoint_minutes')).length > 0,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect((await modeOf(database, id))?.mode).toBe('open');
+  });
+
+  test('disables an endpoint that has only failed for days, and keeps its events', async () => {
+    const { database, id } = await withEndpoint();
+    await takeIn(database, bodyOf(ACCOUNT, [textMessage('wamid.DAYS', 'hello')]));
+    await database.raw(
+      `update webhook_endpoints set mode = 'probing', failing_since = now() - interval '121 hours'`,
+    );
+    const { health } = keep(database, 'first');
+    health.record(id, { ok: false, durationMs: 10 });
+    await eventually('disabled', async () => (await modeOf(database, id))?.mode === 'disabled', 15_000);
+    expect(await query(database, 'select 1 from delivery_queue')).toHaveLength(1);
+    const alerts = await query<{ alert: string }>(database, 'select alert from endpoint_alerts');
+    expect(alerts.map(({ alert }) => alert)).toEqual(['disabled']);
+  });
+
+  const alertsOf = async (database: Database) =>
+    await query<{ alert: string; body: Buffer }>(
+      database,
+      'select alert, body from endpoint_alerts order by created_at, id',
+    );
+  const toldOf = async (database: Database) => (await alertsOf(database)).map(({ alert }) => alert);
+
+  test('tells of an endpoint with little traffic that only fails, leaves it open, and tells when it is back', async () => {
+    const { database, id } = await withEndpoint();
+    const { health } = keep(database, 'first');
+    keep(database, 'second');
+    for (let n = 0; n < 5; n += 1) health.record(id, { ok: false, durationMs: 10 });
+    await eventually(
+      'failing since now',
+      async () =>
+        (await query(database, 'select 1 from webhook_endpoints where failing_since is not null')).length > 0,
+    );
+    expect(await toldOf(database)).toEqual([]);
+    await database.raw(`update webhook_endpoints set failing_since = failing_since - interval '2 minutes'`);
+    await eventually('told', async () => (await toldOf(database)).length > 0, 15_000);
+    health.record(id, { ok: true, durationMs: 10 });
+    await eventually('told again', async () => (await toldOf(database)).length > 1, 15_000);
+    expect(await toldOf(database)).toEqual(['failing', 'recovered']);
+    expect((await modeOf(database, id))?.mode).toBe('open');
+  });
+
+  test('one failed attempt is enough when nothing succeeded for an hour', async () => {
+    const { database, id } = await withEndpoint();
+    await database.raw(`update webhook_endpoints set failing_since = now() - interval '61 minutes'`);
+    expect(await findQuietlyFailing(database)).toEqual([id]);
+    await database.raw(`update webhook_endpoints set failing_since = now() - interval '59 minutes'`);
+    expect(await findQuietlyFailing(database)).toEqual([]);
+  });
+
+  test('tells a flood of failures for good in one alert an hour, whatever the number of processes', async () => {
+    const { database, id } = await withEndpoint();
+    const fail = async (count: number) => {
+      await database.transaction((trx) => countFailed(trx, id, count));
+      return await Promise.all([1, 2, 3].map(() => database.transaction((trx) => tellFailures(trx, id))));
+    };
+    expect((await fail(1)).filter(Boolean)).toHaveLength(1);
+    expect((await fail(5_000)).filter(Boolean)).toHaveLength(0);
+    expect(await findUntoldFailures(database)).toEqual([]);
+    await database.raw(`update webhook_endpoints set failures_told_at = now() - interval '61 minutes'`);
+    expect(await findUntoldFailures(database)).toEqual([id]);
+    expect((await fail(10)).filter(Boolean)).toHaveLength(1);
+    const alerts = (await alertsOf(database)).map(({ body }) => JSON.parse(body.toString()));
+    expect(alerts.map(({ alert, details }) => [alert, details.failed])).toEqual([
+      ['endpoint.deliveries_failed', 1],
+      ['endpoint.deliveries_failed', 5_010],
+    ]);
+    expect(await countRecentlyFailed(database, WABA)).toEqual(new Map([[id, 5_011]]));
+  });
+
+  test('tells processes how many share what is allowed to the installation', async () => {
+    const { database } = await withEndpoint();
+    const first = keep(database, 'first');
+    const second = keep(database, 'second');
+    await eventually('heard of each other', () =>
+      [first, second].every(({ shared }) => shared.processes === 2),
+    );
+    await second.keeper.stop();
+    await eventually('heard of its end', () => first.shared.processes === 1);
+  });
+});

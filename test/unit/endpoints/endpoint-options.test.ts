@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import { shownCount } from '../../../src/deliveries/shown-count.ts';
+import { checkEndpointOptions, type EndpointOptions } from '../../../src/endpoints/endpoint-options.ts';
+import { AccountError } from '../../../src/platform/account-error.ts';
+import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';
+
+const rules = {
+  // Nothing here looks at phone numbers.
+  database: null as never,
+  urlRules: {
+    allowHttp: false,
+    guard: makeAddressGuard({ allowCidrs: [] }),
+    resolve: async () => ['93.184.215.14'],
+  },
+  maxTimeoutMs: 15_000,
+};
+
+const check = (given: EndpointOptions) => checkEndpointOptions(rules, '900000000000101', given);
+
+describe('what an endpoint may be given', () => {
+  test('only what is given is changed', async () => {
+    expect(await check({})).toEqual({});
+    expect(await check({ timeoutMs: 5_000 })).toEqual({ timeoutMs: 5_000 });
+  });
+
+  test('null goes back to the default of each option', async () => {
+    expect(
+      await check({
+        description: null,
+        eventTypes: null,
+        phoneNumberIds: null,
+        retryScheduleSeconds: null,
+        timeoutMs: null,
+        signatureProfile: null,
+        maxInFlight: null,
+        rateLimitPerSecond: null,
+        blockLimitSeconds: null,
+        orderScope: null,
+      }),
+    ).toEqual({
+      description: '',
+      eventTypes: null,
+      phoneNumberIds: null,
+      retryScheduleSeconds: null,
+      timeoutMs: null,
+      signatureProfile: 'standard',
+      maxInFlight: null,
+      rateLimitPerSecond: null,
+      blockLimitSeconds: null,
+      orderScope: 'event',
+    });
+  });
+
+  test.each<EndpointOptions>([
+    { retryScheduleSeconds: [1] },
+    { retryScheduleSeconds: Array.from({ length: 20 }, () => 30_240) },
+    { retryScheduleSeconds: [86_400, 86_400, 86_400, 86_400, 86_400, 86_400, 86_400] },
+    { timeoutMs: 1_000 },
+    { timeoutMs: 15_000 },
+    { maxInFlight: 1 },
+    { maxInFlight: 500 },
+    { rateLimitPerSecond: 10_000 },
+    { blockLimitSeconds: 0 },
+    { blockLimitSeconds: 60 },
+    { blockLimitSeconds: 604_800 },
+    { signatureProfile: 'stripe' },
+    { orderScope: 'conversation' },
+  ])('accepts the bounds themselves: %j', async (given) => {
+    expect(await check(given)).toEqual(given);
+  });
+
+  test.each<[EndpointOptions, string]>([
+    [{ retryScheduleSeconds: [] }, '1 to 20 waits'],
+    [{ retryScheduleSeconds: Array.from({ length: 21 }, () => 1) }, '1 to 20 waits'],
+    [{ retryScheduleSeconds: [0] }, 'from 1 to 86400'],
+    [{ retryScheduleSeconds: [86_401] }, 'from 1 to 86400'],
+    [{ retryScheduleSeconds: [1.5] }, 'whole number'],
+    [{ retryScheduleSeconds: [Number.NaN] }, 'whole number'],
+    [{ retryScheduleSeconds: Array.from({ length: 8 }, () => 86_400) }, '7 days'],
+    [{ timeoutMs: 999 }, 'from 1000 to 15000'],
+    [{ timeoutMs: 15_001 }, 'the time-out of this service'],
+    [{ maxInFlight: 0 }, 'from 1 to 500'],
+    [{ maxInFlight: 501 }, 'from 1 to 500'],
+    [{ rateLimitPerSecond: 10_001 }, 'from 1 to 10000'],
+    [{ blockLimitSeconds: 59 }, 'from 60 to 604800'],
+    [{ blockLimitSeconds: 604_801 }, 'from 60 to 604800'],
+    [{ maxInFlight: '5' as never }, 'whole number'],
+    [{ signatureProfile: 'toString' }, 'standard, github, stripe'],
+    [{ orderScope: 'key' }, 'event, conversation, endpoint'],
+    [{ eventTypes: [] }, 'at least one event type'],
+    [{ eventTypes: ['message', '__proto__'] }, 'An event type must be one of'],
+    [{ description: 'a\0b' }, 'control characters'],
+    [{ url: 'https://10.0.0.1/' }, 'address that webhooks are not sent to'],
+    [{ url: 'http://shop.example/' }, 'https://'],
+    [{ url: 'x\u0000' }, 'control character'],
+  ])('refuses %j', async (given, message) => {
+    const error = await check(given).catch((reason) => reason);
+    expect(error).toBeInstanceOf(AccountError);
+    expect(error.message).toContain(message);
+  });
+
+  test('a name that leads to a private address is refused as the sender would', async () => {
+    const urlRules = { ...rules.urlRules, resolve: async () => ['93.184.215.14', '10.0.0.1'] };
+    const given = { url: 'https://shop.example/' };
+    await expect(checkEndpointOptions({ ...rules, urlRules }, '1', given)).rejects.toMatchObject({
+      code: 'address_not_allowed',
+    });
+  });
+});
+
+test('a count says that counting stopped', () => {
+  expect(shownCount({ count: 12, more: false })).toBe('12');
+  expect(shownCount({ count: 100_000, more: true })).toBe('100,000+');
+});
