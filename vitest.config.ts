@@ -8,7 +8,7 @@ const TIMED = [
   'test/integration/deliveries/{isolation,unrecordable,dead-endpoint,hanging-endpoints,kill-worker,many-endpoints,order-scope-load,delivery-loop,retry-storm}.test.ts',
   'test/integration/inbound/neighbours.test.ts',
   'test/integration/portal/deliveries/page-times.test.ts',
-  'test/integration/sending/kill-processes.test.ts',
+  'test/integration/messages/send/kill-processes.test.ts',
 ];
 
 const INTEGRATION = {

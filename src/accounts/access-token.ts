@@ -1,4 +1,4 @@
-import { AccessTokenProblem } from '../activities/store-inbound-media/media-error.ts';
+import { AccessTokenProblem } from '../messages/media/media-error.ts';
 import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import { accessTokenPlace } from '../platform/crypto/secret-places.ts';
 import type { Database } from '../platform/postgres/database.ts';

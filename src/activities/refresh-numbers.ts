@@ -8,6 +8,7 @@ import {
 } from '../accounts/followed-numbers.ts';
 import { shardOf } from '../inbound/shard.ts';
 import { countWaitingBodies } from '../inbound/waiting-bodies.ts';
+import { AccessTokenProblem } from '../messages/media/media-error.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import type { GraphClient } from '../platform/graph/graph-client.ts';
 import { GraphError } from '../platform/graph/graph-error.ts';
@@ -16,7 +17,6 @@ import { lockIntake } from '../platform/postgres/locks.ts';
 import { retryDelayMs } from '../platform/temporal/retry-delay.ts';
 import { finishAskedTask, finishTask } from '../platform/temporal/workflow-tasks.ts';
 import type { RefreshNumbersInput } from '../workflows/refresh-numbers.ts';
-import { AccessTokenProblem } from './store-inbound-media/media-error.ts';
 
 export type NumberActivities = ReturnType<typeof makeNumberActivities>;
 

@@ -1,6 +1,6 @@
-import { makeEnrichOrderActivities } from '../activities/enrich-order/activities.ts';
+import { makeEnrichOrderActivities } from '../activities/enrich-order.ts';
 import { makeNumberActivities } from '../activities/refresh-numbers.ts';
-import { makeStoreInboundMediaActivities } from '../activities/store-inbound-media/activities.ts';
+import { makeStoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { openGraphClient } from '../platform/graph/graph-client.ts';

@@ -1,4 +1,4 @@
-import { makeSendMessageActivities } from '../activities/send-message/activities.ts';
+import { makeSendMessageActivities } from '../activities/send-message.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { openSendClient } from '../platform/graph/graph-client.ts';

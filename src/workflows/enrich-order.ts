@@ -1,5 +1,5 @@
 import { proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import type { EnrichOrderActivities } from '../activities/enrich-order/activities.ts';
+import type { EnrichOrderActivities } from '../activities/enrich-order.ts';
 import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
 import { queuesBeside } from '../platform/temporal/task-queues.ts';
 

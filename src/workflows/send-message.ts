@@ -5,7 +5,7 @@ import {
   setCurrentDetails,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { SendMessageActivities } from '../activities/send-message/activities.ts';
+import type { SendMessageActivities } from '../activities/send-message.ts';
 import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
 import { queuesBeside } from '../platform/temporal/task-queues.ts';
 

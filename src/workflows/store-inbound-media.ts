@@ -6,7 +6,7 @@ import {
   setCurrentDetails,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { StoreInboundMediaActivities } from '../activities/store-inbound-media/activities.ts';
+import type { StoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
 import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
 import { queuesBeside } from '../platform/temporal/task-queues.ts';
 

@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
-import { insertMedia } from '../../database/media.ts';
-import { lockMessageStates, recordStatuses } from '../../database/message-statuses.ts';
+import { mediaReadyEventId } from '../../deliveries/envelope.ts';
+import { findSubscribers, type NewEvent, type PublishedEvent, publishTo } from '../../deliveries/publish.ts';
+import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
+import type { DirectClaimer } from '../../deliveries/queue/enqueue.ts';
+import { insertMedia } from '../../messages/media.ts';
+import { lockMessageStates, recordStatuses } from '../../messages/message-statuses.ts';
 import {
   findMessageIds,
   insertInboundMessages,
   messageKey,
   type NewInboundMessage,
-} from '../../database/messages.ts';
-import { insertOrders } from '../../database/orders.ts';
-import { insertPaymentReports, type NewPaymentReport } from '../../database/payments.ts';
-import { mediaReadyEventId } from '../../deliveries/envelope.ts';
-import { findSubscribers, type NewEvent, type PublishedEvent, publishTo } from '../../deliveries/publish.ts';
-import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
-import type { DirectClaimer } from '../../deliveries/queue/enqueue.ts';
-import { markedMessageId } from '../../domain/send-marker.ts';
+} from '../../messages/messages.ts';
+import { insertOrders } from '../../messages/orders.ts';
+import { insertPaymentReports, type NewPaymentReport } from '../../messages/payments.ts';
+import { markedMessageId } from '../../messages/send-marker.ts';
 import { LastStatements, type Transaction } from '../../platform/postgres/database.ts';
 import { insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';
 import { drawForNewCustomers, findCustomers, saveCustomers } from '../customers/save-customers.ts';

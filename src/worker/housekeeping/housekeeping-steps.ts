@@ -1,6 +1,4 @@
-import { forgetOldIdempotencyKeys } from '../../database/idempotency-keys.ts';
 import { forgetOldInvitations } from '../../database/invitations.ts';
-import { forgetSpentPacing } from '../../database/send-pacing.ts';
 import { forgetEndedSessions } from '../../database/user-sessions.ts';
 import { forgetUsersWithoutTenant } from '../../database/users.ts';
 import { dropWaiting } from '../../deliveries/queue/drop-waiting.ts';
@@ -8,12 +6,14 @@ import { listGoneEndpoints } from '../../deliveries/queue/gone-endpoints.ts';
 import { forgetOldFailures } from '../../endpoints/endpoint-failures.ts';
 import { forgetOldMinutes } from '../../endpoints/endpoint-health.ts';
 import { forgetOldDedupKeys } from '../../inbound/intake/dedup-keys.ts';
+import { forgetOldIdempotencyKeys } from '../../messages/send/idempotency-keys.ts';
+import { forgetSpentPacing } from '../../messages/send/send-pacing.ts';
+import { removeSpentUploads } from '../../messages/send/spent-uploads.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { inBatches } from '../../platform/postgres/in-batches.ts';
 import { ensurePartitions } from '../../platform/postgres/partitions.ts';
-import { removeSpentUploads } from '../spent-uploads.ts';
 import { applyRetention, type RetentionDays } from './retention.ts';
 
 export type HousekeepingTools = {

@@ -1,5 +1,5 @@
-import { insertMedia } from '../../../src/database/media.ts';
-import { insertPaymentReports } from '../../../src/database/payments.ts';
+import { insertMedia } from '../../../src/messages/media.ts';
+import { insertPaymentReports } from '../../../src/messages/payments.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../../../src/platform/uuid-v7.ts';

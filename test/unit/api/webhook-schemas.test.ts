@@ -5,8 +5,8 @@ import { WEBHOOK_EXAMPLES } from '../../../src/api/external/webhook-schemas/webh
 import { webhookOperations } from '../../../src/api/external/webhook-schemas/webhook-operations.ts';
 import { serializeEvent } from '../../../src/deliveries/envelope.ts';
 import { webhookHeaders } from '../../../src/deliveries/webhook-headers.ts';
-import { orderEventData, orderService } from '../../../src/domain/order-service.ts';
 import type { UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
+import { orderEventData, orderService } from '../../../src/messages/orders/order-service.ts';
 import { EVENT_TYPES, type EventType } from '../../../src/platform/event-type.ts';
 import { exampleEvents } from '../deployment/example-events.ts';
 import { fixtureNames, splitFixture } from '../inbound/support/upstream-body.ts';

@@ -5,8 +5,8 @@ import {
   TEST_PHONE_NUMBER_ID,
   testEventData,
 } from '../../../src/deliveries/envelope.ts';
-import { orderEventData, orderService } from '../../../src/domain/order-service.ts';
 import { splitUpstreamBody, type UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
+import { orderEventData, orderService } from '../../../src/messages/orders/order-service.ts';
 import type { EventType } from '../../../src/platform/event-type.ts';
 import { repositoryFile } from './compose-file.ts';
 

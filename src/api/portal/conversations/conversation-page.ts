@@ -3,8 +3,8 @@ import {
   type ConversationDetail,
   findConversation,
   MAX_COUNTED_MESSAGES,
-} from '../../../database/conversation-detail.ts';
-import { listConversationMessages } from '../../../database/conversation-messages.ts';
+} from '../../../messages/conversations/conversation-detail.ts';
+import { listConversationMessages } from '../../../messages/conversations/conversation-messages.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';

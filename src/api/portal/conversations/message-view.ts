@@ -1,8 +1,11 @@
-import { listAnnotations, type MessageAnnotation } from '../../../database/message-annotations.ts';
-import type { ConversationMessage } from '../../../database/message-columns.ts';
+import {
+  listAnnotations,
+  type MessageAnnotation,
+} from '../../../messages/conversations/message-annotations.ts';
+import type { ConversationMessage } from '../../../messages/conversations/message-columns.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
-import { annotationMembers, editedContent } from '../../external/annotation-members.ts';
-import { mediaAddress, mediaErrorOf } from '../../external/media-members.ts';
+import { annotationMembers, editedContent } from '../../messages/annotation-members.ts';
+import { mediaAddress, mediaErrorOf } from '../../messages/media-members.ts';
 import { badge, type Tone } from '../components/badge.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { exactTime } from '../components/time.ts';

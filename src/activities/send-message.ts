@@ -1,0 +1,242 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import type { Logger } from 'pino';
+import { openAccessToken } from '../accounts/access-token.ts';
+import { AccessTokenProblem } from '../messages/media/media-error.ts';
+import { withUpstreamMedia } from '../messages/send/files-in-message.ts';
+import {
+  forgetRefusedMedia,
+  giveMedia,
+  type MediaSlots,
+  makeMediaSlots,
+} from '../messages/send/give-media.ts';
+import { type SendTurn, takeSendTurn } from '../messages/send/outbound-messages.ts';
+import { followPhoneAlias } from '../messages/send/recipient-conversations.ts';
+import {
+  recordAccepted,
+  recordAgain,
+  recordFailed,
+  recordOver,
+  recordUnknown,
+  untilRecorded,
+} from '../messages/send/record-send.ts';
+import type { SendError } from '../messages/send/send-error.ts';
+import { later, SHORT_WAIT_MS } from '../messages/send/send-later.ts';
+import { numberPace, sendRetryDelayMs } from '../messages/send/send-pace.ts';
+import { judgeSend, type SendVerdict, unknownOutcome } from '../messages/send/send-verdict.ts';
+import type { SecretBox } from '../platform/crypto/secret-box.ts';
+import type { SendClient } from '../platform/graph/graph-client.ts';
+import type { ObjectStore } from '../platform/object-store/object-store.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { isTransientError } from '../platform/postgres/error-class.ts';
+import { unexpectedFailure, withHeartbeat } from '../platform/temporal/activity-kit.ts';
+import type { SendMessageInput, SendResult } from '../workflows/send-message.ts';
+
+export type SendMessageActivities = ReturnType<typeof makeSendMessageActivities>;
+
+export type SendMessageTools = {
+  database: Database;
+  secretBox: SecretBox;
+  sender: Pick<SendClient, 'sendMessage' | 'uploadMedia'>;
+  objectStore: Pick<ObjectStore, 'getRange'>;
+  sending: { messagesPerSecond: number; timeoutMs: number; retryHours: number };
+  logger: Pick<Logger, 'warn'>;
+};
+
+const HOUR_MS = 3_600_000;
+
+/** After the time for the answer an attempt needs some for recording; then it is lost. */
+const RECORDING_MS = 5_000;
+
+/** The activities of `sendMessage`. */
+export function makeSendMessageActivities(tools: SendMessageTools) {
+  const mediaSlots = makeMediaSlots();
+  return {
+    /** Waits for the message's turn, calls upstream once and records what came of it. */
+    async sendToUpstream(input: SendMessageInput): Promise<SendResult> {
+      try {
+        return await withHeartbeat(() => send(tools, input, mediaSlots));
+      } catch (error) {
+        throw asActivityFailure(tools, input, error);
+      }
+    },
+
+    /** Ends a message as failed because its workflow was cancelled; one that is being sent is waited for. */
+    async giveUpSend(input: SendMessageInput): Promise<SendResult> {
+      const message = 'The message was given up before it was sent.';
+      const error: SendError = { code: 'cancelled', message, upstream: null };
+      if (await recordFailed(tools.database, input, error, ['queued'])) {
+        return { outcome: 'failed', summary: message };
+      }
+      return await endLostAttempt(tools, input, error);
+    },
+  };
+}
+
+async function send(
+  tools: SendMessageTools,
+  input: SendMessageInput,
+  slots: MediaSlots,
+): Promise<SendResult> {
+  const token = await openAccessToken(tools, input.wabaId).catch((error: unknown) => {
+    if (error instanceof AccessTokenProblem) return error;
+    throw error;
+  });
+  if (token instanceof AccessTokenProblem) return await failForToken(tools, input, token);
+  const turn = await waitForTurn(tools, input);
+  switch (turn.kind) {
+    case 'media': {
+      const error = await giveMedia(tools, input, turn, { token, slots });
+      return error === null ? await send(tools, input, slots) : await failForMedia(tools, input, error);
+    }
+    case 'send':
+      return await attempt(tools, input, turn, token);
+    case 'wait':
+      throw later(`Waits for ${turn.reason}.`, turn.waitMs);
+    case 'under_way':
+      throw later('An attempt is under way elsewhere, or was lost with its worker.', turn.waitMs);
+    case 'lost':
+      return await endLost(tools, input);
+    case 'over':
+      await recordOver(tools.database, input);
+      return { outcome: 'over', summary: `It was ${turn.state} before.` };
+  }
+}
+
+async function waitForTurn(tools: SendMessageTools, input: SendMessageInput): Promise<SendTurn> {
+  const { database, sending } = tools;
+  const limits = {
+    timeoutMs: sending.timeoutMs + RECORDING_MS,
+    numberPace: numberPace(sending.messagesPerSecond),
+  };
+  for (;;) {
+    const turn = await takeSendTurn(database, input.wabaId, input.messageId, limits);
+    if (turn.kind !== 'wait' || turn.waitMs > SHORT_WAIT_MS) return turn;
+    await sleep(turn.waitMs, undefined, { signal: Context.current().cancellationSignal });
+  }
+}
+
+/** The call under way is never cut short: its answer is worth waiting for, also while the worker stops. */
+async function attempt(
+  tools: SendMessageTools,
+  input: SendMessageInput,
+  turn: Extract<SendTurn, { kind: 'send' }>,
+  token: string,
+): Promise<SendResult> {
+  const { database, sender, sending, logger } = tools;
+  const { phoneNumberId, payloadJson, upstreamMedia } = turn;
+  const payload = upstreamMedia.size === 0 ? payloadJson : withUpstreamMedia(payloadJson, upstreamMedia);
+  const outcome = await sender.sendMessage(phoneNumberId, payload, token);
+  await forgetRefusedMedia(tools, turn, outcome);
+  const verdict = judgeSend(outcome, { ...turn, retryMs: sending.retryHours * HOUR_MS });
+  switch (verdict.kind) {
+    case 'accepted':
+      await untilRecorded(() => recordAccepted(database, input, verdict));
+      await followAlias(tools, input, turn.recipient, verdict.waId);
+      return { outcome: 'accepted', summary: `Upstream calls it ${verdict.upstreamId}.` };
+    case 'again':
+      return await goBack(tools, input, turn, verdict);
+    case 'failed':
+      await untilRecorded(() => recordFailed(database, input, verdict.error));
+      logger.warn({ ...input, error: verdict.error }, 'a message was refused for good');
+      return { outcome: 'failed', summary: verdict.error.message };
+    case 'unknown':
+      await untilRecorded(() => recordUnknown(database, input, verdict.error));
+      logger.warn({ ...input, error: verdict.error }, 'nobody knows whether a message went out');
+      return { outcome: 'unknown', summary: verdict.error.message };
+  }
+}
+
+/** Records the way back, then throws the failure after which the next attempt comes. */
+async function goBack(
+  { database, sending }: SendMessageTools,
+  input: SendMessageInput,
+  turn: Extract<SendTurn, { kind: 'send' }>,
+  verdict: Extract<SendVerdict, { kind: 'again' }>,
+): Promise<never> {
+  const waitMs = sendRetryDelayMs(turn.attempt, verdict.retryAfterMs);
+  const pace = numberPace(sending.messagesPerSecond);
+  const thisAttempt = { ...input, ...turn };
+  await untilRecorded(() => recordAgain(database, thisAttempt, verdict, { waitMs, numberPace: pace }));
+  throw later(verdict.error.message, waitMs);
+}
+
+async function failForToken(
+  tools: SendMessageTools,
+  input: SendMessageInput,
+  problem: AccessTokenProblem,
+): Promise<SendResult> {
+  tools.logger.warn({ ...input, err: problem }, 'a message cannot be sent without an access token');
+  const message = 'The WABA has no usable upstream access token.';
+  const error: SendError = { code: 'access_token_missing', message, upstream: null };
+  if (!(await recordFailed(tools.database, input, error, ['queued']))) {
+    return await endLostAttempt(tools, input, error);
+  }
+  return { outcome: 'failed', summary: problem.message };
+}
+
+async function failForMedia(
+  tools: SendMessageTools,
+  input: SendMessageInput,
+  error: SendError,
+): Promise<SendResult> {
+  const { database, logger } = tools;
+  const ended = await untilRecorded(() => recordFailed(database, input, error, ['queued']));
+  if (!ended) return await endLostAttempt(tools, input, error);
+  logger.warn({ ...input, error }, 'a message cannot be sent without its file');
+  return { outcome: 'failed', summary: error.message };
+}
+
+async function endLost({ database, logger }: SendMessageTools, input: SendMessageInput): Promise<SendResult> {
+  const error = unknownOutcome('the process that sent it ended before it had recorded one');
+  await recordUnknown(database, input, error);
+  logger.warn({ ...input, error }, 'nobody knows whether a message went out');
+  return { outcome: 'unknown', summary: error.message };
+}
+
+/** Ends a message that is not queued: once the attempt that it is in has ended, or must have been lost. */
+async function endLostAttempt(
+  tools: SendMessageTools,
+  input: SendMessageInput,
+  error: SendError,
+): Promise<SendResult> {
+  const limits = { timeoutMs: 0, numberPace: numberPace(1) };
+  const turn = await takeSendTurn(tools.database, input.wabaId, input.messageId, limits);
+  if (turn.kind === 'under_way') throw later('An attempt is under way.', turn.waitMs);
+  if (turn.kind === 'lost') return await endLost(tools, input);
+  if (turn.kind === 'over') {
+    await recordOver(tools.database, input);
+    return { outcome: 'over', summary: 'It had ended before.' };
+  }
+  // It went back into the queue meanwhile, and its turn is ours: nobody else sends it.
+  await recordFailed(tools.database, input, error, ['queued', 'sending']);
+  return { outcome: 'failed', summary: error.message };
+}
+
+/** Best effort: without it the customer's answer opens a conversation of its own. */
+async function followAlias(
+  { database, logger }: SendMessageTools,
+  input: SendMessageInput,
+  recipient: string,
+  waId: string | null,
+): Promise<void> {
+  const isAlias = waId !== null && waId !== recipient && /^\d+$/.test(waId) && /^\d+$/.test(recipient);
+  if (!isAlias) return;
+  await database
+    .transaction((trx) => followPhoneAlias(trx, input.wabaId, recipient, waId))
+    .catch((error: unknown) => logger.warn({ ...input, err: error }, 'a phone alias was not kept'));
+}
+
+function asActivityFailure(tools: SendMessageTools, input: SendMessageInput, error: unknown): unknown {
+  if (error instanceof ApplicationFailure) return error;
+  const { cancellationSignal, cancellationDetails } = Context.current();
+  if (cancellationSignal.aborted) {
+    if (cancellationDetails?.cancelRequested) return new CancelledFailure('cancelled');
+    return later('The worker is shutting down; another one goes on.', SHORT_WAIT_MS);
+  }
+  const reason = error instanceof Error ? error.message : 'unknown failure';
+  if (isTransientError(error)) return later(`The database is not available: ${reason}.`, SHORT_WAIT_MS);
+  tools.logger.warn({ err: error, ...input }, 'sending: unexpected failure');
+  return unexpectedFailure(reason, 5_000);
+}

@@ -1,0 +1,95 @@
+import { type Static, Type } from 'typebox';
+import {
+  listConversationMessages,
+  type MessageFilter,
+} from '../../messages/conversations/conversation-messages.ts';
+import { notFound } from '../errors/api-error.ts';
+import { Time, timeOf } from '../external/api-time.ts';
+import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
+import { sendJsonText } from '../external/json-text.ts';
+import { objectId } from '../external/object-id.ts';
+import { PAGE_PARAMETERS, pageSize, positionOf } from '../external/page.ts';
+import { idParams, parameter } from '../external/schema-kit.ts';
+import { documented } from '../openapi/documented.ts';
+import { accountOf } from '../plugins/api-key-auth.ts';
+import { SCOPES } from '../plugins/key-scopes.ts';
+import { messageTexts } from './message-list.ts';
+import { MessageList } from './message-schemas.ts';
+
+const MessageQuery = Type.Object(
+  {
+    ...PAGE_PARAMETERS,
+    order: Type.Optional(
+      parameter(
+        Type.Enum(['asc', 'desc'], { default: 'desc' }),
+        '`asc`: the oldest first, and the last page gives a cursor to go on from later.',
+        'desc',
+      ),
+    ),
+    direction: Type.Optional(
+      parameter(Type.Enum(['inbound', 'outbound']), 'Messages of this direction only.', 'inbound'),
+    ),
+    type: Type.Optional(
+      parameter(Type.String({ pattern: '^[^\\u0000]{1,128}$' }), 'Messages of this type only.', 'image'),
+    ),
+    since: Type.Optional(parameter(Time, 'Messages stored at this time or later.', '2026-11-21T00:00:00Z')),
+    until: Type.Optional(parameter(Time, 'Messages stored before this time.', '2026-11-22T00:00:00Z')),
+  },
+  { additionalProperties: false },
+);
+
+const docs = documented({
+  operationId: 'listConversationMessages',
+  summary: 'List the messages of a conversation',
+  description:
+    'In both directions, the newest first. For the media of a message, ask until `mediaPending` is false and `mediaUrl` is a link.',
+  tag: 'Conversations',
+  answers: { 200: { description: 'A page of messages.' } },
+});
+
+/**
+ * GET /api/external/conversations/:id/messages: the messages of a conversation, the newest first unless asked
+ * otherwise, because whoever waits for media polls for what came last. With order=asc the cursor of the last page goes
+ * on from there later.
+ */
+export function conversationMessages(app: ExternalApp, context: ExternalContext): void {
+  const { database, cursors, publicUrl } = context;
+  const schema = {
+    ...docs,
+    params: idParams('The id of the conversation.', '42'),
+    querystring: MessageQuery,
+    response: { 200: MessageList },
+  };
+  app.get(
+    '/api/external/conversations/:id/messages',
+    { schema, config: SCOPES.read },
+    async (request, reply) => {
+      const { wabaId } = accountOf(request);
+      const conversationId = objectId(request.params.id);
+      const { limit, cursor, order = 'desc' } = request.query;
+      const filter = filterOf(request.query);
+      const scope = [wabaId, 'messages', conversationId, order, JSON.stringify(filter)];
+      const [afterId = null] = positionOf(cursors, scope, cursor) ?? [];
+      const walk = { order, afterId, limit: pageSize(limit) };
+      const page = await listConversationMessages(database, wabaId, conversationId, walk, filter);
+      if (page === null) throw notFound();
+      const { messages, hasMore, position } = page;
+      const data = await messageTexts(database, wabaId, messages, publicUrl);
+      const isGoneOnFrom = position !== null && (hasMore || order === 'asc');
+      const nextCursor = isGoneOnFrom ? JSON.stringify(cursors.encode(scope, [position])) : null;
+      return sendJsonText(
+        reply,
+        `{"data":[${data.join(',')}],"hasMore":${hasMore},"nextCursor":${nextCursor}}`,
+      );
+    },
+  );
+}
+
+function filterOf(query: Static<typeof MessageQuery>): MessageFilter {
+  return {
+    direction: query.direction ?? null,
+    type: query.type ?? null,
+    since: timeOf('since', query.since),
+    until: timeOf('until', query.until),
+  };
+}

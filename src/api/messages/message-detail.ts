@@ -1,0 +1,184 @@
+import { Type } from 'typebox';
+import { listAnnotations, type MessageAnnotation } from '../../messages/conversations/message-annotations.ts';
+import {
+  findMessage,
+  listMessageStatuses,
+  type MessageDetail,
+  type MessageStatus,
+} from '../../messages/conversations/message-detail.ts';
+import { adviceFor } from '../../messages/send/send-error.ts';
+import { sendErrorAdvice } from '../../messages/send/send-error-codes.ts';
+import { localMessageId } from '../../messages/send-marker.ts';
+import { notFound } from '../errors/api-error.ts';
+import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
+import { sendJsonText } from '../external/json-text.ts';
+import { objectId } from '../external/object-id.ts';
+import {
+  count,
+  dateTime,
+  idParams,
+  NoQuery,
+  nullable,
+  text,
+  upstreamObject,
+} from '../external/schema-kit.ts';
+import { documented } from '../openapi/documented.ts';
+import { accountOf } from '../plugins/api-key-auth.ts';
+import { SCOPES } from '../plugins/key-scopes.ts';
+import { messageMembers, messageText } from './message-list.ts';
+import { Message } from './message-schemas.ts';
+import { sendErrorOf } from './send/send-answer.ts';
+
+const Anything = Type.Object({}, { additionalProperties: true });
+
+const Status = Type.Object(
+  {
+    status: text('delivered'),
+    timestamp: nullable(dateTime(), '2026-11-21T09:30:04.000Z'),
+    receivedAt: dateTime('2026-11-21T09:30:04.310Z'),
+    recipientId: Type.Optional(text('12025550143')),
+    pricing: Type.Optional(
+      upstreamObject({ billable: true, pricing_model: 'PMP', type: 'regular', category: 'utility' }),
+    ),
+    conversation: Type.Optional(Anything),
+    errors: Type.Optional(Type.Array(Anything)),
+  },
+  { title: 'MessageStatus' },
+);
+
+/** A message with everything that is known of it. */
+const DetailedMessage = Type.Object(
+  {
+    ...Message.properties,
+    to: Type.Optional(text('+12025550143')),
+    recipient: Type.Optional(Type.String()),
+    attempts: Type.Optional(count(1)),
+    messageStatus: Type.Optional(Type.String()),
+    error: Type.Optional(
+      Type.Object({
+        code: Type.String(),
+        message: Type.String(),
+        advice: Type.Optional(Type.String()),
+        upstream: Type.Optional(Anything),
+      }),
+    ),
+    statuses: Type.Array(Status),
+  },
+  { title: 'MessageDetails' },
+);
+
+/** A message to a group has a status for each member. */
+const MAX_STATUSES = 1_000;
+
+const docs = documented({
+  operationId: 'getMessage',
+  summary: 'Get a message',
+  description: 'Inbound or outbound, with its state and each status that upstream reported.',
+  tag: 'Messages',
+  answers: {
+    200: {
+      description: 'The message.',
+      example: {
+        serviceMessageId: '4711',
+        metaMessageId: 'wamid.HBgLMTIwMjU1NTAxNDMVAgARGBJDQTBERjJDOTVBQTE0NEMxRDAA',
+        direction: 'outbound',
+        type: 'text',
+        status: 'delivered',
+        statusAt: '2026-11-21T09:30:04.000Z',
+        mediaUrl: null,
+        state: 'accepted',
+        message: {
+          phoneNumberId: '800000000000111',
+          to: '+12025550143',
+          type: 'text',
+          text: { body: 'Your order is ready.' },
+        },
+      },
+    },
+  },
+});
+
+/** GET /api/external/messages/:id: one message, inbound or outbound, with the history of its statuses. */
+export function messageDetail(app: ExternalApp, { database, publicUrl }: ExternalContext): void {
+  const schema = {
+    ...docs,
+    params: idParams('The `serviceMessageId`.', '1042'),
+    querystring: NoQuery,
+    response: { 200: DetailedMessage },
+  };
+  const options = { schema, config: SCOPES.read };
+  app.get('/api/external/messages/:id', options, async (request, reply) => {
+    const { wabaId } = accountOf(request);
+    const message = await findMessage(database, wabaId, objectId(request.params.id));
+    if (message === null) throw notFound();
+    const { phoneNumberId } = message;
+    const upstreamId = message.upstreamId ?? localMessageId(message.id);
+    const [statuses, annotations] = await Promise.all([
+      listMessageStatuses(database, { phoneNumberId, upstreamId }, MAX_STATUSES),
+      listAnnotations(database, wabaId, [message]),
+    ]);
+    return sendJsonText(reply, detailJson(message, { statuses, annotations }, publicUrl));
+  });
+}
+
+function detailJson(
+  message: MessageDetail,
+  {
+    statuses,
+    annotations,
+  }: { statuses: readonly MessageStatus[]; annotations: readonly MessageAnnotation[] },
+  publicUrl: string,
+): string {
+  return messageText(message, annotations, {
+    ...messageMembers(message, annotations, publicUrl),
+    ...(message.sendState !== null && outboundMembers(message)),
+    statuses: statuses.map(statusJson),
+  });
+}
+
+function outboundMembers({ content, attempts, upstreamStatus, sendError }: MessageDetail) {
+  const { to, recipient } = JSON.parse(content) as { to?: string; recipient?: string };
+  const error = sendErrorOf(sendError);
+  const advice = error === null ? null : adviceFor(error);
+  return {
+    ...(to !== undefined && { to }),
+    ...(recipient !== undefined && { recipient }),
+    attempts: attempts ?? 0,
+    ...(upstreamStatus !== null && { messageStatus: upstreamStatus }),
+    ...(error !== null && {
+      error: {
+        code: error.code,
+        message: error.message,
+        ...(advice !== null && { advice }),
+        ...(error.upstream !== null && { upstream: error.upstream }),
+      },
+    }),
+  };
+}
+
+function statusJson({ status, at, receivedAt, content }: MessageStatus) {
+  const { recipient_id: recipientId, pricing, conversation, errors } = parsed(content);
+  return {
+    status,
+    timestamp: at?.toISOString() ?? null,
+    receivedAt: receivedAt.toISOString(),
+    ...(typeof recipientId === 'string' && { recipientId }),
+    ...(isObject(pricing) && { pricing }),
+    ...(isObject(conversation) && { conversation }),
+    ...(Array.isArray(errors) && { errors: errors.filter(isObject).map(withAdvice) }),
+  };
+}
+
+function withAdvice(error: Record<string, unknown>) {
+  const advice = typeof error.code === 'number' ? sendErrorAdvice(error.code) : null;
+  return { ...error, ...(advice !== null && { advice }) };
+}
+
+function parsed(content: string): Record<string, unknown> {
+  const value: unknown = JSON.parse(content);
+  return isObject(value) ? value : {};
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

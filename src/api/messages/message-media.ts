@@ -1,0 +1,63 @@
+import { Type } from 'typebox';
+import { findInboundMedia } from '../../messages/conversations/media-columns.ts';
+import { notFound } from '../errors/api-error.ts';
+import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
+import { objectId } from '../external/object-id.ts';
+import { idParams, NoQuery, nullable, text } from '../external/schema-kit.ts';
+import { documented } from '../openapi/documented.ts';
+import { accountOf } from '../plugins/api-key-auth.ts';
+import { SCOPES } from '../plugins/key-scopes.ts';
+import { MediaError, mediaAddress, mediaDescription, mediaErrorOf } from './media-members.ts';
+
+const PATH = '/received_media/pP0mK1v3rQ9sZ2xYb7Lw4tNc6uHd8eFa';
+
+const StoredMedia = Type.Object(
+  {
+    serviceMessageId: text('1042'),
+    metaMessageId: text('wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUEyOUI4MDVFNjE0NEU0NzgwMAA='),
+    mediaPending: Type.Boolean(),
+    mediaType: nullable(Type.String(), 'image'),
+    mimeType: nullable(Type.String(), 'image/jpeg'),
+    mediaPath: nullable(Type.String(), PATH),
+    mediaUrl: nullable(Type.String(), `https://gateway.example${PATH}`),
+    caption: Type.Optional(text('Front door')),
+    fileName: Type.Optional(Type.String()),
+    sizeBytes: nullable(Type.Integer(), 184_233),
+    sha256: nullable(Type.String(), '7d0b1f6a4b0f5c1f6f0f9a6d3c2b1a09f8e7d6c5b4a39281706f5e4d3c2b1a09'),
+    mediaError: Type.Optional(MediaError),
+  },
+  { title: 'MessageMedia' },
+);
+
+/** GET /api/external/messages/:id/media: the media of an inbound message, also while it is awaited. */
+export function messageMedia(app: ExternalApp, { database, publicUrl }: ExternalContext): void {
+  const schema = {
+    ...documented({
+      operationId: 'getMessageMedia',
+      summary: 'Get the media of a message',
+      description: 'Of an inbound message, also while it is awaited. `mediaUrl` needs no API key.',
+      tag: 'Media',
+      answers: { 200: { description: 'The media.' } },
+    }),
+    params: idParams('The `serviceMessageId`.', '1042'),
+    querystring: NoQuery,
+    response: { 200: StoredMedia },
+  };
+  app.get('/api/external/messages/:id/media', { schema, config: SCOPES.read }, async (request) => {
+    const { wabaId } = accountOf(request);
+    const media = await findInboundMedia(database, wabaId, objectId(request.params.id));
+    if (media === null) throw notFound();
+    return {
+      serviceMessageId: media.id,
+      metaMessageId: media.upstreamId,
+      mediaPending: media.mediaState === 'pending',
+      mediaType: media.mediaType,
+      mimeType: media.mimeType,
+      ...mediaAddress(media, publicUrl),
+      ...mediaDescription(media),
+      sizeBytes: media.sizeBytes === null ? null : Number(media.sizeBytes),
+      sha256: media.sha256,
+      ...mediaErrorOf(media),
+    };
+  });
+}

@@ -1,0 +1,138 @@
+import { Type } from 'typebox';
+import { listOrderMessages, listPaymentReports, type OrderMessage } from '../../../messages/payments.ts';
+import { ApiError, notFound } from '../../errors/api-error.ts';
+import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
+import { dateTime, nullable, parameter, text, upstreamObject } from '../../external/schema-kit.ts';
+import { callUpstream } from '../../external/upstream-calls.ts';
+import { documented } from '../../openapi/documented.ts';
+import { accountOf } from '../../plugins/api-key-auth.ts';
+import { SCOPES } from '../../plugins/key-scopes.ts';
+import { type PaymentView, paymentView } from './payment-view.ts';
+
+const Anything = Type.Object({}, { additionalProperties: true });
+
+const Payment = Type.Object({
+  referenceId: text('order-7'),
+  phoneNumberId: text('800000000000221'),
+  /** Null while nothing was reported. */
+  status: nullable(Type.String(), 'captured'),
+  amount: Type.Optional(upstreamObject({ value: 21_000, offset: 100 })),
+  currency: Type.Optional(text('INR')),
+  updatedAt: nullable(dateTime(), '2026-09-21T14:14:20.000Z'),
+  transactions: Type.Array(
+    upstreamObject({
+      id: 'order_Mx1',
+      pg_transaction_id: 'pay_Mx2',
+      type: 'razorpay',
+      status: 'success',
+      created_timestamp: 1_790_000_000,
+      updated_timestamp: 1_790_000_060,
+    }),
+  ),
+  refunds: Type.Array(Anything, { examples: [[]] }),
+  serviceMessageId: nullable(Type.String(), '4711'),
+  conversationId: nullable(Type.String(), '42'),
+  events: Type.Array(
+    Type.Object({
+      id: text('evt_019aa3f2c0de7abc8def0123456789ab'),
+      eventId: text('payment:order-7:order_Mx1:captured'),
+      status: nullable(Type.String(), 'captured'),
+      createdAt: dateTime('2026-09-21T14:14:21.120Z'),
+    }),
+  ),
+  upstream: Type.Optional(Type.Object({ askedAt: dateTime(), payments: Type.Array(Anything) })),
+});
+
+const PaymentQuery = Type.Object(
+  {
+    phoneNumberId: Type.Optional(
+      parameter(
+        Type.String({ pattern: '^[^\\u0000]{1,128}$' }),
+        'Which number’s payment, where several used the reference id. Left out: the last heard of.',
+        '800000000000221',
+      ),
+    ),
+    refresh: Type.Optional(parameter(Type.Enum(['true', 'false']), '`true` asks upstream as well.', 'true')),
+    paymentConfiguration: Type.Optional(
+      parameter(
+        Type.String({ pattern: '^[^\\u0000/]{1,256}$' }),
+        'The configuration to look under. Left out: the one that the order message names.',
+        'razorpay-main',
+      ),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/** The newest are enough for the state; each attempt of a customer has a few. */
+const MAX_REPORTS = 200;
+
+const PaymentParams = Type.Object({
+  referenceId: parameter(Type.String(), '`reference_id` of the order message.', 'order-7'),
+});
+
+const docs = documented({
+  operationId: 'getPayment',
+  summary: 'What became of a payment',
+  description:
+    'The state of the payment that an `order_details` message asked for, from the `payment` events of the WABA: what ' +
+    'upstream dated last counts. `transactions` and `refunds` hold the latest report of each, the newest first, as ' +
+    'upstream wrote them. Without a report `status` is null. Webhooks alone are no proof of a payment: with ' +
+    '`refresh=true` upstream is asked, and `upstream.payments` holds what it says; the events stay as they are.',
+  tag: 'Payments',
+  errors: [
+    'payment_configuration_required',
+    'upstream_refused',
+    'access_token_missing',
+    'upstream_unavailable',
+  ],
+  answers: { 200: { description: 'The payment.' } },
+});
+
+/** GET /api/external/payments/:referenceId: what became of a payment, from what the WABA was told of it. */
+export function getPayment(app: ExternalApp, context: ExternalContext): void {
+  const schema = {
+    ...docs,
+    params: PaymentParams,
+    querystring: PaymentQuery,
+    response: { 200: Payment },
+  };
+  app.get('/api/external/payments/:referenceId', { schema, config: SCOPES.read }, async (request) => {
+    const { wabaId } = accountOf(request);
+    const { referenceId } = request.params;
+    const { phoneNumberId = null, refresh, paymentConfiguration = null } = request.query;
+    const { view, order } = await findPayment(context, wabaId, referenceId, phoneNumberId);
+    if (refresh !== 'true') return view;
+    const configuration = paymentConfiguration ?? order?.configuration ?? null;
+    if (configuration === null) {
+      throw new ApiError('payment_configuration_required', { param: 'paymentConfiguration' });
+    }
+    const askedAt = new Date().toISOString();
+    const payments = await callUpstream(context, wabaId, (client, token) =>
+      client.lookUpPayment({ phoneNumberId: view.phoneNumberId, configuration, referenceId, token }),
+    );
+    return { ...view, upstream: { askedAt, payments: payments.filter(isMembers) } };
+  });
+}
+
+const MAX_REFERENCE_CHARS = 512;
+
+async function findPayment(
+  { database }: ExternalContext,
+  wabaId: string,
+  referenceId: string,
+  phoneNumberId: string | null,
+): Promise<{ view: PaymentView; order: OrderMessage | null }> {
+  if (referenceId.length > MAX_REFERENCE_CHARS || referenceId.includes('\0')) throw notFound();
+  const [reports, orders] = await Promise.all([
+    listPaymentReports(database, wabaId, referenceId, MAX_REPORTS),
+    listOrderMessages(database, wabaId, referenceId),
+  ]);
+  const view = paymentView({ referenceId, phoneNumberId, reports, orders });
+  if (view === null) throw notFound();
+  return { view, order: orders.find((one) => one.phoneNumberId === view.phoneNumberId) ?? null };
+}
+
+function isMembers(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,114 @@
+import { Type } from 'typebox';
+import type { TemplateFilter } from '../../../platform/graph/message-templates.ts';
+import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
+import { PAGE_PARAMETERS, pageSize, positionOf } from '../../external/page.ts';
+import { listOf, parameter, text, upstreamObject } from '../../external/schema-kit.ts';
+import { callUpstream } from '../../external/upstream-calls.ts';
+import { documented } from '../../openapi/documented.ts';
+import { accountOf } from '../../plugins/api-key-auth.ts';
+import { SCOPES } from '../../plugins/key-scopes.ts';
+
+const TemplateQuery = Type.Object(
+  {
+    ...PAGE_PARAMETERS,
+    name: Type.Optional(
+      parameter(
+        Type.String({ pattern: '^[^\\u0000]{1,512}$' }),
+        'The name, matched as upstream does.',
+        'order_ready',
+      ),
+    ),
+    status: Type.Optional(
+      parameter(
+        Type.String({ pattern: '^[A-Z_]{1,64}$' }),
+        'For example `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`.',
+        'APPROVED',
+      ),
+    ),
+    category: Type.Optional(
+      parameter(
+        Type.String({ pattern: '^[A-Z_]{1,64}$' }),
+        '`MARKETING`, `UTILITY` or `AUTHENTICATION`.',
+        'UTILITY',
+      ),
+    ),
+    language: Type.Optional(
+      parameter(
+        Type.String({ pattern: '^[a-z]{2,3}(_[A-Za-z]{2,4})?$' }),
+        'The code of the language.',
+        'en_US',
+      ),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const Template = Type.Object(
+  {
+    id: text('990000000000001'),
+    name: text('order_ready'),
+    language: text('en_US'),
+    status: text('APPROVED'),
+    category: text('UTILITY'),
+    components: Type.Array(upstreamObject({ type: 'BODY', text: 'Hello {{1}}, your order is ready.' })),
+  },
+  { additionalProperties: true },
+);
+
+const docs = documented({
+  operationId: 'listTemplates',
+  summary: 'Message templates',
+  description:
+    'Asks the upstream platform for the templates of the WABA, each time anew. `components` and what else upstream ' +
+    'says of a template stand as upstream wrote them; the names of a template’s own members are in camelCase.',
+  tag: 'Templates',
+  errors: ['upstream_refused', 'access_token_missing', 'upstream_unavailable'],
+  answers: { 200: { description: 'A page of templates.' } },
+});
+
+/** GET /api/external/templates: the message templates of the WABA, as upstream knows them now. */
+export function listTemplates(app: ExternalApp, context: ExternalContext): void {
+  const schema = { ...docs, querystring: TemplateQuery, response: { 200: listOf(Template) } };
+  const { cursors } = context;
+  app.get('/api/external/templates', { schema, config: SCOPES.read }, async (request) => {
+    const { wabaId } = accountOf(request);
+    const { limit, cursor, ...filter } = request.query;
+    const scope = [wabaId, 'templates', JSON.stringify(orderedFilter(filter))];
+    const [after = null] = positionOf(cursors, scope, cursor) ?? [];
+    const page = await callUpstream(context, wabaId, (client, token) =>
+      client.listMessageTemplates(wabaId, { filter, limit: pageSize(limit), after, token }),
+    );
+    const nextCursor = page.after === null ? null : cursors.encode(scope, [page.after]);
+    return { data: page.templates.map(templateJson), hasMore: nextCursor !== null, nextCursor };
+  });
+}
+
+/** The same for the same filter, in whatever order the query names its parts. */
+function orderedFilter({ name, status, category, language }: TemplateFilter) {
+  return [name ?? null, status ?? null, category ?? null, language ?? null];
+}
+
+function templateJson(template: Readonly<Record<string, unknown>>) {
+  const renamed = Object.fromEntries(
+    Object.entries(template).map(([name, value]) => [camelCase(name), value]),
+  );
+  const { id, name, language, status, category, components, ...others } = renamed;
+  return {
+    id: textOf(id),
+    name: textOf(name),
+    language: textOf(language),
+    status: textOf(status),
+    category: textOf(category),
+    components: Array.isArray(components) ? components : [],
+    ...others,
+  };
+}
+
+function camelCase(name: string): string {
+  return name.replace(/_([a-z0-9])/g, (_match, letter: string) => letter.toUpperCase());
+}
+
+/** Upstream writes ids as text; a number would do as well. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}

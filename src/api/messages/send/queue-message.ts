@@ -1,0 +1,78 @@
+import { mediaUsesOf } from '../../../messages/send/files-in-message.ts';
+import {
+  bindIdempotencyKey,
+  type IdempotencyKey,
+  takeIdempotencyKey,
+} from '../../../messages/send/idempotency-keys.ts';
+import { orderPaymentOf } from '../../../messages/send/order-payment.ts';
+import { drawMessageId, insertOutboundMessage } from '../../../messages/send/outbound-messages.ts';
+import { lockRecipientConversation, type Recipient } from '../../../messages/send/recipient-conversations.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import { insertWorkflowTasks } from '../../../platform/temporal/workflow-tasks.ts';
+import type { SendRequest } from './send-body.ts';
+import { upstreamPayload } from './upstream-payload.ts';
+
+/** The API starts the workflow itself; the worker does so when nothing has come of it by then. */
+const START_WITHIN_MS = 5_000;
+
+/** How long nobody else may answer for this request, in ms: longer than its handler may take. */
+export const HOLD_MS = 20_000;
+
+/**
+ * Stores a checked request as a message that is to be sent, with its Idempotency-Key and the task that makes sure of
+ * it, in one transaction. Returns the Message_Id; null when the key is taken. Nothing that dies afterwards loses or
+ * doubles the message.
+ */
+export async function queueMessage(
+  database: Database,
+  wabaId: string,
+  request: SendRequest,
+  key: IdempotencyKey | null,
+): Promise<string | null> {
+  return await database.transaction(async (trx) => {
+    if (key !== null && !(await takeIdempotencyKey(trx, wabaId, key, HOLD_MS))) return null;
+    const recipient = recipientOf(request);
+    const { phoneNumberId } = request;
+    const conversationId = await lockRecipientConversation(trx, wabaId, phoneNumberId, recipient);
+    // Drawn under the lock on the conversation, so that its ids are in the order of commits.
+    const id = await drawMessageId(trx);
+    const { reaction } = request as { reaction?: { message_id: string } };
+    const content = upstreamPayload(request, id);
+    const whole: unknown = JSON.parse(content);
+    const mediaIds = new Set(mediaUsesOf(whole).flatMap(({ uuid }) => uuid ?? []));
+    await insertOutboundMessage(trx, {
+      ...{ id, wabaId, phoneNumberId, conversationId, type: typeOf(request) },
+      recipient: recipient.waId ?? recipient.userId,
+      content,
+      contextId: request.context?.message_id ?? null,
+      targetId: reaction?.message_id ?? null,
+      mediaIds: [...mediaIds],
+      payment: orderPaymentOf(whole),
+    });
+    if (key !== null) await bindIdempotencyKey(trx, wabaId, key, id);
+    await insertWorkflowTasks(trx, [sendTask(wabaId, id)], START_WITHIN_MS);
+    return id;
+  });
+}
+
+/** The workflow of a message. */
+export function sendTask(wabaId: string, messageId: string) {
+  return {
+    workflowId: `send/${messageId}`,
+    workflowType: 'sendMessage' as const,
+    wabaId,
+    eventId: messageId,
+    argument: { wabaId, messageId },
+  };
+}
+
+function recipientOf({ to, recipient }: SendRequest): Recipient {
+  if (to !== undefined) return { waId: to.replace(/\D/g, ''), userId: null };
+  return { waId: null, userId: recipient ?? '' };
+}
+
+const MAX_TYPE_CHARS = 100;
+
+function typeOf({ type, extra }: SendRequest): string {
+  return (type ?? String(extra?.type)).slice(0, MAX_TYPE_CHARS);
+}

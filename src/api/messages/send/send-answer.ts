@@ -1,0 +1,71 @@
+import { type Static, Type } from 'typebox';
+import type { SendProgress } from '../../../messages/send/outbound-messages.ts';
+import { adviceFor, type SendError } from '../../../messages/send/send-error.ts';
+import { errorBody } from '../../errors/error-body.ts';
+import { ERROR_CODES } from '../../errors/error-codes.ts';
+import { nullable, text } from '../../external/schema-kit.ts';
+
+/** A message that was taken. */
+export const SentMessage = Type.Object(
+  {
+    serviceMessageId: text('4711'),
+    conversationId: text('42'),
+    metaMessageId: nullable(Type.String(), 'wamid.HBgLMTIwMjU1NTAxNDMVAgARGBJDQTBERjJDOTVBQTE0NEMxRDAA'),
+    state: Type.Enum(['accepted', 'queued', 'unknown']),
+    messageStatus: Type.Optional(Type.String()),
+    advice: Type.Optional(Type.String()),
+  },
+  { title: 'SentMessage' },
+);
+
+/** The answer to a send: HTTP status and body. */
+export type SendAnswer = { status: number; body: string };
+
+/**
+ * 200: upstream has the message; 202: it waits, or nobody knows; 424: it will not be sent. It follows from what is
+ * stored alone, so that every process gives the same one.
+ */
+export function sendAnswer(
+  messageId: string,
+  progress: SendProgress,
+  request: { publicUrl: string; requestId: string },
+): SendAnswer {
+  if (progress.state === 'failed') return refusal(messageId, progress, request);
+  const { conversationId, upstreamId, upstreamStatus } = progress;
+  const isAccepted = progress.state === 'accepted';
+  const state = isAccepted ? 'accepted' : progress.state === 'unknown' ? 'unknown' : 'queued';
+  const error = state === 'unknown' ? sendErrorOf(progress.error) : null;
+  const advice = error === null ? null : adviceFor(error);
+  const body: Static<typeof SentMessage> = {
+    serviceMessageId: messageId,
+    conversationId,
+    metaMessageId: upstreamId,
+    state,
+    ...(upstreamStatus !== null && { messageStatus: upstreamStatus }),
+    ...(advice !== null && { advice }),
+  };
+  return { status: isAccepted ? 200 : 202, body: JSON.stringify(body) };
+}
+
+function refusal(
+  messageId: string,
+  progress: SendProgress,
+  request: { publicUrl: string; requestId: string },
+): SendAnswer {
+  const error = sendErrorOf(progress.error);
+  const code = error?.code === 'upstream_refused' ? 'upstream_refused' : 'message_not_sent';
+  const message = error?.message ?? ERROR_CODES[code].message;
+  const advice = error === null ? null : adviceFor(error);
+  const extras = {
+    ...(advice !== null && { advice }),
+    serviceMessageId: messageId,
+    ...(error?.upstream != null && { upstream: error.upstream }),
+  };
+  const body = errorBody({ code, message, param: null }, request, extras);
+  return { status: ERROR_CODES[code].status, body: JSON.stringify(body) };
+}
+
+/** The stored error of a message; null when there is none. */
+export function sendErrorOf(json: string | null): SendError | null {
+  return json === null ? null : (JSON.parse(json) as SendError);
+}

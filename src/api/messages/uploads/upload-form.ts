@@ -1,0 +1,189 @@
+import { createHash } from 'node:crypto';
+import type { Multipart, MultipartFile, MultipartValue } from '@fastify/multipart';
+import type { FastifyRequest } from 'fastify';
+import {
+  essenceOf,
+  HEAD_BYTES,
+  MAX_UPLOAD_BYTES,
+  type MediaKind,
+  maxBytesOf,
+  mediaKindOf,
+  SENDABLE_MIME_TYPES,
+  uploadedFileName,
+} from '../../../messages/send/uploaded-media.ts';
+import { ApiError } from '../../errors/api-error.ts';
+import { mayTakeMs, tooSlow } from '../../shares/lowest-rate.ts';
+
+/** What a whole upload was. */
+type UploadedFile = {
+  mediaType: MediaKind;
+  mimeType: string;
+  fileName: string | null;
+  sizeBytes: number;
+  /** Hexadecimal. */
+  sha256: string;
+};
+
+export type UploadForm = {
+  /**
+   * The bytes of the file. Throws ApiError as soon as something is wrong with them, and at their end when something is
+   * wrong with what follows them or with the form as a whole.
+   */
+  source: AsyncGenerator<Uint8Array>;
+  /** For after `source` has ended. */
+  result(): UploadedFile;
+};
+
+const MULTIPART_LIMITS = {
+  fieldNameSize: 100,
+  fieldSize: 1_000,
+  fields: 10,
+  // One more than is taken, so that the second is noticed.
+  files: 2,
+  parts: 12,
+  fileSize: MAX_UPLOAD_BYTES + 1,
+};
+
+/**
+ * Reads the form up to its file. Throws ApiError for everything that is wrong before that. When `cut` rejects, nothing
+ * more is waited for.
+ */
+export async function openUploadForm(request: FastifyRequest, cut: Promise<never>): Promise<UploadForm> {
+  const parts = request.parts({ limits: MULTIPART_LIMITS });
+  const readable = makeReader(request, cut);
+  const next = () => readable(() => parts.next());
+  const fields = new Map<string, string>();
+  for (;;) {
+    const { value: part, done } = await next();
+    if (done)
+      throw new ApiError('invalid_parameter', { param: 'file', message: 'The parameter is missing.' });
+    if (part.type === 'field') {
+      takeField(fields, part);
+      continue;
+    }
+    checkFilePart(part);
+    const restOfForm = async () => {
+      for (let rest = await next(); !rest.done; rest = await next()) takeRest(fields, rest.value);
+    };
+    return readFile(part, fields, { restOfForm, readable });
+  }
+}
+
+function readFile(
+  part: MultipartFile,
+  fields: ReadonlyMap<string, string>,
+  { restOfForm, readable }: { restOfForm: () => Promise<void>; readable: Reader },
+): UploadForm {
+  const hash = createHash('sha256');
+  let head = Buffer.alloc(0);
+  let sizeBytes = 0;
+  let file: UploadedFile | null = null;
+  const mimeType = () => essenceOf(fields.get('type') ?? part.mimetype);
+
+  async function* source(): AsyncGenerator<Uint8Array> {
+    const chunks = part.file[Symbol.asyncIterator]();
+    for (;;) {
+      const { value: chunk, done } = await readable(() => chunks.next());
+      if (done) break;
+      sizeBytes += chunk.length;
+      if (head.length < HEAD_BYTES) head = Buffer.concat([head, chunk]).subarray(0, HEAD_BYTES);
+      checkSize(sizeBytes, mediaKindOf(mimeType()), head);
+      hash.update(chunk);
+      yield chunk;
+    }
+    await restOfForm();
+    if (sizeBytes === 0) {
+      throw new ApiError('invalid_parameter', { param: 'file', message: 'The file is empty.' });
+    }
+    const mediaType = checkedKind(mimeType());
+    checkSize(sizeBytes, mediaType, head);
+    const fileName = uploadedFileName(part.filename);
+    file = { mediaType, mimeType: mimeType(), fileName, sizeBytes, sha256: hash.digest('hex') };
+  }
+  return {
+    source: source(),
+    result: () => {
+      if (file === null) throw new Error('the upload has not ended');
+      return file;
+    },
+  };
+}
+
+/** The type may be said behind the file, so for the time being one that is not known may be anything. */
+function checkSize(sizeBytes: number, kind: MediaKind | null, head: Uint8Array): void {
+  const maxBytes = kind === null ? MAX_UPLOAD_BYTES : maxBytesOf(kind, head);
+  if (sizeBytes <= maxBytes) return;
+  const what = kind === null ? 'A file' : `A file of type ${kind}`;
+  throw new ApiError('file_too_large', { param: 'file', message: `${what} has up to ${maxBytes} bytes.` });
+}
+
+function checkedKind(mimeType: string): MediaKind {
+  const kind = mediaKindOf(mimeType);
+  if (kind !== null) return kind;
+  throw new ApiError('unsupported_file_type', {
+    param: 'type',
+    message: `The upstream platform takes files of these types: ${SENDABLE_MIME_TYPES.join(', ')}.`,
+  });
+}
+
+function checkFilePart({ fieldname }: MultipartFile): void {
+  if (fieldname !== 'file') throw noSuchField(fieldname);
+}
+
+function takeRest(fields: Map<string, string>, part: Multipart): void {
+  if (part.type === 'field') {
+    takeField(fields, part);
+    return;
+  }
+  checkFilePart(part);
+  throw new ApiError('invalid_parameter', { param: 'file', message: 'There may be one file.' });
+}
+
+function takeField(fields: Map<string, string>, part: MultipartValue): void {
+  const { fieldname: name, value } = part;
+  const invalid = (message: string) => new ApiError('invalid_parameter', { param: name, message });
+  if (name === 'file') throw invalid('The parameter must be a file: its part needs a filename.');
+  if (name !== 'type' && name !== 'messaging_product') throw noSuchField(name);
+  if (fields.has(name)) throw invalid('The parameter is given twice.');
+  if (typeof value !== 'string' || part.valueTruncated) throw invalid('The parameter must be a short text.');
+  if (name === 'messaging_product' && value !== 'whatsapp') throw invalid('The parameter must be whatsapp.');
+  fields.set(name, value);
+}
+
+const MAX_NAME_CHARS = 100;
+
+function noSuchField(name: string): ApiError {
+  const param = name.toWellFormed().slice(0, MAX_NAME_CHARS);
+  return new ApiError('invalid_parameter', {
+    ...(param !== '' && { param }),
+    message: 'There is no such parameter.',
+  });
+}
+
+type Reader = <T>(read: () => Promise<T>) => Promise<T>;
+
+/**
+ * Waits for the client at the lowest rate; the time that the store takes is not the client's. Whatever the parser
+ * throws, or the connection, says that the form is not whole.
+ */
+function makeReader({ raw: { socket } }: FastifyRequest, cut: Promise<never>): Reader {
+  // Requests of tests that come over no connection have not read anything.
+  const received = () => socket.bytesRead ?? 0;
+  const before = received();
+  let waitedMs = 0;
+  return async (read) => {
+    const work = read().catch((error: unknown) => {
+      throw new ApiError('invalid_multipart', { cause: error });
+    });
+    const beganAt = performance.now();
+    const late = Promise.withResolvers<never>();
+    const leftMs = mayTakeMs(received() - before) - waitedMs;
+    const timer = setTimeout(() => late.reject(tooSlow()), Math.max(leftMs, 0));
+    try {
+      return await Promise.race([work, late.promise, cut]);
+    } finally {
+      clearTimeout(timer);
+      waitedMs += performance.now() - beganAt;
+    }
+  };
+}

@@ -1,0 +1,100 @@
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
+import { conversationHorizon } from './conversation-horizon.ts';
+
+export type ConversationRow = {
+  id: string;
+  phoneNumberId: string;
+  waId: string | null;
+  userId: string | null;
+  name: string | null;
+  username: string | null;
+  /** The group that it is with; null: it is with one customer. */
+  groupId: string | null;
+  lastMessageAt: Date;
+  createdAt: Date;
+  /** `lastMessageAt` with all its digits: a Date has no microseconds, and a cursor must not skip any. */
+  lastMessageAtText: string;
+};
+
+/** Which conversations to list; null means no restriction. */
+export type ConversationFilter = {
+  phoneNumberId: string | null;
+  customer: CustomerId | null;
+  /** Active at that time or later. */
+  since: Date | null;
+};
+
+/** How a customer is named: the digits of a phone number (or wa_id), or a business-scoped user id. */
+type CustomerId = { phone: string } | { userId: string };
+
+export type ConversationWalk = {
+  order: 'asc' | 'desc';
+  after: { lastMessageAtText: string; id: string } | null;
+  limit: number;
+};
+
+/** The select list of ConversationRow, over `conversations c` and `contacts u`. */
+export const CONVERSATION_COLUMNS = `c.id, c.phone_number_id as "phoneNumberId", u.wa_id as "waId",
+  nullif(u.user_id, '') as "userId", u.profile_name as "name", u.username, c.group_id as "groupId",
+  c.last_message_at as "lastMessageAt", c.created_at as "createdAt",
+  cast(c.last_message_at as text) as "lastMessageAtText"`;
+
+/** The largest page, and one row that tells whether there is another. */
+const MAX_ROWS = 101;
+
+/**
+ * Up to `limit` conversations of a WABA by their last activity. Merged ones are left out. `asc` ends before
+ * conversations that may still get company behind them, so that whoever walks up misses none.
+ */
+export async function listConversations(
+  database: Database,
+  wabaId: string,
+  { phoneNumberId, customer, since }: ConversationFilter,
+  { order, after, limit }: ConversationWalk,
+): Promise<ConversationRow[]> {
+  const direction = order === 'asc' ? 'asc' : 'desc';
+  const behind = order === 'asc' ? '>' : '<';
+  const horizon = order === 'asc' ? await conversationHorizon(database) : null;
+  const conditions = [
+    'c.waba_id = :wabaId and c.merged_into is null',
+    ...(phoneNumberId === null ? [] : ['c.phone_number_id = :phoneNumberId']),
+    ...(since === null ? [] : ['c.last_message_at >= cast(:since as timestamptz)']),
+    ...(horizon === null ? [] : ['c.last_message_at < cast(:horizon as timestamptz)']),
+    ...(after === null
+      ? []
+      : [`(c.last_message_at, c.id) ${behind} (cast(:at as timestamptz), cast(:id as bigint))`]),
+  ];
+  // A page is cut before anything is joined, and by a number that is known when the plan is made: for an unknown one
+  // PostgreSQL would prepare for a large part of the table.
+  return await query<ConversationRow>(
+    database,
+    `select ${CONVERSATION_COLUMNS}
+       from (select c.* from ${customer === null ? 'conversations' : `(${conversationsOf(customer)})`} c
+              where ${conditions.join(' and ')}
+              order by c.last_message_at ${direction}, c.id ${direction} limit ${MAX_ROWS}) as c
+       left join contacts u on u.id = c.contact_id and u.waba_id = c.waba_id
+      order by c.last_message_at ${direction}, c.id ${direction} limit :limit`,
+    {
+      ...{ wabaId, phoneNumberId, ...customer, since, horizon },
+      at: after?.lastMessageAtText ?? null,
+      id: after?.id ?? null,
+      limit,
+    },
+  );
+}
+
+/**
+ * A customer has few conversations, one per number: `offset 0` keeps PostgreSQL from walking all conversations in order
+ * until it meets them. Upstream may know a phone under other digits than people write (Brazil, Mexico); its answers
+ * told which.
+ */
+function conversationsOf(customer: CustomerId): string {
+  const contacts =
+    'userId' in customer
+      ? 'select id from contacts where waba_id = :wabaId and user_id = :userId'
+      : `select id from contacts where waba_id = :wabaId and wa_id = :phone
+         union select k.id from phone_aliases p join contacts k on k.waba_id = p.waba_id and k.wa_id = p.wa_id
+                where p.waba_id = :wabaId and p.phone = :phone`;
+  return `select * from conversations where contact_id = any (array(${contacts})) offset 0`;
+}

@@ -1,0 +1,128 @@
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
+import { type ConversationMessage, MESSAGE_COLUMNS, MESSAGE_JOINS } from './message-columns.ts';
+import { findIdRange, type IdRange } from './message-id-range.ts';
+
+/** Which messages of a conversation to list; null means no restriction. `until` is exclusive. */
+export type MessageFilter = {
+  direction: 'inbound' | 'outbound' | null;
+  type: string | null;
+  /** When they were stored. */
+  since: Date | null;
+  until: Date | null;
+};
+
+export type MessageWalk = { order: 'asc' | 'desc'; afterId: string | null; limit: number };
+
+export type MessagePage = {
+  messages: ConversationMessage[];
+  hasMore: boolean;
+  /** Where the next page begins: the last id that was looked at; null when there was none. */
+  position: string | null;
+};
+
+/** What one request reads at most: messages that a filter passes over, and bytes of contents. */
+const MAX_SCANNED = 10_000;
+/** The largest page, and one row that tells whether there is another. */
+const MAX_ROWS = 101;
+const MAX_PAGE_BYTES = 4 * 1024 * 1024;
+
+const NO_FILTER: MessageFilter = { direction: null, type: null, since: null, until: null };
+
+/**
+ * Up to `limit` messages of a conversation by Message_Id, which is the order in which they came. A page may hold fewer
+ * although there are more: when a filter passes over many, or contents are large. A conversation that was merged into
+ * another one answers as that one. Null: the WABA has no such conversation.
+ */
+export async function listConversationMessages(
+  database: Database,
+  wabaId: string,
+  conversationId: string,
+  walk: MessageWalk,
+  filter: MessageFilter = NO_FILTER,
+): Promise<MessagePage | null> {
+  const range = await findIdRange(database, wabaId, conversationId, filter);
+  const rows = await readPage(database, wabaId, conversationId, { walk, range, filter });
+  if (rows.length === 0) return null;
+  const found = rows.filter((row): row is ConversationMessage => row.id !== null);
+  // Contents beyond the bytes of a page come as null.
+  const fitting = found.findIndex((row) => row.content === null);
+  const messages = found.slice(0, fitting < 0 ? walk.limit : Math.min(fitting, walk.limit));
+  const position = messages.at(-1)?.id ?? walk.afterId;
+  if (found.length > messages.length) return { messages, hasMore: true, position };
+  const scanEnd = await readScanEnd(database, wabaId, conversationId, { walk, range, filter });
+  return { messages, hasMore: scanEnd !== null, position: scanEnd ?? position };
+}
+
+type Selection = { walk: MessageWalk; range: IdRange; filter: MessageFilter };
+
+async function readPage(
+  database: Database,
+  wabaId: string,
+  conversationId: string,
+  selection: Selection,
+): Promise<{ [Name in keyof ConversationMessage]: ConversationMessage[Name] | null }[]> {
+  const { walk, filter } = selection;
+  const { direction, scanned, bindings } = scanOf(selection);
+  const wanted = [
+    ...(filter.direction === null ? [] : ['p.direction = :direction']),
+    ...(filter.type === null ? [] : ['p.type = :type']),
+    ...(filter.since === null ? [] : ['p.created_at >= cast(:since as timestamptz)']),
+    ...(filter.until === null ? [] : ['p.created_at < cast(:until as timestamptz)']),
+  ].join(' and ');
+  // One statement, so that a merge under way cannot make the page look empty. The page is cut on what the index
+  // holds in order: anything more there, and PostgreSQL reads and sorts all of a long conversation. And by a number
+  // that is known when the plan is made: for an unknown one it would prepare for a large part of the table.
+  return await query(
+    database,
+    `select ${MESSAGE_COLUMNS},
+            case when sum(octet_length(m.content)) over (order by m.id ${direction}) - octet_length(m.content)
+                      < ${MAX_PAGE_BYTES} then m.content end as content
+       from (select coalesce(merged_into, id) as id from conversations
+              where waba_id = :wabaId and id = :conversationId) as kept
+       left join lateral (
+         select p.id from (
+           select p.id from (${scanned}) as p ${wanted === '' ? '' : `where ${wanted}`}
+            order by p.id ${direction} limit ${MAX_ROWS}) as p
+          order by p.id ${direction} limit :limit
+       ) as page on true
+       left join messages m on m.id = page.id and m.waba_id = :wabaId
+       ${MESSAGE_JOINS}
+      order by m.id ${direction}`,
+    { ...bindings, ...filter, wabaId, conversationId, limit: walk.limit + 1 },
+  );
+}
+
+/** The part of a conversation that a request looks at, from what the index holds; over `kept`. */
+function scanOf({ walk: { order, afterId }, range }: Selection) {
+  const direction = order === 'asc' ? 'asc' : 'desc';
+  const behind = order === 'asc' ? '>' : '<';
+  const conditions = [
+    ...(afterId === null ? [] : [`and x.id ${behind} cast(:afterId as bigint)`]),
+    ...(range.low === null ? [] : ['and x.id >= cast(:low as bigint)']),
+    ...(range.high === null ? [] : ['and x.id < cast(:high as bigint)']),
+  ];
+  const scanned = `select x.id, x.direction, x.type, x.created_at from messages x
+    where x.conversation_id = kept.id ${conditions.join(' ')} order by x.id ${direction} limit ${MAX_SCANNED}`;
+  return { direction, scanned, bindings: { afterId, ...range } } as const;
+}
+
+/** The last id that a page was looked for among when there may be more behind it; null when there is not. */
+async function readScanEnd(
+  database: Database,
+  wabaId: string,
+  conversationId: string,
+  selection: Selection,
+): Promise<string | null> {
+  const { filter } = selection;
+  if (filter.direction === null && filter.type === null) return null;
+  const { scanned, bindings } = scanOf(selection);
+  const [row] = await query<{ id: string }>(
+    database,
+    `select p.id from (select coalesce(merged_into, id) as id from conversations
+                        where waba_id = :wabaId and id = :conversationId) as kept
+      cross join lateral (select n.id from (${scanned}) as n offset ${MAX_SCANNED - 1}) as p`,
+    { ...bindings, wabaId, conversationId },
+  );
+  return row?.id ?? null;
+}

@@ -1,0 +1,45 @@
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
+import { type ConversationMessage, MESSAGE_COLUMNS, MESSAGE_JOINS } from './message-columns.ts';
+
+export type MessageDetail = ConversationMessage & {
+  attempts: number | null;
+  upstreamStatus: string | null;
+  /** JSON text. */
+  sendError: string | null;
+};
+
+/** A status as it was stored; `content` is the upstream status object as JSON text. */
+export type MessageStatus = { status: string; at: Date | null; receivedAt: Date; content: string };
+
+/** One message of a WABA, inbound or outbound; null when there is none such. */
+export async function findMessage(
+  database: Database,
+  wabaId: string,
+  messageId: string,
+): Promise<MessageDetail | null> {
+  const [row] = await query<MessageDetail>(
+    database,
+    `select ${MESSAGE_COLUMNS}, m.content, o.attempts, o.upstream_status as "upstreamStatus", o.error as "sendError"
+       from messages m ${MESSAGE_JOINS}
+      where m.id = ? and m.waba_id = ?`,
+    [messageId, wabaId],
+  );
+  return row ?? null;
+}
+
+/** The statuses of a message in the order in which they came, and within a batch in that of a message's life. */
+export async function listMessageStatuses(
+  database: Database,
+  { phoneNumberId, upstreamId }: { phoneNumberId: string; upstreamId: string },
+  limit: number,
+): Promise<MessageStatus[]> {
+  return await query<MessageStatus>(
+    database,
+    `select status, at, received_at as "receivedAt", content from message_statuses
+      where phone_number_id = ? and upstream_id = ?
+      order by received_at, at, array_position(array['sent', 'delivered', 'read', 'played', 'failed'], status)
+      limit ?`,
+    [phoneNumberId, upstreamId, limit],
+  );
+}

@@ -1,0 +1,74 @@
+import { mediaReadyData, mediaReadyEventId } from '../../deliveries/envelope.ts';
+import { publishEvents } from '../../deliveries/publish.ts';
+import type { ObjectStore } from '../../platform/object-store/object-store.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
+import type { StoreInboundMediaInput } from '../../workflows/store-inbound-media.ts';
+import { hasMedia, markMediaFailed, markMediaStored, type PendingMedia } from '../media.ts';
+import type { FetchedMedia } from './fetch-media.ts';
+import { MEDIA_ERROR_MESSAGES, type MediaErrorCode } from './media-error.ts';
+import { MEDIA_ROOT } from './media-path.ts';
+
+/** Ends the task that stands in the database until the workflow is done; only its own WABA can. */
+export async function finishMediaTask(
+  trx: Transaction,
+  { wabaId, messageId }: StoreInboundMediaInput,
+): Promise<void> {
+  if (await hasMedia(trx, wabaId, messageId)) await finishTask(trx, `media/${messageId}`);
+}
+
+/**
+ * Makes stored media known, in one transaction: the row, the `media.ready` event in the lane of its message, the end
+ * of the task. False: an earlier run had done it, and nothing changed.
+ */
+export async function publishStored(
+  { database, publicUrl }: { database: Database; publicUrl: string },
+  input: StoreInboundMediaInput,
+  media: PendingMedia,
+  fetched: FetchedMedia,
+): Promise<boolean> {
+  const { wabaId, messageId } = input;
+  return await database.transaction(async (trx) => {
+    await finishMediaTask(trx, input);
+    const stored = { ...fetched, objectKey: media.objectKey };
+    const owner = await markMediaStored(trx, wabaId, messageId, stored);
+    if (owner === null) return false;
+    const { tenantId, phoneNumberId, conversationId, upstreamId, mimeType } = owner;
+    const dataJson = mediaReadyData({
+      metaMessageId: upstreamId,
+      serviceMessageId: messageId,
+      mediaType: media.mediaType,
+      mimeType,
+      mediaPath: MEDIA_ROOT + media.objectKey,
+      publicBaseUrl: publicUrl,
+      caption: media.caption,
+    });
+    const event = {
+      type: 'media.ready' as const,
+      eventId: mediaReadyEventId(upstreamId),
+      laneKey: upstreamId,
+      dataJson,
+    };
+    await publishEvents(
+      trx,
+      [{ wabaId, tenantId, phoneNumberId, conversationId, messageId, ...event }],
+      new Date(),
+    );
+    return true;
+  });
+}
+
+/** Ends media as failed for good, and its task, and removes what an attempt may have left in the store. */
+export async function publishFailure(
+  { database, objectStore }: { database: Database; objectStore: ObjectStore },
+  input: StoreInboundMediaInput,
+  code: MediaErrorCode,
+): Promise<void> {
+  const { wabaId, messageId } = input;
+  const objectKey = await database.transaction(async (trx) => {
+    await finishMediaTask(trx, input);
+    return await markMediaFailed(trx, wabaId, messageId, { code, message: MEDIA_ERROR_MESSAGES[code] });
+  });
+  // Best effort: nothing refers to the object any more.
+  if (objectKey !== null) await objectStore.remove(objectKey).catch(() => undefined);
+}

@@ -1,0 +1,90 @@
+import { openAccessToken } from '../../accounts/access-token.ts';
+import type { SecretBox } from '../../platform/crypto/secret-box.ts';
+import type { CatalogProduct } from '../../platform/graph/catalog-products.ts';
+import type { GraphClient } from '../../platform/graph/graph-client.ts';
+import { storableText } from '../../platform/json/storable-text.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { type CachedProduct, findCachedProducts, saveCachedProducts } from './catalog-products.ts';
+import type { Product } from './order-service.ts';
+
+export type ProductTools = { database: Database; graph: GraphClient; secretBox: SecretBox };
+
+/** Over token and lookup together: the order goes out without an answer after this time. */
+const LOOKUP_DEADLINE_MS = 5_000;
+
+const MAX_NAME_CHARS = 512;
+const MAX_URL_CHARS = 2_048;
+
+export type KnownProducts = {
+  products: Map<string, Product>;
+  /** Why products could not be looked up; null when all went well. */
+  problem: string | null;
+};
+
+/**
+ * What is known of a cart's products: from the cache when it is younger than 24 hours, else from upstream, else from an
+ * old cache. Only a failing database is thrown; a catalog that does not answer in 5 seconds is a `problem`.
+ */
+export async function findKnownProducts(
+  tools: ProductTools,
+  wabaId: string,
+  catalogId: string | null,
+  retailerIds: readonly string[],
+): Promise<KnownProducts> {
+  if (catalogId === null || retailerIds.length === 0) return { products: new Map(), problem: null };
+  const cached = await findCachedProducts(tools.database, wabaId, catalogId, retailerIds);
+  const fresh = new Set(cached.filter((product) => product.fresh).map((product) => product.retailerId));
+  const wanted = retailerIds.filter((retailerId) => !fresh.has(retailerId));
+  if (wanted.length === 0) return { products: productMap(cached), problem: null };
+  const lookup = await lookUp(tools, wabaId, catalogId, wanted);
+  if ('problem' in lookup) return { products: productMap(cached), problem: lookup.problem };
+  await saveCachedProducts(tools.database, wabaId, catalogId, lookup.found);
+  return { products: productMap([...cached, ...lookup.found]), problem: null };
+}
+
+type FoundProduct = Pick<CachedProduct, 'retailerId' | 'name' | 'imageUrl'>;
+
+async function lookUp(
+  tools: ProductTools,
+  wabaId: string,
+  catalogId: string,
+  wanted: readonly string[],
+): Promise<{ found: FoundProduct[] } | { problem: string }> {
+  const signal = AbortSignal.timeout(LOOKUP_DEADLINE_MS);
+  try {
+    const token = await openAccessToken(tools, wabaId);
+    const answered = await tools.graph.findProducts(catalogId, wanted, token, signal);
+    const byId = new Map(answered.map((product) => [product.retailerId, product]));
+    // What was asked for and not answered is remembered as unknown.
+    return { found: wanted.map((retailerId) => storable(retailerId, byId.get(retailerId))) };
+  } catch (error) {
+    if (signal.aborted) return { problem: `The catalog did not answer within ${LOOKUP_DEADLINE_MS} ms.` };
+    return { problem: error instanceof Error ? error.message : 'The catalog lookup failed.' };
+  }
+}
+
+function storable(retailerId: string, product: CatalogProduct | undefined): FoundProduct {
+  const name = product?.name ?? null;
+  return {
+    retailerId,
+    name: name === null || name.trim() === '' ? null : storableText(name, MAX_NAME_CHARS),
+    imageUrl: httpsUrl(product?.imageUrl ?? null),
+  };
+}
+
+/** Only an absolute https address is passed on to tenants. */
+function httpsUrl(address: string | null): string | null {
+  if (address === null || address.length > MAX_URL_CHARS) return null;
+  const url = URL.parse(address);
+  return url?.protocol === 'https:' ? url.href : null;
+}
+
+/** Later entries go before earlier ones. */
+function productMap(products: readonly FoundProduct[]): Map<string, Product> {
+  return new Map(
+    products.map(({ retailerId, name, imageUrl }) => [
+      retailerId,
+      { ...(name === null ? {} : { name }), ...(imageUrl === null ? {} : { imageUrl }) },
+    ]),
+  );
+}

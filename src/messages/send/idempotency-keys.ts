@@ -1,0 +1,121 @@
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
+
+/** A request that must be carried out once, however often it comes. */
+export type IdempotencyKey = {
+  /** What the key is for: keys of different operations do not meet. */
+  operation: string;
+  key: string;
+  /** SHA-256 of the request's body. */
+  fingerprint: Buffer;
+};
+
+export type KnownKey = {
+  /** Whether it came with the same body. */
+  sameRequest: boolean;
+  messageId: string;
+  /** The answer that was given; null while there is none. */
+  answer: { status: number; body: string } | null;
+  /** How long its request may still be under way, in ms; 0: it is not, its process died. */
+  heldMs: number;
+};
+
+/** Tenants may repeat a request for at least a day. */
+const KEPT_HOURS = 48;
+
+/** Takes a key for `holdMs`; false when it is taken, also by a transaction that was waited for. */
+export async function takeIdempotencyKey(
+  trx: Transaction,
+  wabaId: string,
+  { operation, key, fingerprint }: IdempotencyKey,
+  holdMs: number,
+): Promise<boolean> {
+  const taken = await execute(
+    trx,
+    `insert into idempotency_keys (waba_id, operation, key, fingerprint, held_until)
+     values (?, ?, ?, ?, now() + ? * interval '1 millisecond') on conflict do nothing`,
+    [wabaId, operation, key, fingerprint, holdMs],
+  );
+  return taken === 1;
+}
+
+/** Notes which message a key that was taken in this transaction stands for. */
+export async function bindIdempotencyKey(
+  trx: Transaction,
+  wabaId: string,
+  { operation, key }: IdempotencyKey,
+  messageId: string,
+): Promise<void> {
+  await execute(
+    trx,
+    'update idempotency_keys set message_id = ? where waba_id = ? and operation = ? and key = ?',
+    [messageId, wabaId, operation, key],
+  );
+}
+
+/** What is known of a key; null when it was never used. */
+export async function findIdempotencyKey(
+  database: Database,
+  wabaId: string,
+  { operation, key, fingerprint }: IdempotencyKey,
+): Promise<KnownKey | null> {
+  const [row] = await query<{
+    fingerprint: Buffer;
+    messageId: string;
+    status: number | null;
+    body: string | null;
+    heldMs: number;
+  }>(
+    database,
+    `select fingerprint, message_id as "messageId", answer_status as status, answer_body as body,
+            cast(greatest(extract(epoch from held_until - clock_timestamp()) * 1000, 0) as double precision)
+              as "heldMs"
+       from idempotency_keys where waba_id = ? and operation = ? and key = ?`,
+    [wabaId, operation, key],
+  );
+  if (row === undefined) return null;
+  const { messageId, status, body, heldMs } = row;
+  const answer = status === null || body === null ? null : { status, body };
+  return { sameRequest: row.fingerprint.equals(fingerprint), messageId, answer, heldMs };
+}
+
+/** Makes this process the one that answers, unless another one still is. */
+export async function holdIdempotencyKey(
+  database: Database,
+  wabaId: string,
+  { operation, key }: IdempotencyKey,
+  holdMs: number,
+): Promise<boolean> {
+  const held = await execute(
+    database,
+    `update idempotency_keys set held_until = now() + ? * interval '1 millisecond'
+      where waba_id = ? and operation = ? and key = ? and held_until <= clock_timestamp() and answer_status is null`,
+    [holdMs, wabaId, operation, key],
+  );
+  return held === 1;
+}
+
+/** Keeps the first answer, for every repetition. */
+export async function saveIdempotentAnswer(
+  database: Database,
+  wabaId: string,
+  { operation, key }: IdempotencyKey,
+  answer: { status: number; body: string },
+): Promise<void> {
+  await execute(
+    database,
+    `update idempotency_keys set answer_status = ?, answer_body = ?
+      where waba_id = ? and operation = ? and key = ? and answer_status is null`,
+    [answer.status, answer.body, wabaId, operation, key],
+  );
+}
+
+/** Deletes up to `limit` keys that nobody will repeat any more; returns how many. For housekeeping. */
+export async function forgetOldIdempotencyKeys(database: Database, limit: number): Promise<number> {
+  return await execute(
+    database,
+    `delete from idempotency_keys where ctid = any (array(
+       select ctid from idempotency_keys where created_at < now() - ? * interval '1 hour' limit ?))`,
+    [KEPT_HOURS, limit],
+  );
+}

@@ -1,0 +1,300 @@
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
+import { knownUpstreamMedia } from './media-upstream-ids.ts';
+import type { OrderPayment } from './order-payment.ts';
+import { numberPace, PAIR_PACE } from './send-pace.ts';
+import { drawSendTime, type Pace } from './send-pacing.ts';
+
+/**
+ * queued: waits for its turn or its next attempt; sending: an attempt is under way; accepted: upstream has it;
+ * failed: it will not be sent; unknown: an attempt ended without an answer, so nobody knows whether upstream has it.
+ */
+export type SendState = 'queued' | 'sending' | 'accepted' | 'failed' | 'unknown';
+
+/** Draws the Message_Id of a message that is about to be inserted. The caller holds its conversation locked. */
+export async function drawMessageId(trx: Transaction): Promise<string> {
+  const [row] = await query<{ id: string }>(
+    trx,
+    `select nextval(pg_get_serial_sequence('messages', 'id')) as id`,
+  );
+  if (row === undefined) throw new Error('no message id was drawn');
+  return row.id;
+}
+
+export type NewOutboundMessage = {
+  id: string;
+  wabaId: string;
+  phoneNumberId: string;
+  conversationId: string;
+  /** Digits of a phone, or a business-scoped user id. */
+  recipient: string;
+  type: string;
+  /** The upstream message object that is to be sent, JSON text. */
+  content: string;
+  contextId: string | null;
+  targetId: string | null;
+  /** Files of ours that it names, by their uuid. */
+  mediaIds: readonly string[];
+  /** What it asks to pay. */
+  payment: OrderPayment | null;
+};
+
+/** Stores a message that is to be sent. */
+export async function insertOutboundMessage(trx: Transaction, message: NewOutboundMessage): Promise<void> {
+  const { recipient, mediaIds, payment, ...row } = message;
+  await execute(
+    trx,
+    `insert into messages (id, waba_id, phone_number_id, conversation_id, direction, type, content, context_id,
+                           target_id)
+     values (:id, :wabaId, :phoneNumberId, :conversationId, 'outbound', :type, :content, :contextId, :targetId)`,
+    row,
+  );
+  await execute(
+    trx,
+    `insert into outbound_messages (message_id, waba_id, phone_number_id, recipient, media_ids, payment_reference,
+                                    payment_configuration)
+     values (?, ?, ?, ?, ?::uuid[], ?, ?)`,
+    [
+      ...[message.id, message.wabaId, message.phoneNumberId, recipient],
+      mediaIds.length === 0 ? null : mediaIds,
+      payment?.referenceId ?? null,
+      payment?.configuration ?? null,
+    ],
+  );
+}
+
+/** What may be done with a message now. */
+export type SendTurn =
+  /** The caller sends it; nobody else does until `timeoutMs` are over. */
+  | {
+      kind: 'send';
+      attempt: number;
+      phoneNumberId: string;
+      recipient: string;
+      payloadJson: string;
+      /** What upstream calls its files of ours, by our uuid. */
+      upstreamMedia: ReadonlyMap<string, string>;
+      ageMs: number;
+    }
+  /** Upstream has to be given these files of ours first. */
+  | { kind: 'media'; missing: readonly string[]; phoneNumberId: string; ageMs: number }
+  /** Limits let it leave later. */
+  | { kind: 'wait'; waitMs: number; reason: string }
+  /** An attempt is under way elsewhere, or was lost; in `waitMs` it can only be the latter. */
+  | { kind: 'under_way'; waitMs: number }
+  /** An attempt ended without recording what came of it. */
+  | { kind: 'lost' }
+  | { kind: 'over'; state: SendState };
+
+type Row = {
+  state: SendState;
+  attempts: number;
+  phoneNumberId: string;
+  recipient: string;
+  pairMs: number | null;
+  numberMs: number | null;
+  leftMs: number | null;
+  ageMs: number;
+  payloadJson: string;
+  mediaIds: string[] | null;
+  /** Of its number; null: the installation's. */
+  messagesPerSecond: number | null;
+};
+
+const NO_MEDIA: ReadonlyMap<string, string> = new Map();
+
+/**
+ * Takes the turn of a message, as far as the limits of its number and its recipient let it; `numberPace` holds for
+ * numbers without a pace of their own.
+ */
+export async function takeSendTurn(
+  database: Database,
+  wabaId: string,
+  messageId: string,
+  { timeoutMs, numberPace: usualPace }: { timeoutMs: number; numberPace: Pace },
+): Promise<SendTurn> {
+  return await database.transaction(async (trx) => {
+    const row = await lockMessage(trx, wabaId, messageId);
+    if (row === null || !['queued', 'sending'].includes(row.state)) {
+      return { kind: 'over', state: row?.state ?? 'failed' };
+    }
+    if (row.state === 'sending') {
+      const waitMs = Math.ceil(row.leftMs ?? 0);
+      return waitMs > 0 ? { kind: 'under_way', waitMs } : { kind: 'lost' };
+    }
+    const { mediaIds } = row;
+    const upstreamMedia =
+      mediaIds === null ? NO_MEDIA : await knownUpstreamMedia(trx, row.phoneNumberId, mediaIds);
+    const missing = mediaIds?.filter((uuid) => !upstreamMedia.has(uuid)) ?? [];
+    if (missing.length > 0) {
+      return { kind: 'media', missing, phoneNumberId: row.phoneNumberId, ageMs: row.ageMs };
+    }
+    const pairMs = row.pairMs ?? (await drawTime(trx, messageId, 'pair_at', row, row.recipient, PAIR_PACE));
+    if (pairMs > 0) return { kind: 'wait', waitMs: Math.ceil(pairMs), reason: 'the limit of its recipient' };
+    const pace = row.messagesPerSecond === null ? usualPace : numberPace(row.messagesPerSecond);
+    const numberMs = row.numberMs ?? (await drawTime(trx, messageId, 'number_at', row, null, pace));
+    if (numberMs > 0) return { kind: 'wait', waitMs: Math.ceil(numberMs), reason: 'the limit of its number' };
+    await execute(
+      trx,
+      `update outbound_messages
+          set state = 'sending', attempts = attempts + 1,
+              sending_until = clock_timestamp() + ? * interval '1 millisecond'
+        where message_id = ?`,
+      [timeoutMs, messageId],
+    );
+    const { phoneNumberId, recipient, payloadJson, ageMs } = row;
+    const attempt = row.attempts + 1;
+    return { kind: 'send', attempt, phoneNumberId, recipient, payloadJson, upstreamMedia, ageMs };
+  });
+}
+
+async function lockMessage(trx: Transaction, wabaId: string, messageId: string): Promise<Row | null> {
+  const untilMs = (column: string) =>
+    `cast(extract(epoch from o.${column} - clock_timestamp()) * 1000 as double precision)`;
+  const [row] = await query<Row>(
+    trx,
+    `select o.state, o.attempts, o.phone_number_id as "phoneNumberId", o.recipient, m.content as "payloadJson",
+            o.media_ids as "mediaIds", n.messages_per_second as "messagesPerSecond", ${untilMs('pair_at')} as "pairMs", ${untilMs('number_at')} as "numberMs",
+            ${untilMs('sending_until')} as "leftMs", -${untilMs('created_at')} as "ageMs"
+       from outbound_messages o join messages m on m.id = o.message_id
+      left join phone_numbers n on n.phone_number_id = o.phone_number_id
+      where o.message_id = ? and o.waba_id = ? for update of o`,
+    [messageId, wabaId],
+  );
+  return row ?? null;
+}
+
+async function drawTime(
+  trx: Transaction,
+  messageId: string,
+  column: 'pair_at' | 'number_at',
+  { phoneNumberId }: { phoneNumberId: string },
+  recipient: string | null,
+  pace: Pace,
+): Promise<number> {
+  const { at, waitMs } = await drawSendTime(trx, { phoneNumberId, recipient }, pace);
+  await execute(trx, `update outbound_messages set ${column} = ? where message_id = ?`, [at, messageId]);
+  return waitMs;
+}
+
+/** One attempt: nothing that came of an earlier one may overwrite a later one. */
+export type SendAttempt = { wabaId: string; messageId: string; attempt: number };
+
+/** Puts a message back for another attempt; `redraw`: whose time it has to draw anew. */
+export async function requeueMessage(
+  trx: Transaction,
+  { wabaId, messageId, attempt }: SendAttempt,
+  { error, redrawPair }: { error: string; redrawPair: boolean },
+): Promise<void> {
+  await execute(
+    trx,
+    `update outbound_messages
+        set state = 'queued', number_at = null, pair_at = case when :redrawPair then null else pair_at end,
+            sending_until = null, error = :error
+      where message_id = :messageId and waba_id = :wabaId and state = 'sending' and attempts = :attempt`,
+    { wabaId, messageId, attempt, error, redrawPair },
+  );
+}
+
+/** Records that upstream has the message. Also after `unknown`: a late answer is better than none. False: too late. */
+export async function acceptMessage(
+  trx: Transaction,
+  { wabaId, messageId }: Omit<SendAttempt, 'attempt'>,
+  { upstreamId, messageStatus }: { upstreamId: string; messageStatus: string | null },
+): Promise<boolean> {
+  const changed = await execute(
+    trx,
+    `update outbound_messages
+        set state = 'accepted', upstream_id = ?, upstream_status = ?, error = null, sending_until = null,
+            finished_at = now()
+      where message_id = ? and waba_id = ? and state in ('sending', 'unknown')`,
+    [upstreamId, messageStatus, messageId, wabaId],
+  );
+  if (changed === 0) return false;
+  await execute(
+    trx,
+    `update messages m
+        set sent_at = now(),
+            upstream_id = (select :upstreamId where not exists (
+              select 1 from messages o where o.phone_number_id = m.phone_number_id and o.upstream_id = :upstreamId))
+      where id = :messageId and waba_id = :wabaId and upstream_id is null`,
+    { upstreamId, messageId, wabaId },
+  );
+  return true;
+}
+
+/** Ends a message as `failed` or `unknown`; false when it is not in one of `from` any more. */
+export async function endMessage(
+  trx: Transaction,
+  { wabaId, messageId }: Omit<SendAttempt, 'attempt'>,
+  end: { state: 'failed' | 'unknown'; from: readonly SendState[]; error: string },
+): Promise<boolean> {
+  const changed = await execute(
+    trx,
+    `update outbound_messages set state = ?, error = ?, sending_until = null, finished_at = now()
+      where message_id = ? and waba_id = ? and state = any (?::text[])`,
+    [end.state, end.error, messageId, wabaId, end.from],
+  );
+  return changed > 0;
+}
+
+/** What the event of a failure says about its message. */
+export type FailedMessage = {
+  tenantId: string;
+  phoneNumberId: string;
+  displayPhoneNumber: string;
+  conversationId: string;
+  recipient: string;
+  content: string;
+};
+
+export async function findFailedMessage(
+  trx: Transaction,
+  wabaId: string,
+  messageId: string,
+): Promise<FailedMessage> {
+  const [row] = await query<FailedMessage>(
+    trx,
+    `select w.tenant_id as "tenantId", m.phone_number_id as "phoneNumberId",
+            n.display_phone_number as "displayPhoneNumber", m.conversation_id as "conversationId", o.recipient,
+            m.content
+       from outbound_messages o join messages m on m.id = o.message_id join wabas w on w.waba_id = o.waba_id
+       join phone_numbers n on n.phone_number_id = o.phone_number_id
+      where o.message_id = ? and o.waba_id = ?`,
+    [messageId, wabaId],
+  );
+  if (row === undefined) throw new Error('the failed message is missing');
+  return row;
+}
+
+/** Wakes whoever waits for the outcome of a message (outcome-listener.ts), when the transaction commits. */
+export function announceOutcome(trx: Transaction, messageId: string): void {
+  trx.notify('heliograph_sends', messageId);
+}
+
+/** How far a message is, as its sender asks. */
+export type SendProgress = {
+  state: SendState;
+  conversationId: string;
+  upstreamId: string | null;
+  upstreamStatus: string | null;
+  /** JSON text. */
+  error: string | null;
+};
+
+/** Null: the WABA sends no such message. */
+export async function findSendProgress(
+  database: Database,
+  wabaId: string,
+  messageId: string,
+): Promise<SendProgress | null> {
+  const [row] = await query<SendProgress>(
+    database,
+    `select o.state, m.conversation_id as "conversationId", o.upstream_id as "upstreamId",
+            o.upstream_status as "upstreamStatus", o.error
+       from outbound_messages o join messages m on m.id = o.message_id
+      where o.message_id = ? and o.waba_id = ?`,
+    [messageId, wabaId],
+  );
+  return row ?? null;
+}

@@ -1,0 +1,114 @@
+import {
+  drawIds,
+  findContacts,
+  mergeContacts,
+  openConversations,
+  saveContacts,
+} from '../../inbound/customers.ts';
+import { shardOf } from '../../inbound/shard.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { lockCustomers } from '../../platform/postgres/locks.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
+
+/** Whom a message is for: a phone (digits) or a business-scoped user id. */
+export type Recipient = { waId: string; userId: null } | { waId: null; userId: string };
+
+/**
+ * The conversation of a number with a recipient, opened if there is none, and locked until the transaction ends:
+ * intake locks it as well before it draws message ids, so ids within a conversation are in the order of their commits
+ * and whoever follows it by ascending id misses none (docs/decisions/0021).
+ *
+ * Only a recipient that nobody has written to or heard from yet is waited for with intake.
+ */
+export async function lockRecipientConversation(
+  trx: Transaction,
+  wabaId: string,
+  phoneNumberId: string,
+  recipient: Recipient,
+): Promise<string> {
+  const known = await actualRecipient(trx, wabaId, recipient);
+  return (
+    (await lockKnownConversation(trx, wabaId, phoneNumberId, known)) ??
+    (await openConversation(trx, wabaId, phoneNumberId, known))
+  );
+}
+
+/** Upstream may know a phone under other digits; its answers told which. */
+async function actualRecipient(trx: Transaction, wabaId: string, recipient: Recipient): Promise<Recipient> {
+  if (recipient.waId === null) return recipient;
+  const [alias] = await query<{ waId: string }>(
+    trx,
+    'select wa_id as "waId" from phone_aliases where waba_id = ? and phone = ?',
+    [wabaId, recipient.waId],
+  );
+  return alias === undefined ? recipient : { waId: alias.waId, userId: null };
+}
+
+async function lockKnownConversation(
+  trx: Transaction,
+  wabaId: string,
+  phoneNumberId: string,
+  { waId, userId }: Recipient,
+): Promise<string | null> {
+  const column = waId === null ? 'user_id' : 'wa_id';
+  const [row] = await query<{ id: string }>(
+    trx,
+    `update conversations c set last_message_at = clock_timestamp() from contacts p
+      where p.waba_id = ? and p.${column} = ? and c.phone_number_id = ? and c.contact_id = p.id
+        and c.merged_into is null
+     returning c.id`,
+    [wabaId, waId ?? userId ?? '', phoneNumberId],
+  );
+  return row?.id ?? null;
+}
+
+async function openConversation(
+  trx: Transaction,
+  wabaId: string,
+  phoneNumberId: string,
+  recipient: Recipient,
+): Promise<string> {
+  await lockCustomers(trx, shardOf(wabaId));
+  const [contact] = await findContacts(trx, [{ wabaId, ...recipient }]);
+  const contactId = contact?.id ?? (await addContact(trx, wabaId, recipient));
+  const [conversation] = await openConversations(trx, [{ wabaId, phoneNumberId, contactId }]);
+  if (conversation === undefined) throw new Error('the conversation was not opened');
+  return conversation.id;
+}
+
+async function addContact(trx: Transaction, wabaId: string, recipient: Recipient): Promise<string> {
+  const [drawn] = await drawIds(trx, 1);
+  if (drawn === undefined) throw new Error('no contact id was drawn');
+  const { contactId: id } = drawn;
+  const nothing = { parentUserId: null, profileName: null, username: null };
+  await saveContacts(trx, [{ id, wabaId, ...recipient, ...nothing }]);
+  return id;
+}
+
+/**
+ * Notes that upstream knows a phone under other digits, so that the customer's answers, which come under those, meet
+ * the conversation that the message was put into.
+ */
+export async function followPhoneAlias(
+  trx: Transaction,
+  wabaId: string,
+  phone: string,
+  waId: string,
+): Promise<void> {
+  await execute(
+    trx,
+    `insert into phone_aliases (waba_id, phone, wa_id) values (?, ?, ?)
+     on conflict (waba_id, phone) do update set wa_id = excluded.wa_id`,
+    [wabaId, phone, waId],
+  );
+  await lockCustomers(trx, shardOf(wabaId));
+  const found = await findContacts(trx, [
+    { wabaId, waId: phone, userId: null },
+    { wabaId, waId, userId: null },
+  ]);
+  const before = found.find((contact) => contact.waId === phone);
+  const actual = found.find((contact) => contact.waId === waId);
+  if (before === undefined) return;
+  if (actual === undefined) await saveContacts(trx, [{ ...before, waId }]);
+  else await mergeContacts(trx, wabaId, actual.id, before.id);
+}

@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { publishEvents } from '../../deliveries/publish.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
+import type { SendMessageInput } from '../../workflows/send-message.ts';
+import { recordStatuses } from '../message-statuses.ts';
+import { failedStatus } from './failed-status.ts';
+import {
+  acceptMessage,
+  announceOutcome,
+  endMessage,
+  findFailedMessage,
+  requeueMessage,
+  type SendAttempt,
+  type SendState,
+} from './outbound-messages.ts';
+import type { SendError } from './send-error.ts';
+import { PAIR_PACE } from './send-pace.ts';
+import { holdBack, type Pace } from './send-pacing.ts';
+import type { SendVerdict } from './send-verdict.ts';
+
+/** The answer is known by now: a short absence of the database must not turn it into an unknown outcome. */
+const RETRY_DELAYS_MS = [100, 1_000, 2_000, 5_000, 10_000, 10_000, 10_000];
+
+/** Runs a recording until it succeeds, for half a minute. */
+export async function untilRecorded<T>(record: () => Promise<T>): Promise<T> {
+  for (const delayMs of RETRY_DELAYS_MS) {
+    try {
+      return await record();
+    } catch {
+      await sleep(delayMs);
+    }
+  }
+  return await record();
+}
+
+/** One transaction: upstream has it; its statuses follow from there. */
+export async function recordAccepted(
+  database: Database,
+  input: SendMessageInput,
+  accepted: { upstreamId: string; messageStatus: string | null },
+): Promise<void> {
+  await database.transaction(async (trx) => {
+    await acceptMessage(trx, input, accepted);
+    await finish(trx, input);
+  });
+}
+
+/** One transaction: nobody knows whether upstream has it, and it is not sent again. */
+export async function recordUnknown(
+  database: Database,
+  input: SendMessageInput,
+  error: SendError,
+): Promise<void> {
+  await database.transaction(async (trx) => {
+    await endMessage(trx, input, { state: 'unknown', from: ['sending'], error: JSON.stringify(error) });
+    await finish(trx, input);
+  });
+}
+
+/**
+ * One transaction: it will not be sent; the tenant hears of it as of a message that upstream could not deliver. False:
+ * it is not in one of `from`. Then the task goes on when `from` has `queued`: an attempt may be under way or lost.
+ */
+export async function recordFailed(
+  database: Database,
+  input: SendMessageInput,
+  error: SendError,
+  from: readonly SendState[] = ['sending', 'unknown'],
+): Promise<boolean> {
+  return await database.transaction(async (trx) => {
+    const ended = await endMessage(trx, input, { state: 'failed', from, error: JSON.stringify(error) });
+    if (ended) await publishFailure(trx, input, error);
+    if (ended || !from.includes('queued')) await finish(trx, input);
+    return ended;
+  });
+}
+
+/** One transaction: it goes back for another attempt, and others wait with it where upstream said so. */
+export async function recordAgain(
+  database: Database,
+  attempt: SendAttempt & { phoneNumberId: string; recipient: string },
+  verdict: Extract<SendVerdict, { kind: 'again' }>,
+  { waitMs, numberPace }: { waitMs: number; numberPace: Pace },
+): Promise<void> {
+  const { phoneNumberId, recipient } = attempt;
+  await database.transaction(async (trx) => {
+    const redrawPair = verdict.holdBack === 'pair';
+    await requeueMessage(trx, attempt, { error: JSON.stringify(verdict.error), redrawPair });
+    if (redrawPair) await holdBack(trx, { phoneNumberId, recipient }, PAIR_PACE, waitMs);
+    if (verdict.holdBack === 'number') {
+      await holdBack(trx, { phoneNumberId, recipient: null }, numberPace, waitMs);
+    }
+  });
+}
+
+/** The end of the task, for a message that had ended before. */
+export async function recordOver(database: Database, input: SendMessageInput): Promise<void> {
+  await database.transaction((trx) => finishTask(trx, taskId(input)));
+}
+
+async function finish(trx: Transaction, input: SendMessageInput): Promise<void> {
+  await finishTask(trx, taskId(input));
+  announceOutcome(trx, input.messageId);
+}
+
+function taskId({ messageId }: SendMessageInput): string {
+  return `send/${messageId}`;
+}
+
+async function publishFailure(
+  trx: Transaction,
+  { wabaId, messageId }: SendMessageInput,
+  error: SendError,
+): Promise<void> {
+  const message = await findFailedMessage(trx, wabaId, messageId);
+  const { tenantId, phoneNumberId, conversationId } = message;
+  const at = new Date();
+  const { id, statusJson, dataJson } = failedStatus({ ...message, messageId, error, at });
+  const status = {
+    phoneNumberId,
+    upstreamId: id,
+    status: 'failed',
+    participant: null,
+    at,
+    content: statusJson,
+  };
+  await recordStatuses(trx, [status], []);
+  const base = { wabaId, tenantId, phoneNumberId, conversationId, messageId };
+  await publishEvents(trx, [{ ...base, type: 'status', eventId: id, laneKey: id, dataJson }], at);
+}

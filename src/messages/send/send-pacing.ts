@@ -1,0 +1,58 @@
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
+
+/** How often something may happen: once per interval, and `burst` times at once when it has not for long. */
+export type Pace = { intervalMs: number; burst: number };
+
+/** What is paced: a phone number, or the pair of it and one recipient. */
+export type Paced = { phoneNumberId: string; recipient: string | null };
+
+/** A time that was drawn, and how far away it is, in ms; 0 when it has come. */
+export type SendTime = { at: Date; waitMs: number };
+
+/**
+ * Draws the next free time. Over all processes, because the row counts: it holds
+ * the time by which everything drawn so far would be done at one per interval (a generic cell rate algorithm). What is
+ * drawn is drawn: the caller keeps it.
+ */
+export async function drawSendTime(trx: Transaction, paced: Paced, pace: Pace): Promise<SendTime> {
+  const { intervalMs, burst } = pace;
+  const [row] = await query<SendTime>(
+    trx,
+    `insert into send_pacing as p (phone_number_id, recipient, free_at)
+     values (:phoneNumberId, :recipient, clock_timestamp() + :intervalMs * interval '1 millisecond')
+     on conflict (phone_number_id, recipient) do update
+        set free_at = greatest(p.free_at, clock_timestamp()) + :intervalMs * interval '1 millisecond'
+     returning free_at - :aheadMs * interval '1 millisecond' as at,
+               cast(extract(epoch from free_at - clock_timestamp()) * 1000 - :aheadMs as double precision) as "waitMs"`,
+    { ...keyOf(paced), intervalMs, aheadMs: intervalMs * burst },
+  );
+  if (row === undefined) throw new Error('no time was drawn');
+  return { at: row.at, waitMs: Math.max(0, row.waitMs) };
+}
+
+/** Lets nothing more of `paced` leave for `waitMs`: upstream said that it is too much. */
+export async function holdBack(trx: Transaction, paced: Paced, pace: Pace, waitMs: number): Promise<void> {
+  const aheadMs = waitMs + pace.intervalMs * (pace.burst - 1);
+  await execute(
+    trx,
+    `insert into send_pacing as p (phone_number_id, recipient, free_at)
+     values (:phoneNumberId, :recipient, clock_timestamp() + :aheadMs * interval '1 millisecond')
+     on conflict (phone_number_id, recipient) do update set free_at = greatest(p.free_at, excluded.free_at)`,
+    { ...keyOf(paced), aheadMs },
+  );
+}
+
+/** Deletes up to `limit` rows that limit nothing any more; returns how many. For housekeeping. */
+export async function forgetSpentPacing(database: Database, limit: number): Promise<number> {
+  return await execute(
+    database,
+    `delete from send_pacing where ctid = any (array(
+       select ctid from send_pacing where free_at < now() - interval '1 minute' limit ? for update skip locked))`,
+    [limit],
+  );
+}
+
+function keyOf({ phoneNumberId, recipient }: Paced): { phoneNumberId: string; recipient: string } {
+  return { phoneNumberId, recipient: recipient ?? '' };
+}

@@ -1,0 +1,182 @@
+import { randomBytes } from 'node:crypto';
+import type { Client } from '@temporalio/client';
+import { Worker } from '@temporalio/worker';
+import { saveWaba } from '../../../../src/accounts/accounts.ts';
+import { makeEnrichOrderActivities } from '../../../../src/activities/enrich-order.ts';
+import { makeStoreInboundMediaActivities } from '../../../../src/activities/store-inbound-media.ts';
+import { type Config, loadConfig } from '../../../../src/platform/config/config.ts';
+import { openGraphClient } from '../../../../src/platform/graph/graph-client.ts';
+import { type ObjectStore, openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
+import type { Database } from '../../../../src/platform/postgres/database.ts';
+import { query } from '../../../../src/platform/postgres/sql.ts';
+import { taskQueues } from '../../../../src/platform/temporal/task-queues.ts';
+import {
+  connectTemporal,
+  installTemporalRuntime,
+  registerSearchAttributes,
+} from '../../../../src/platform/temporal/temporal-connection.ts';
+import { startWorkflowStarter } from '../../../../src/platform/temporal/workflow-starter.ts';
+import type { FaultRequest } from '../../../../src/sandbox/fault-register.ts';
+import type { LoggedRequest } from '../../../../src/sandbox/request-log.ts';
+import { startUpstreamServer } from '../../../../src/sandbox/upstream-server.ts';
+import { loadWorkflowBundle } from '../../../../src/worker/workflow-bundle.ts';
+import { silentLogger } from '../../../support/silent-logger.ts';
+import { seedFixtureAccounts, testSecretBox } from '../../../support/test-accounts.ts';
+import { createTestDatabase, drawIdsApart } from '../../../support/test-database.ts';
+import { testSettings } from '../../../support/test-settings.ts';
+
+export const WABA = '900000000000101';
+const ACCESS_TOKEN = 'EAAG-test-token';
+const MAX_BYTES = 16 * 1024 * 1024;
+
+export type MediaStack = {
+  config: Config;
+  database: Database;
+  client: Client;
+  taskQueue: string;
+  objectStore: ObjectStore;
+  /** Lets the store be away (null) or back. */
+  useStore(store: ObjectStore | null): void;
+  addFault(fault: FaultRequest): Promise<void>;
+  clearUpstream(): Promise<void>;
+  /** What upstream was asked since `clearUpstream`, as `GET /v26.0/1 200`. */
+  upstreamRequests(): Promise<string[]>;
+  /** Gives upstream a file; returns its id and digest. */
+  upload(bytes: Buffer, mimeType: string): Promise<{ id: string; sha256: string }>;
+  setAccessToken(token: string | null): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/** Intake's tables, the workflow starter and a Temporal worker on real servers, with the sandbox as upstream. */
+export async function startMediaStack(): Promise<MediaStack> {
+  const store = await createTestDatabase(20);
+  await seedFixtureAccounts(store.database);
+  await drawIdsApart(store.database);
+  const sandbox = await startUpstreamServer({
+    host: '127.0.0.1',
+    port: 0,
+    appSecret: 'test-app-secret',
+    verifyToken: 'test-verify-token',
+    ingressUrl: 'http://127.0.0.1:9',
+    accessToken: ACCESS_TOKEN,
+  });
+  const config = loadConfig(
+    testSettings(store.url, {
+      HELIOGRAPH_UPSTREAM_GRAPH_URL: sandbox.url,
+      HELIOGRAPH_OBJECT_STORE_BUCKET: `test-${randomBytes(6).toString('hex')}`,
+    }),
+  );
+  const real = openObjectStore(config.objectStore);
+  const away = openObjectStore({ ...config.objectStore, url: 'http://127.0.0.1:1' });
+  let current = real;
+  const objectStore: ObjectStore = {
+    ...real,
+    put: (...parameters) => current.put(...parameters),
+    remove: (...parameters) => current.remove(...parameters),
+  };
+  const graph = openGraphClient(config);
+  const worker = await startMediaWorker(config, store.database, {
+    ...{ database: store.database, graph, objectStore, secretBox: testSecretBox, logger: silentLogger },
+    ...{ maxBytes: MAX_BYTES, publicUrl: config.api.publicUrl },
+  });
+  const control = async (
+    method: string,
+    path: string,
+    body?: string | Uint8Array<ArrayBuffer>,
+    type = 'application/json',
+  ) => {
+    const headers = { 'content-type': type };
+    const answer = await fetch(`${sandbox.url}${path}`, {
+      method,
+      ...(body === undefined ? {} : { body, headers }),
+    });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as never;
+  };
+  const setAccessToken = (token: string | null) => setToken(store.database, token);
+  await setAccessToken(ACCESS_TOKEN);
+  return {
+    config,
+    database: store.database,
+    client: worker.client,
+    taskQueue: worker.taskQueue,
+    objectStore: real,
+    useStore: (next) => {
+      current = next ?? away;
+    },
+    addFault: (fault) => control('POST', '/sandbox/faults', JSON.stringify(fault)),
+    clearUpstream: async () => {
+      await control('DELETE', '/sandbox/faults');
+      await control('DELETE', '/sandbox/requests');
+    },
+    upstreamRequests: async () => {
+      const { data }: { data: LoggedRequest[] } = await control('GET', '/sandbox/requests');
+      return data.map(({ method, path, status }) => `${method} ${path} ${status}`);
+    },
+    upload: (bytes, mimeType) => control('POST', '/sandbox/media', new Uint8Array(bytes), mimeType),
+    setAccessToken,
+    stop: async () => {
+      await worker.stop();
+      await graph.close();
+      real.close();
+      away.close();
+      await sandbox.close();
+      await store.close();
+    },
+  };
+}
+
+type Tools = Parameters<typeof makeStoreInboundMediaActivities>[0] &
+  Parameters<typeof makeEnrichOrderActivities>[0];
+
+async function startMediaWorker(config: Config, database: Database, tools: Tools) {
+  installTemporalRuntime(silentLogger);
+  const { connection, client } = await connectTemporal(config.temporal);
+  await registerSearchAttributes(connection, config.temporal.namespace);
+  const workflowBundle = await loadWorkflowBundle(silentLogger);
+  const queues = taskQueues(config.temporal.taskQueuePrefix);
+  const { deliveries: taskQueue, media, orders } = queues;
+  const activities = makeStoreInboundMediaActivities(tools);
+  const workers = await Promise.all([
+    Worker.create({ connection, workflowBundle, taskQueue }),
+    Worker.create({ connection, taskQueue: media, activities }),
+    Worker.create({ connection, taskQueue: orders, activities: makeEnrichOrderActivities(tools) }),
+  ]);
+  const running = workers.map((worker) => worker.run());
+  const starter = startWorkflowStarter({ database, client, taskQueue, logger: silentLogger });
+  const stop = async () => {
+    await starter.stop();
+    for (const worker of workers) worker.shutdown();
+    await Promise.all(running);
+    await connection.close();
+  };
+  return { client, taskQueue, stop };
+}
+
+async function setToken(database: Database, token: string | null): Promise<void> {
+  if (token === null) {
+    await query(database, 'update wabas set access_token_sealed = null where waba_id = ?', [WABA]);
+    return;
+  }
+  const [waba] = await query<{ tenantId: string }>(
+    database,
+    'select tenant_id as "tenantId" from wabas where waba_id = ?',
+    [WABA],
+  );
+  const accessTokenSealed = testSecretBox.seal(token, `wabas|access_token|${WABA}`);
+  await saveWaba(database, waba?.tenantId ?? '', { wabaId: WABA, accessTokenSealed });
+}
+
+/** A webhook body with one message of the fixtures' customer; `content` is e.g. `{type: 'image', image: {…}}`. */
+export function messageBody(content: Record<string, unknown>): { body: Buffer; upstreamId: string } {
+  const upstreamId = `wamid.TEST${randomBytes(12).toString('hex')}`;
+  const message = { from: '12025550143', id: upstreamId, timestamp: '1790000077', ...content };
+  const value = {
+    messaging_product: 'whatsapp',
+    metadata: { display_phone_number: '12025550100', phone_number_id: '800000000000111' },
+    contacts: [{ profile: { name: 'Asha Tester' }, wa_id: '12025550143' }],
+    messages: [message],
+  };
+  const entry = [{ id: WABA, changes: [{ field: 'messages', value }] }];
+  return { body: Buffer.from(JSON.stringify({ object: 'whatsapp_business_account', entry })), upstreamId };
+}

@@ -1,0 +1,264 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { forgetMediaUpload } from '../../../../src/messages/send/media-uploads.ts';
+import { removeSpentUploads } from '../../../../src/messages/send/spent-uploads.ts';
+import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
+import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/object-store-error.ts';
+import { query } from '../../../../src/platform/postgres/sql.ts';
+import { mediaUuidOf } from '../../../../src/platform/public-ids.ts';
+import { silentLogger } from '../../../support/silent-logger.ts';
+import { type SendingStack, startSendingStack, WABA } from './sending-stack.ts';
+import { CONTENT_TYPE, END, filePart, nothingIsLeftIn, postForm, rowsIn, storedIn } from './upload-forms.ts';
+import { ask, listen, upload } from './uploaded-files.ts';
+
+let stack: SendingStack;
+let url: string;
+
+beforeAll(async () => {
+  stack = await startSendingStack();
+  url = await listen(stack);
+});
+afterAll(() => stack.stop());
+beforeEach(async () => {
+  await query(stack.database, 'delete from media_uploads');
+});
+
+const stored = () => storedIn(stack);
+const rows = () => rowsIn(stack);
+const nothingIsLeft = (work: () => Promise<void>) => nothingIsLeftIn(stack, work);
+const sendRaw = (body: string, headers: Record<string, string> = {}) => postForm(stack, url, body, headers);
+
+describe('the limits', () => {
+  const KIB = 1024;
+  const webp = (sizeBytes: number, isAnimated: boolean) => {
+    const bytes = new Uint8Array(sizeBytes);
+    bytes.set(Buffer.from('RIFF\0\0\0\0WEBPVP8X\0\0\0\0'));
+    bytes[20] = isAnimated ? 0x02 : 0x10;
+    return bytes;
+  };
+
+  test.each<[string, string, Uint8Array<ArrayBuffer>, number]>([
+    ['an image of 5 MiB', 'image/jpeg', new Uint8Array(5 * KIB * KIB), 201],
+    ['a larger image', 'image/jpeg', new Uint8Array(5 * KIB * KIB + 1), 413],
+    ['an audio file of 16 MiB', 'audio/mpeg', new Uint8Array(16 * KIB * KIB), 201],
+    ['a larger video', 'video/mp4', new Uint8Array(16 * KIB * KIB + 1), 413],
+    ['a still sticker of 100 KiB', 'image/webp', webp(100 * KIB, false), 201],
+    ['a larger still sticker', 'image/webp', webp(100 * KIB + 1, false), 413],
+    ['an animated sticker of 500 KiB', 'image/webp', webp(500 * KIB, true), 201],
+    ['a larger animated sticker', 'image/webp', webp(500 * KIB + 1, true), 413],
+  ])('%s', async (_name, type, bytes, expected) => {
+    const before = await stored();
+    const { status, body } = await upload(stack, url, { bytes, type });
+    expect(status).toBe(expected);
+    if (expected === 201) return;
+    expect(body.error).toMatchObject({ code: 'file_too_large', param: 'file' });
+    expect(await rows()).toEqual([]);
+    expect(await stored()).toEqual(before);
+  });
+
+  test('a document without end is refused at 100 MiB while it streams, and nothing is left', {
+    timeout: 60_000,
+  }, async () => {
+    await nothingIsLeft(async () => {
+      const chunk = Buffer.alloc(1024 * 1024, 'x');
+      const [head = ''] = filePart('', 'a.pdf', 'application/pdf').split(/(?<=\r\n\r\n)/);
+      let sentMib = 0;
+      const body = async function* () {
+        yield Buffer.from(head);
+        for (; sentMib < 120; sentMib += 1) yield chunk;
+      };
+      const answer = await ask(stack, `${url}/api/external/media`, {
+        method: 'POST',
+        body: Readable.toWeb(Readable.from(body())) as never,
+        duplex: 'half',
+        headers: { 'content-type': CONTENT_TYPE },
+      } as RequestInit);
+      expect([answer.status, answer.body.error.code]).toEqual([413, 'file_too_large']);
+    });
+  });
+
+  test('a body that says to be larger than every file is refused before it is read', async () => {
+    const status = await new Promise<number>((resolve, reject) => {
+      const outgoing = httpRequest(`${url}/api/external/media`, {
+        method: 'POST',
+        headers: {
+          authorization: stack.authorization,
+          'content-type': CONTENT_TYPE,
+          'content-length': 200_000_000,
+        },
+      });
+      outgoing.on('response', (response) => {
+        resolve(response.statusCode ?? 0);
+        outgoing.destroy();
+      });
+      outgoing.on('error', reject);
+      outgoing.flushHeaders();
+    });
+    expect(status).toBe(413);
+  });
+
+  test('an upload that comes to a halt is refused with 408, and nothing is left', async () => {
+    await nothingIsLeft(async () => {
+      const outgoing = httpRequest(`${url}/api/external/media`, {
+        method: 'POST',
+        headers: { authorization: stack.authorization, 'content-type': CONTENT_TYPE },
+      });
+      outgoing.on('error', () => undefined);
+      outgoing.write(`${filePart('', 'a.pdf', 'application/pdf').slice(0, -2)}x`);
+      const status = await new Promise<number | undefined>((resolve) => {
+        outgoing.on('response', (response) => resolve(response.statusCode));
+      });
+      expect(status).toBe(408);
+      outgoing.destroy();
+    });
+  });
+
+  test('a WABA uploads six files at a time, and no more', async () => {
+    const head = filePart('', 'a.pdf', 'application/pdf').slice(0, -2);
+    const open = Array.from({ length: 6 }, () => {
+      const outgoing = httpRequest(`${url}/api/external/media`, {
+        method: 'POST',
+        headers: { authorization: stack.authorization, 'content-type': CONTENT_TYPE },
+      });
+      outgoing.on('error', () => undefined);
+      outgoing.write(`${head}x`);
+      return outgoing;
+    });
+    await expect.poll(rows, { timeout: 10_000 }).toHaveLength(6);
+    const seventh = await sendRaw(filePart() + END);
+    expect([seventh.status, seventh.body.error.code]).toEqual([429, 'too_many_uploads']);
+    expect(seventh.headers.get('retry-after')).toBe('2');
+    for (const outgoing of open) outgoing.destroy();
+    await expect.poll(rows, { timeout: 10_000 }).toEqual([]);
+    expect((await sendRaw(filePart() + END)).status).toBe(201);
+  });
+
+  test('clients that are gone before their request is looked at leave no upload open', async () => {
+    const { server } = stack.app;
+    let gone = 0;
+    const countGone = (incoming: IncomingMessage) => incoming.once('close', () => (gone += 1));
+    server.on('request', countGone);
+    await stack.database.transaction(async (trx) => {
+      // Nobody's key is known until they have left.
+      await query(trx, 'lock table api_keys in access exclusive mode');
+      for (let count = 0; count < 6; count += 1) {
+        const outgoing = httpRequest(`${url}/api/external/media`, {
+          method: 'POST',
+          headers: { authorization: stack.authorization, 'content-type': CONTENT_TYPE },
+        });
+        outgoing.on('error', () => undefined);
+        outgoing.write(filePart(), () => setTimeout(() => outgoing.destroy(), 100));
+      }
+      await expect.poll(() => gone, { timeout: 10_000 }).toBe(6);
+    });
+    server.off('request', countGone);
+    // Its key is looked up after theirs.
+    expect((await sendRaw(filePart() + END)).status).toBe(201);
+    expect((await sendRaw(filePart() + END)).status).toBe(201);
+  });
+
+  test('a document of 100 MB passes through without being held in memory', { timeout: 60_000 }, async () => {
+    const chunk = Buffer.alloc(256 * 1024, 'y');
+    const sizeBytes = 399 * chunk.length;
+    const head = Buffer.from(filePart('', 'a.pdf', 'application/pdf').slice(0, -2));
+    const tail = Buffer.from(`\r\n${END}`);
+    let peak = 0;
+    const body = async function* () {
+      yield head;
+      for (let sent = 0; sent < sizeBytes; sent += chunk.length) {
+        peak = Math.max(peak, process.memoryUsage().rss);
+        yield chunk;
+      }
+      yield tail;
+    };
+    const put = async () => {
+      const options = { method: 'POST', duplex: 'half', headers: { 'content-type': CONTENT_TYPE } };
+      const stream = Readable.toWeb(Readable.from(body())) as never;
+      return await ask(stack, `${url}/api/external/media`, { ...options, body: stream } as RequestInit);
+    };
+    // What the first one brings is code and buffers that stay.
+    await put();
+    const before = process.memoryUsage().rss;
+    peak = 0;
+    const answer = await put();
+    expect([answer.status, answer.body.sizeBytes]).toEqual([201, sizeBytes]);
+    expect(peak - before).toBeLessThan(sizeBytes / 2);
+  });
+});
+
+describe('housekeeping', () => {
+  test('removes files that have expired, were deleted, or were lost on their way, and no others', async () => {
+    const objectStore = openObjectStore(stack.config.objectStore);
+    const ids: string[] = [];
+    for (let count = 0; count < 4; count += 1) {
+      const { body } = await upload(stack, url, { bytes: new Uint8Array([count]), type: 'image/png' });
+      ids.push(mediaUuidOf(body.id) ?? '');
+    }
+    const [expired = '', deleted = '', lost = '', good = ''] = ids;
+    const set = async (id: string, change: string) =>
+      await query(stack.database, `update media_uploads set ${change} where id = ?`, [id]);
+    await set(expired, "expires_at = now() - interval '25 hours'");
+    await set(deleted, "state = 'deleted'");
+    await set(lost, "state = 'uploading', created_at = now() - interval '2 hours'");
+    const keysOf = async () =>
+      await query<{ id: string; key: string }>(
+        stack.database,
+        'select id, object_key as key from media_uploads',
+      );
+    const before = await keysOf();
+    const away = openObjectStore({ ...stack.config.objectStore, url: 'http://127.0.0.1:1' });
+    await removeSpentUploads({ database: stack.database, objectStore: away, logger: silentLogger });
+    expect(await keysOf()).toHaveLength(4);
+    await removeSpentUploads({ database: stack.database, objectStore, logger: silentLogger });
+    expect((await keysOf()).map(({ id }) => id)).toEqual([good]);
+    const { keys } = await stored();
+    for (const { id, key } of before) expect([id, keys.includes(key)]).toEqual([id, id === good]);
+    await forgetMediaUpload(stack.database, good);
+    objectStore.close();
+    away.close();
+  });
+
+  test('goes on after files that cannot be removed, up to five in a row, and warns once', async () => {
+    const remaining = async () =>
+      (
+        await query<{ key: string }>(
+          stack.database,
+          'select object_key as key from media_uploads order by id',
+        )
+      ).map(({ key }) => key);
+    const addSpent = async (key: string, index: number) =>
+      await query(
+        stack.database,
+        `insert into media_uploads (id, waba_id, object_key, state, expires_at)
+         values (cast(? as uuid), ?, ?, 'deleted', now())`,
+        [`00000000-0000-4000-8000-${String(index).padStart(12, '0')}`, WABA, key],
+      );
+    const run = async () => {
+      const asked: string[] = [];
+      const warnings: unknown[] = [];
+      const remove = async (key: string) => {
+        asked.push(key);
+        if (key.startsWith('stuck')) throw new ObjectStoreUnavailable('access denied');
+      };
+      const logger = { ...silentLogger, warn: (fields: unknown) => warnings.push(fields) } as never;
+      await removeSpentUploads({ database: stack.database, objectStore: { remove }, logger });
+      return { asked, warnings };
+    };
+    const keys = [
+      'stuck-1',
+      'stuck-2',
+      'good-1',
+      'stuck-3',
+      ...Array.from({ length: 250 }, (_, n) => `good-x${n}`),
+    ];
+    for (const [index, key] of keys.entries()) await addSpent(key, index);
+    const first = await run();
+    expect(first.asked).toEqual(keys);
+    expect(first.warnings).toEqual([{ err: expect.any(ObjectStoreUnavailable), failures: 3 }]);
+    expect(await remaining()).toEqual(['stuck-1', 'stuck-2', 'stuck-3']);
+    for (let index = 4; index < 10; index += 1) await addSpent(`stuck-${index}`, 1_000 + index);
+    expect((await run()).asked).toHaveLength(5);
+    expect(await remaining()).toHaveLength(9);
+  });
+});

@@ -1,0 +1,200 @@
+import { randomBytes } from 'node:crypto';
+import type { Client } from '@temporalio/client';
+import { Worker } from '@temporalio/worker';
+import type { FastifyInstance } from 'fastify';
+import { saveWaba } from '../../../../src/accounts/accounts.ts';
+import { makeSendMessageActivities } from '../../../../src/activities/send-message.ts';
+import { buildApp } from '../../../../src/api/app.ts';
+import { type Config, loadConfig } from '../../../../src/platform/config/config.ts';
+import { accessTokenPlace } from '../../../../src/platform/crypto/secret-places.ts';
+import { openSendClient } from '../../../../src/platform/graph/graph-client.ts';
+import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
+import type { Database } from '../../../../src/platform/postgres/database.ts';
+import { query } from '../../../../src/platform/postgres/sql.ts';
+import { taskQueues } from '../../../../src/platform/temporal/task-queues.ts';
+import {
+  connectTemporal,
+  installTemporalRuntime,
+  registerSearchAttributes,
+} from '../../../../src/platform/temporal/temporal-connection.ts';
+import { startWorkflowStarter } from '../../../../src/platform/temporal/workflow-starter.ts';
+import type { FaultRequest } from '../../../../src/sandbox/fault-register.ts';
+import type { LoggedRequest } from '../../../../src/sandbox/request-log.ts';
+import type { SentMessage } from '../../../../src/sandbox/sent-messages.ts';
+import { startUpstreamServer } from '../../../../src/sandbox/upstream-server.ts';
+import { loadWorkflowBundle } from '../../../../src/worker/workflow-bundle.ts';
+import { silentLogger } from '../../../support/silent-logger.ts';
+import { seedFixtureAccounts, testSecretBox } from '../../../support/test-accounts.ts';
+import { createTestDatabase, drawIdsApart } from '../../../support/test-database.ts';
+import { testSettings } from '../../../support/test-settings.ts';
+import { addKey } from '../../api/api-harness.ts';
+
+export const WABA = '900000000000101';
+export const NUMBER = '800000000000111';
+const ACCESS_TOKEN = 'EAAG-test-token';
+
+/** The parts that any test of sending needs: database, accounts, the stand-in platform. */
+export async function startSendingBase(overrides: Record<string, string> = {}) {
+  const store = await createTestDatabase(20);
+  await seedFixtureAccounts(store.database);
+  await drawIdsApart(store.database);
+  const sandbox = await startUpstreamServer({
+    host: '127.0.0.1',
+    port: 0,
+    appSecret: 'test-app-secret',
+    verifyToken: 'test-verify-token',
+    ingressUrl: 'http://127.0.0.1:9',
+    accessToken: ACCESS_TOKEN,
+    statusDelayMs: 3_600_000,
+  });
+  const settings = testSettings(store.url, {
+    HELIOGRAPH_UPSTREAM_GRAPH_URL: sandbox.url,
+    HELIOGRAPH_OBJECT_STORE_BUCKET: `test-${randomBytes(6).toString('hex')}`,
+    ...overrides,
+  });
+  const control = async (method: string, path: string, body?: unknown) => {
+    const answer = await fetch(`${sandbox.url}${path}`, {
+      method,
+      ...(body === undefined
+        ? {}
+        : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as never;
+  };
+  await setToken(store.database, ACCESS_TOKEN);
+  const { authorization } = await addKey(store.database);
+  return {
+    database: store.database as Database,
+    databaseUrl: store.url,
+    settings,
+    config: loadConfig(settings) as Config,
+    authorization,
+    sandboxUrl: sandbox.url,
+    addFault: (fault: FaultRequest) => control('POST', '/sandbox/faults', fault),
+    clearUpstream: async () => {
+      await control('DELETE', '/sandbox/faults');
+      await control('DELETE', '/sandbox/requests');
+      await control('DELETE', '/sandbox/sent');
+    },
+    /** Requests to send since `clearUpstream`, whatever became of them. */
+    sendRequests: async () => {
+      const { data }: { data: LoggedRequest[] } = await control('GET', '/sandbox/requests');
+      return data.filter(({ method, path }) => method === 'POST' && path.endsWith('/messages'));
+    },
+    /** What upstream took since `clearUpstream`. */
+    sent: async () => {
+      const { data }: { data: SentMessage[] } = await control('GET', '/sandbox/sent');
+      return data;
+    },
+    setAccessToken: (token: string | null) => setToken(store.database, token),
+    close: async () => {
+      await sandbox.close();
+      await store.close();
+    },
+  };
+}
+
+/** API, workflow starter and Temporal worker in this process. */
+export async function startSendingStack(overrides: Record<string, string> = {}) {
+  const base = await startSendingBase(overrides);
+  const { config, database } = base;
+  const objectStore = openObjectStore(config.objectStore);
+  const app = buildApp({ config, database, objectStore, logger: silentLogger });
+  await app.ready();
+  const worker = await startSendWorker(config, database);
+  return {
+    ...base,
+    app: app as FastifyInstance,
+    client: worker.client,
+    send: (body: unknown, headers: Record<string, string> = {}) =>
+      post(app, base.authorization, body, headers),
+    get: async (id: string) => {
+      const url = `/api/external/messages/${id}`;
+      const response = await app.inject({ url, headers: { authorization: base.authorization } });
+      return { status: response.statusCode, body: response.json() };
+    },
+    stop: async () => {
+      await app.close();
+      await worker.stop();
+      objectStore.close();
+      await base.close();
+    },
+  };
+}
+
+export type SendingStack = Awaited<ReturnType<typeof startSendingStack>>;
+
+async function post(
+  app: FastifyInstance,
+  authorization: string,
+  body: unknown,
+  headers: Record<string, string>,
+) {
+  const response = await app.inject({
+    method: 'POST',
+    url: '/api/external/messages',
+    headers: { authorization, 'content-type': 'application/json', ...headers },
+    payload: JSON.stringify(body),
+  });
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    text: response.body,
+    body: response.json(),
+  };
+}
+
+let isRuntimeInstalled = false;
+
+async function startSendWorker(
+  config: Config,
+  database: Database,
+): Promise<{ client: Client; stop(): Promise<void> }> {
+  if (!isRuntimeInstalled) installTemporalRuntime(silentLogger);
+  isRuntimeInstalled = true;
+  const { connection, client } = await connectTemporal(config.temporal);
+  await registerSearchAttributes(connection, config.temporal.namespace);
+  const workflowBundle = await loadWorkflowBundle(silentLogger);
+  const { deliveries: taskQueue, sends } = taskQueues(config.temporal.taskQueuePrefix);
+  const sender = openSendClient(config);
+  const objectStore = openObjectStore(config.objectStore);
+  const { sending } = config;
+  const tools = { database, secretBox: testSecretBox, sender, objectStore, sending, logger: silentLogger };
+  const workers = await Promise.all([
+    Worker.create({ connection, workflowBundle, taskQueue }),
+    Worker.create({ connection, taskQueue: sends, activities: makeSendMessageActivities(tools) }),
+  ]);
+  const running = workers.map((worker) => worker.run());
+  const starter = startWorkflowStarter({ database, client, taskQueue, logger: silentLogger });
+  const stop = async () => {
+    await starter.stop();
+    for (const worker of workers) worker.shutdown();
+    await Promise.all(running);
+    await sender.close();
+    objectStore.close();
+    await connection.close();
+  };
+  return { client, stop };
+}
+
+async function setToken(database: Database, token: string | null): Promise<void> {
+  const [waba] = await query<{ tenantId: string }>(
+    database,
+    'select tenant_id as "tenantId" from wabas where waba_id = ?',
+    [WABA],
+  );
+  if (token === null) {
+    await query(database, 'update wabas set access_token_sealed = null where waba_id = ?', [WABA]);
+    return;
+  }
+  const accessTokenSealed = testSecretBox.seal(token, accessTokenPlace(WABA));
+  await saveWaba(database, waba?.tenantId ?? '', { wabaId: WABA, accessTokenSealed });
+}
+
+let phones = 0;
+
+/** A text to a customer of its own unless told whom. */
+export function textTo(to = `+1202555${String(1_000 + (phones++ % 9_000))}`, body = 'Hello') {
+  return { phoneNumberId: NUMBER, to, type: 'text', text: { body } };
+}
