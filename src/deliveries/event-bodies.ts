@@ -1,6 +1,6 @@
-import { dayOfId } from '../database/replay-selection.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
+import { dayOfId } from '../replays/replay-selection.ts';
 import type { ListedEvent } from './log/event-list.ts';
 
 /** One event of a WABA; null when it has none with this id. */

@@ -1,7 +1,7 @@
-import { lowestUuidAt, msOfUuid } from '../database/replay-selection.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { PUBLISHING_LOCK } from '../platform/postgres/locks.ts';
 import { query } from '../platform/postgres/sql.ts';
+import { lowestUuidAt, msOfUuid } from '../replays/replay-selection.ts';
 
 /** How far the clocks of our machines may be apart, in ms. */
 const CLOCK_SPARE_MS = 2_000;

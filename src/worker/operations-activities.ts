@@ -2,10 +2,7 @@ import {
   type KeyRequestActivityTools,
   makeKeyRequestActivities,
 } from '../activities/approve-api-key/activities.ts';
-import {
-  makeReplayActivities,
-  type ReplayActivityTools,
-} from '../activities/replay-deliveries/activities.ts';
+import { makeReplayActivities, type ReplayActivityTools } from '../activities/replay-deliveries.ts';
 import { type AlertActivityTools, makeAlertActivities } from '../activities/send-endpoint-alert.ts';
 
 /** The activities for the task queue of operations: replays, endpoint alerts, key requests. They open nothing of their own. */

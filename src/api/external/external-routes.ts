@@ -17,14 +17,14 @@ import { requireApiKey } from '../plugins/api-key-auth.ts';
 import { refuseWhileClosing } from '../plugins/draining.ts';
 import { refuseNullBody } from '../plugins/null-body.ts';
 import { requireStorableValues } from '../plugins/storable-values.ts';
+import { replayEvent } from '../replays/replay-event.ts';
+import { getReplay, listReplays, switchReplays } from '../replays/replays.ts';
+import { startReplayOfMany } from '../replays/start-replay.ts';
 import { guardBodies } from '../shares/body-guard.ts';
 import { accountIdentity } from './account-identity.ts';
 import { connectionTest } from './connection-test.ts';
-import { replayEvent } from './events/replay-event.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
 import { ownKey } from './own-key.ts';
-import { getReplay, listReplays, switchReplays } from './replays/replays.ts';
-import { startReplayOfMany } from './replays/start-replay.ts';
 
 const HANDLER_TIMEOUT_MS = 15_000;
 

@@ -1,6 +1,6 @@
-import { dayOfId, lowestUuidAt } from '../../database/replay-selection.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
+import { dayOfId, lowestUuidAt } from '../../replays/replay-selection.ts';
 import { answerCondition, type DeliveryFilter, deliveryConditions, eventOfType } from './delivery-filter.ts';
 import type { DeliveryPosition } from './delivery-scan.ts';
 

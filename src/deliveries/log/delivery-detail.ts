@@ -1,7 +1,7 @@
-import { dayOfId } from '../../database/replay-selection.ts';
 import type { EventType } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
+import { dayOfId } from '../../replays/replay-selection.ts';
 import type { QueueState } from '../queue/states.ts';
 import type { DeliveryState } from './delivery-filter.ts';
 import type { EventAttempt } from './event-deliveries.ts';

@@ -1,7 +1,7 @@
-import { dayOfId, lowestUuidAt } from '../../database/replay-selection.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import type { Binding } from '../../platform/postgres/statement.ts';
+import { dayOfId, lowestUuidAt } from '../../replays/replay-selection.ts';
 import { answerCondition, type DeliveryFilter, deliveryConditions, eventOfType } from './delivery-filter.ts';
 
 /** A delivery, and where it stands in the list: by day, then time in microseconds, then id, the newest first. */

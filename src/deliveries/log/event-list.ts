@@ -1,7 +1,7 @@
-import { dayOfId, lowestUuidAt, msOfUuid } from '../../database/replay-selection.ts';
 import type { EventType } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
+import { dayOfId, lowestUuidAt, msOfUuid } from '../../replays/replay-selection.ts';
 import { summarizeDeliveries } from './event-deliveries.ts';
 
 type DeliveryState = 'pending' | 'delivered' | 'failed' | 'dropped';

@@ -1,6 +1,6 @@
-import type { Replay } from '../../database/replays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
+import type { Replay } from '../../replays/replay-store.ts';
 import { enqueueDeliveries, wakeDispatcher } from './enqueue.ts';
 import { removeDeliveries } from './remove.ts';
 

@@ -1,6 +1,6 @@
-import { dayOfId, lowestUuidAt, msOfUuid } from '../../database/replay-selection.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { deliveryUuidOf, eventUuidOf } from '../../platform/public-ids.ts';
+import { dayOfId, lowestUuidAt, msOfUuid } from '../../replays/replay-selection.ts';
 import { mediaReadyEventId } from '../envelope.ts';
 import {
   type Candidates,

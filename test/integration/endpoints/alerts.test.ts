@@ -16,7 +16,7 @@ import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
 import { addEndpoint, testSecretBox } from '../../support/test-accounts.ts';
 import { answer, eventually, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
-import { publish } from '../delivery/replay-fixtures.ts';
+import { publish } from '../replays/replay-fixtures.ts';
 import { type OperationsStack, OTHER_WABA, startOperationsStack, WABA } from './operations-stack.ts';
 
 let stack: OperationsStack;

@@ -1,11 +1,11 @@
-import { startReplay } from '../../../src/accounts/replays.ts';
 import { newWebhookSecret } from '../../../src/deliveries/webhook-signature.ts';
 import { alertWorkflowId, insertEndpointAlert } from '../../../src/endpoints/alerts/endpoint-alerts.ts';
 import { saveOperationsUrl } from '../../../src/endpoints/alerts/operations-urls.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { operationsSecretPlace } from '../../../src/platform/crypto/secret-places.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { publish, settleLive } from '../../integration/delivery/replay-fixtures.ts';
+import { startReplay } from '../../../src/replays/replays.ts';
+import { publish, settleLive } from '../../integration/replays/replay-fixtures.ts';
 import { addEndpoint, testSecretBox } from '../test-accounts.ts';
 import { answer, type Behaviour, eventually } from '../webhook-receiver.ts';
 import { ended, type Recorded, waitsForRetry } from './record-deliveries.ts';

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { startReplay } from '../../../accounts/replays.ts';
 import { cancelDelivery, type DeliveryReport, deliveryOf } from '../../../deliveries/search/deliveries.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
 import { workflowUrl } from '../../../platform/temporal/workflow-url.ts';
+import { startReplay } from '../../../replays/replays.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';

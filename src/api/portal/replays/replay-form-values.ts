@@ -1,5 +1,5 @@
-import type { GivenSelection } from '../../../accounts/replay-input.ts';
 import { AccountError } from '../../../platform/account-error.ts';
+import type { GivenSelection } from '../../../replays/replay-input.ts';
 import type { FormValues } from '../form-values.ts';
 
 /** The fields of the wizard as texts. */

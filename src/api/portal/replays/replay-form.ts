@@ -1,8 +1,8 @@
-import type { ReplayCount } from '../../../accounts/replay-count.ts';
-import { REPLAYABLE_STATES } from '../../../database/replay-selection.ts';
 import type { AccountError } from '../../../platform/account-error.ts';
 import { EVENT_TYPES } from '../../../platform/event-type.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
+import type { ReplayCount } from '../../../replays/replay-count.ts';
+import { REPLAYABLE_STATES } from '../../../replays/replay-selection.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { checkboxes, postForm, radios, selectField, textArea, textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';

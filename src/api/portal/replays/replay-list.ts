@@ -1,4 +1,4 @@
-import { type ReplayView, replaysOf } from '../../../accounts/replays.ts';
+import { type ReplayView, replaysOf } from '../../../replays/replays.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { type ReplayView, replayOf, switchReplay } from '../../../accounts/replays.ts';
-import { replayWorkflowId } from '../../../database/replays.ts';
 import { workflowUrl } from '../../../platform/temporal/workflow-url.ts';
+import { replayWorkflowId } from '../../../replays/replay-store.ts';
+import { type ReplayView, replayOf, switchReplay } from '../../../replays/replays.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';

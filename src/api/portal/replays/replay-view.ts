@@ -1,5 +1,5 @@
-import type { ReplayView } from '../../../accounts/replays.ts';
-import type { ReplayOutcomes } from '../../../database/replays.ts';
+import type { ReplayOutcomes } from '../../../replays/replay-store.ts';
+import type { ReplayView } from '../../../replays/replays.ts';
 import { badge } from '../components/badge.ts';
 import { statRow } from '../components/stat.ts';
 import { html, type Markup } from '../markup.ts';

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ReplayCount } from '../../../accounts/replay-count.ts';
-import { countReplay, startReplay } from '../../../accounts/replays.ts';
 import { listEndpoints } from '../../../endpoints/store.ts';
 import { AccountError } from '../../../platform/account-error.ts';
+import type { ReplayCount } from '../../../replays/replay-count.ts';
+import { countReplay, startReplay } from '../../../replays/replays.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { viewerOf } from '../access/viewer.ts';

@@ -1,7 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startReplay } from '../../../../src/accounts/replays.ts';
-import { changeReplay, queueReplayPage, settleReplay } from '../../../../src/database/replay-steps.ts';
-import { findReplay } from '../../../../src/database/replays.ts';
 import { findSubscribers, publishTo, releaseReservedEvent } from '../../../../src/deliveries/publish.ts';
 import { dropWaiting } from '../../../../src/deliveries/queue/drop-waiting.ts';
 import { applyOrderScope } from '../../../../src/deliveries/queue/order-scope.ts';
@@ -15,6 +12,9 @@ import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { lockPublishing } from '../../../../src/platform/postgres/locks.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { publicDeliveryId } from '../../../../src/platform/public-ids.ts';
+import { changeReplay, queueReplayPage, settleReplay } from '../../../../src/replays/replay-steps.ts';
+import { findReplay } from '../../../../src/replays/replay-store.ts';
+import { startReplay } from '../../../../src/replays/replays.ts';
 import { carry, newRun } from './workers.ts';
 import { WABAS, type World } from './world.ts';
 

@@ -5,7 +5,7 @@ import type { OrderScope } from '../../../../src/endpoints/subscribers.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { addEndpoint, testSecretBox } from '../../../support/test-accounts.ts';
-import { clearDeliveries } from '../../delivery/replay-fixtures.ts';
+import { clearDeliveries } from '../../replays/replay-fixtures.ts';
 import { makeReceivers, type Receivers } from './receiver.ts';
 
 export const WABAS = [

@@ -1,12 +1,8 @@
-import {
-  REPLAYABLE_STATES,
-  type ReplayableState,
-  type ReplaySelection,
-} from '../database/replay-selection.ts';
 import { invalidValue } from '../platform/account-error.ts';
 import { checkRowId, shown } from '../platform/account-input.ts';
 import { EVENT_TYPES, type EventType } from '../platform/event-type.ts';
 import { eventUuidOf } from '../platform/public-ids.ts';
+import { REPLAYABLE_STATES, type ReplayableState, type ReplaySelection } from './replay-selection.ts';
 
 /** Which deliveries to send again, as callers write it: a list of ids, or a filter with at least one member. */
 export type GivenSelection = {

@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
-import { replayOf, replaysOf, switchReplay } from '../../../accounts/replays.ts';
-import { documented } from '../../openapi/documented.ts';
-import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
-import { SCOPES } from '../../plugins/key-scopes.ts';
-import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { accountObjectId } from '../object-id.ts';
-import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../page.ts';
-import { listOf, NoBody, NoQuery } from '../schema-kit.ts';
+import { replayOf, replaysOf, switchReplay } from '../../replays/replays.ts';
+import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
+import { accountObjectId } from '../external/object-id.ts';
+import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../external/page.ts';
+import { listOf, NoBody, NoQuery } from '../external/schema-kit.ts';
+import { documented } from '../openapi/documented.ts';
+import { accountOf, apiActorOf } from '../plugins/api-key-auth.ts';
+import { SCOPES } from '../plugins/key-scopes.ts';
 import { Replay, ReplayParams, ReplayWithOutcomes, replayJson } from './replay-schemas.ts';
 
 /** GET /api/external/replays: the newest first. */

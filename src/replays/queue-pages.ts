@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { queueReplayPage } from '../../database/replay-steps.ts';
-import type { Replay } from '../../database/replays.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import type { QueueLimit } from './queue-limit.ts';
+import { queueReplayPage } from './replay-steps.ts';
+import type { Replay } from './replay-store.ts';
 
 export type QueuePagesTools = {
   database: Database;

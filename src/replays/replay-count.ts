@@ -1,4 +1,4 @@
-import type { SelectedGroup } from '../database/replay-selection.ts';
+import type { SelectedGroup } from './replay-selection.ts';
 
 /** What a replay would send. `skipped` is beside `deliveries`, not part of it. */
 export type ReplayCount = {

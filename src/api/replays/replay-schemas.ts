@@ -1,10 +1,10 @@
 import { type Static, Type } from 'typebox';
-import type { GivenSelection } from '../../../accounts/replay-input.ts';
-import type { ReplayView } from '../../../accounts/replays.ts';
-import { REPLAYABLE_STATES } from '../../../database/replay-selection.ts';
-import { EVENT_TYPES } from '../../../platform/event-type.ts';
-import { Time, timeOf } from '../api-time.ts';
-import { count, dateTime, idParams, nullable, text } from '../schema-kit.ts';
+import { EVENT_TYPES } from '../../platform/event-type.ts';
+import type { GivenSelection } from '../../replays/replay-input.ts';
+import { REPLAYABLE_STATES } from '../../replays/replay-selection.ts';
+import type { ReplayView } from '../../replays/replays.ts';
+import { Time, timeOf } from '../external/api-time.ts';
+import { count, dateTime, idParams, nullable, text } from '../external/schema-kit.ts';
 
 const EXAMPLE_ID = '12';
 

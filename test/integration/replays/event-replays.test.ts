@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
+import { addKey, comparable, OTHER_WABA, startTestApi, WABA } from '../api/api-harness.ts';
 import { client, publishOne } from '../deliveries/event-fixtures.ts';
-import { addKey, comparable, OTHER_WABA, startTestApi, WABA } from './api-harness.ts';
 
 describe('replays', () => {
   test('one event goes again to all its endpoints or a chosen one, once it is settled', async () => {

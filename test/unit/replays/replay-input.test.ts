@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkSelection } from '../../../src/accounts/replay-input.ts';
-import { lowestUuidAt, msOfUuid } from '../../../src/database/replay-selection.ts';
 import { AccountError } from '../../../src/platform/account-error.ts';
 import { publicDeliveryId } from '../../../src/platform/public-ids.ts';
 import { uuidV7 } from '../../../src/platform/uuid-v7.ts';
+import { checkSelection } from '../../../src/replays/replay-input.ts';
+import { lowestUuidAt, msOfUuid } from '../../../src/replays/replay-selection.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 const check = (selection: Parameters<typeof checkSelection>[0]) => checkSelection(selection, NOW);

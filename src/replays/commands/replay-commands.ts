@@ -1,6 +1,12 @@
 import { Command } from 'commander';
-import type { ReplayCount } from '../../accounts/replay-count.ts';
-import type { GivenSelection } from '../../accounts/replay-input.ts';
+import { type AdminOutcome, adminAction } from '../../platform/cli/admin-action.ts';
+import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
+import { parseIsoTime } from '../../platform/cli/expiry-option.ts';
+import type { Config } from '../../platform/config/config.ts';
+import { workflowUrl } from '../../platform/temporal/workflow-url.ts';
+import type { ReplayCount } from '../replay-count.ts';
+import type { GivenSelection } from '../replay-input.ts';
+import { type ReplayOutcomes, replayWorkflowId } from '../replay-store.ts';
 import {
   countReplay,
   type ReplayView,
@@ -9,13 +15,7 @@ import {
   startReplay,
   switchReplay,
   wabaOfReplay,
-} from '../../accounts/replays.ts';
-import { type ReplayOutcomes, replayWorkflowId } from '../../database/replays.ts';
-import { type AdminOutcome, adminAction } from '../../platform/cli/admin-action.ts';
-import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
-import { parseIsoTime } from '../../platform/cli/expiry-option.ts';
-import type { Config } from '../../platform/config/config.ts';
-import { workflowUrl } from '../../platform/temporal/workflow-url.ts';
+} from '../replays.ts';
 
 type StartOptions = {
   waba: string;

@@ -1,12 +1,12 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import { changeReplay, settleReplay } from '../../database/replay-steps.ts';
-import type { Replay } from '../../database/replays.ts';
-import type { Database } from '../../platform/postgres/database.ts';
-import { awaitingDatabase, notYet, withHeartbeat } from '../../platform/temporal/activity-kit.ts';
-import type { ReplayDeliveriesInput, ReplayProgress } from '../../workflows/replay-deliveries.ts';
-import { openQueueLimit } from './queue-limit.ts';
-import { queuePages } from './queue-pages.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { awaitingDatabase, notYet, withHeartbeat } from '../platform/temporal/activity-kit.ts';
+import { openQueueLimit } from '../replays/queue-limit.ts';
+import { queuePages } from '../replays/queue-pages.ts';
+import { changeReplay, settleReplay } from '../replays/replay-steps.ts';
+import type { Replay } from '../replays/replay-store.ts';
+import type { ReplayDeliveriesInput, ReplayProgress } from '../workflows/replay-deliveries.ts';
 
 export type ReplayActivities = ReturnType<typeof makeReplayActivities>;
 

@@ -4,12 +4,12 @@ import {
   queueReplayDeliveries,
   type ReplayDelivery,
 } from '../deliveries/queue/replay-queue.ts';
-import { replayLane } from '../domain/replay-order.ts';
 import type { OrderScope } from '../endpoints/subscribers.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { finishTask, insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
 import { dayOfUuidV7, uuidV7 } from '../platform/uuid-v7.ts';
+import { replayLane } from './replay-order.ts';
 import { readReplayPage, type SelectedDelivery } from './replay-page.ts';
 import {
   lockReplay,
@@ -18,7 +18,7 @@ import {
   replayWorkflowId,
   saveReplayProgress,
   setReplayState,
-} from './replays.ts';
+} from './replay-store.ts';
 
 const PAGE_DELIVERIES = 500;
 

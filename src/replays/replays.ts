@@ -1,11 +1,20 @@
+import { knownWaba } from '../accounts/known-accounts.ts';
+import { listEndpoints } from '../endpoints/store.ts';
+import { AccountError } from '../platform/account-error.ts';
+import { checkRowId } from '../platform/account-input.ts';
+import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
+import { countOf, type ReplayCount, totalOf } from './replay-count.ts';
+import { checkSelection, type GivenSelection } from './replay-input.ts';
 import {
   countSelection,
   msOfUuid,
   type ReplaySelection,
   type SelectedGroup,
   selectionRange,
-} from '../database/replay-selection.ts';
-import { changeReplay, ensureWorkflow } from '../database/replay-steps.ts';
+} from './replay-selection.ts';
+import { changeReplay, ensureWorkflow } from './replay-steps.ts';
 import {
   countReplayOutcomes,
   countUnfinishedReplays,
@@ -15,16 +24,7 @@ import {
   listReplays,
   type Replay,
   type ReplayOutcomes,
-} from '../database/replays.ts';
-import { listEndpoints } from '../endpoints/store.ts';
-import { AccountError } from '../platform/account-error.ts';
-import { checkRowId } from '../platform/account-input.ts';
-import { type Audited, recordChange } from '../platform/audit/audit.ts';
-import type { Database } from '../platform/postgres/database.ts';
-import { publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
-import { knownWaba } from './known-accounts.ts';
-import { countOf, type ReplayCount, totalOf } from './replay-count.ts';
-import { checkSelection, type GivenSelection } from './replay-input.ts';
+} from './replay-store.ts';
 
 /** More than this is several replays: one must stay something that an operator can watch and stop. */
 const MAX_DELIVERIES = 1_000_000;

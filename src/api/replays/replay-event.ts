@@ -1,17 +1,17 @@
 import { Type } from 'typebox';
-import { startReplay } from '../../../accounts/replays.ts';
-import { newestDeliveries } from '../../../deliveries/log/event-deliveries.ts';
-import { AccountError } from '../../../platform/account-error.ts';
-import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
-import { EventParams } from '../../deliveries/event-schemas.ts';
-import { eventOfPath } from '../../deliveries/get-event.ts';
-import { ApiError } from '../../errors/api-error.ts';
-import { documented } from '../../openapi/documented.ts';
-import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
-import { SCOPES } from '../../plugins/key-scopes.ts';
-import type { ExternalApp, ExternalContext } from '../external-app.ts';
+import { newestDeliveries } from '../../deliveries/log/event-deliveries.ts';
+import { AccountError } from '../../platform/account-error.ts';
+import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
+import { startReplay } from '../../replays/replays.ts';
+import { EventParams } from '../deliveries/event-schemas.ts';
+import { eventOfPath } from '../deliveries/get-event.ts';
+import { ApiError } from '../errors/api-error.ts';
+import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
+import { NoQuery } from '../external/schema-kit.ts';
+import { documented } from '../openapi/documented.ts';
+import { accountOf, apiActorOf } from '../plugins/api-key-auth.ts';
+import { SCOPES } from '../plugins/key-scopes.ts';
 import { Replay, replayJson } from '../replays/replay-schemas.ts';
-import { NoQuery } from '../schema-kit.ts';
 
 const Target = Type.Object(
   { endpointId: Type.Optional(Type.String({ pattern: '^[1-9]\\d{0,17}$' })) },

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { checkSelection } from '../../../src/accounts/replay-input.ts';
-import { countReplay, replayOf, startReplay, switchReplay } from '../../../src/accounts/replays.ts';
-import { readReplayPage } from '../../../src/database/replay-page.ts';
-import { lowestUuidAt } from '../../../src/database/replay-selection.ts';
-import { queueReplayPage } from '../../../src/database/replay-steps.ts';
-import { findReplay } from '../../../src/database/replays.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { checkSelection } from '../../../src/replays/replay-input.ts';
+import { readReplayPage } from '../../../src/replays/replay-page.ts';
+import { lowestUuidAt } from '../../../src/replays/replay-selection.ts';
+import { queueReplayPage } from '../../../src/replays/replay-steps.ts';
+import { findReplay } from '../../../src/replays/replay-store.ts';
+import { countReplay, replayOf, startReplay, switchReplay } from '../../../src/replays/replays.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import {

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import { countReplay, startReplay } from '../../../accounts/replays.ts';
-import { documented } from '../../openapi/documented.ts';
-import { accountOf, apiActorOf } from '../../plugins/api-key-auth.ts';
-import { SCOPES } from '../../plugins/key-scopes.ts';
-import type { ExternalApp, ExternalContext } from '../external-app.ts';
-import { count, dateTime, NoQuery, nullable } from '../schema-kit.ts';
+import { countReplay, startReplay } from '../../replays/replays.ts';
+import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
+import { count, dateTime, NoQuery, nullable } from '../external/schema-kit.ts';
+import { documented } from '../openapi/documented.ts';
+import { accountOf, apiActorOf } from '../plugins/api-key-auth.ts';
+import { SCOPES } from '../plugins/key-scopes.ts';
 import { Replay, ReplayRequest, replayJson, selectionOf } from './replay-schemas.ts';
 
 const ReplayCount = Type.Object(

@@ -1,6 +1,6 @@
-import type { Replay } from '../../database/replays.ts';
-import { openReplayDeliveries, stillQueued } from '../../deliveries/queue/replay-queue.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import { openReplayDeliveries, stillQueued } from '../deliveries/queue/replay-queue.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import type { Replay } from './replay-store.ts';
 
 /** How much of a replay each endpoint has in the queue: a long replay must not fill the queue. */
 export type QueueLimit = {

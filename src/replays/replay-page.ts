@@ -1,6 +1,6 @@
-import { inLaneOrder, type ReplayedEvent } from '../domain/replay-order.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
+import { inLaneOrder, type ReplayedEvent } from './replay-order.ts';
 import {
   dayOfId,
   type IdSpan,
