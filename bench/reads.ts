@@ -3,9 +3,9 @@
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { insertApiKey } from '../src/database/api-keys.ts';
-import { apiKeyHints, hashApiKey, newApiKey } from '../src/domain/api-key-format.ts';
 import { onStopSignals } from '../src/embedded/stop-signals.ts';
+import { apiKeyHints, hashApiKey, newApiKey } from '../src/keys/api-key-format.ts';
+import { insertApiKey } from '../src/keys/api-key-store.ts';
 import { startChild } from './child-process.ts';
 import { fillMessages } from './reads/fill-messages.ts';
 import { measureReads, type ReadFigures, readFiguresText } from './reads/measure-reads.ts';

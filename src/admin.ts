@@ -1,13 +1,13 @@
 import { Command, type CommanderError } from 'commander';
 import { tenantCommand } from './accounts/commands/tenant-commands.ts';
 import { wabaCommand } from './accounts/commands/waba-commands.ts';
-import { keyCommand } from './commands/admin/key-commands.ts';
-import { keyRequestCommand } from './commands/admin/key-request-commands.ts';
 import { userCommand } from './commands/admin/user-commands.ts';
 import { findCommand } from './deliveries/commands/find-command.ts';
 import { endpointCommand } from './endpoints/commands/endpoint-commands.ts';
 import { operationsUrlCommand } from './endpoints/commands/operations-url-commands.ts';
 import { inboxCommand } from './inbound/commands/inbox-commands.ts';
+import { keyCommand } from './keys/commands/key-commands.ts';
+import { keyRequestCommand } from './keys/commands/key-request-commands.ts';
 import { secretsCommand } from './platform/crypto/secrets-commands.ts';
 import { replayCommand } from './replays/commands/replay-commands.ts';
 

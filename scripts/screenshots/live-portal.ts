@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inviteUser } from '../../src/accounts/invitations.ts';
-import { decideKeyRequest, requestKey } from '../../src/accounts/key-requests.ts';
+import { decideKeyRequest, requestKey } from '../../src/keys/key-requests.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
 import type {
   EmbeddedDescription,

@@ -1,12 +1,12 @@
-import { findApiKey } from '../database/api-keys.ts';
-import { hashApiKey } from '../domain/api-key-format.ts';
 import { storeEndpoint } from '../endpoints/endpoints.ts';
 import { findEndpointSecret, listEndpoints, setEndpointUrl } from '../endpoints/store.ts';
+import { hashApiKey } from '../keys/api-key-format.ts';
+import { findApiKey } from '../keys/api-key-store.ts';
+import { createKey } from '../keys/api-keys.ts';
 import type { AccountTools } from '../platform/account-tools.ts';
 import { type Audited, SYSTEM } from '../platform/audit/audit.ts';
 import { endpointSecretPlace } from '../platform/crypto/secret-places.ts';
 import { findWaba } from './accounts.ts';
-import { createKey } from './api-keys.ts';
 import { createTenant } from './tenants.ts';
 import { addWaba } from './wabas.ts';
 

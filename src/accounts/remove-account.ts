@@ -1,4 +1,4 @@
-import { keyRequestWorkflowId } from '../database/key-requests.ts';
+import { keyRequestWorkflowId } from '../keys/key-request-store.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { finishTask, wakeTask } from '../platform/temporal/workflow-tasks.ts';

@@ -1,7 +1,4 @@
-import {
-  type KeyRequestActivityTools,
-  makeKeyRequestActivities,
-} from '../activities/approve-api-key/activities.ts';
+import { type KeyRequestActivityTools, makeKeyRequestActivities } from '../activities/approve-api-key.ts';
 import { makeReplayActivities, type ReplayActivityTools } from '../activities/replay-deliveries.ts';
 import { type AlertActivityTools, makeAlertActivities } from '../activities/send-endpoint-alert.ts';
 

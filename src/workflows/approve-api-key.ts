@@ -12,7 +12,7 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { KeyRequestActivities, SeenRequest } from '../activities/approve-api-key/activities.ts';
+import type { KeyRequestActivities, SeenRequest } from '../activities/approve-api-key.ts';
 import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
 import { searchAttributes } from '../platform/temporal/search-attributes.ts';
 import { queuesBeside } from '../platform/temporal/task-queues.ts';

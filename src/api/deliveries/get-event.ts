@@ -7,9 +7,9 @@ import { notFound } from '../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { sendJsonText } from '../external/json-text.ts';
 import { NoQuery } from '../external/schema-kit.ts';
+import { accountOf } from '../keys/api-key-auth.ts';
+import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf } from '../plugins/api-key-auth.ts';
-import { SCOPES } from '../plugins/key-scopes.ts';
 import { deliveryOf, eventJson } from './event-json.ts';
 import { EventDetails, EventParams } from './event-schemas.ts';
 

@@ -9,9 +9,9 @@ import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { sendJsonText } from '../external/json-text.ts';
 import { PAGE_PARAMETERS, pageSize, positionOf } from '../external/page.ts';
 import { listOf, parameter } from '../external/schema-kit.ts';
+import { accountOf } from '../keys/api-key-auth.ts';
+import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf } from '../plugins/api-key-auth.ts';
-import { SCOPES } from '../plugins/key-scopes.ts';
 import { eventJson } from './event-json.ts';
 import { DELIVERY_STATES, EventItem } from './event-schemas.ts';
 

@@ -1,9 +1,9 @@
 import { addEndpoint } from '../../endpoints/endpoints.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { NoQuery } from '../external/schema-kit.ts';
+import { accountOf, apiActorOf } from '../keys/api-key-auth.ts';
+import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf, apiActorOf } from '../plugins/api-key-auth.ts';
-import { SCOPES } from '../plugins/key-scopes.ts';
 import { endpointJson } from './endpoint-json.ts';
 import { CreatedEndpoint, NewEndpoint } from './endpoint-schemas.ts';
 

@@ -3,9 +3,9 @@ import { deleteEndpoint } from '../../endpoints/endpoint-removal.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { accountObjectId } from '../external/object-id.ts';
 import { count, NoQuery, text } from '../external/schema-kit.ts';
+import { accountOf, apiActorOf } from '../keys/api-key-auth.ts';
+import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf, apiActorOf } from '../plugins/api-key-auth.ts';
-import { SCOPES } from '../plugins/key-scopes.ts';
 import { IdParams } from './endpoint-schemas.ts';
 
 /** DELETE /api/external/webhook-endpoints/:id: what waits is dropped and stays in the log. */

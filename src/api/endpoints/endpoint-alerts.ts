@@ -3,9 +3,9 @@ import { type AlertView, endpointAlertsOf } from '../../endpoints/alerts/operati
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../external/page.ts';
 import { count, dateTime, listOf, nullable, text } from '../external/schema-kit.ts';
+import { accountOf } from '../keys/api-key-auth.ts';
+import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf } from '../plugins/api-key-auth.ts';
-import { SCOPES } from '../plugins/key-scopes.ts';
 
 const Alert = Type.Object(
   {

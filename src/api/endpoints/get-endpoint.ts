@@ -2,9 +2,9 @@ import { endpointStatus } from '../../endpoints/endpoints.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { accountObjectId } from '../external/object-id.ts';
 import { NoQuery } from '../external/schema-kit.ts';
+import { accountOf } from '../keys/api-key-auth.ts';
+import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf } from '../plugins/api-key-auth.ts';
-import { SCOPES } from '../plugins/key-scopes.ts';
 import { endpointJson } from './endpoint-json.ts';
 import { EndpointWithWaiting, IdParams } from './endpoint-schemas.ts';
 

@@ -3,9 +3,9 @@ import { endpointsOf } from '../../endpoints/endpoints.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../external/page.ts';
 import { listOf } from '../external/schema-kit.ts';
+import { accountOf } from '../keys/api-key-auth.ts';
+import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf } from '../plugins/api-key-auth.ts';
-import { SCOPES } from '../plugins/key-scopes.ts';
 import { endpointJson } from './endpoint-json.ts';
 import { EndpointWithWaiting } from './endpoint-schemas.ts';
 

@@ -7,9 +7,9 @@ import {
 } from '../../endpoints/alerts/operations-url.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { NoBody, NoQuery, nullable, text } from '../external/schema-kit.ts';
+import { accountOf, apiActorOf } from '../keys/api-key-auth.ts';
+import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf, apiActorOf } from '../plugins/api-key-auth.ts';
-import { SCOPES } from '../plugins/key-scopes.ts';
 
 const PATH = '/api/external/operations-url';
 const EXAMPLE_URL = 'https://shop.example/operations';

@@ -3,9 +3,9 @@ import { rotateSecret } from '../../endpoints/endpoint-secrets.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { accountObjectId } from '../external/object-id.ts';
 import { dateTime, NoQuery, nullable, text } from '../external/schema-kit.ts';
+import { accountOf, apiActorOf } from '../keys/api-key-auth.ts';
+import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf, apiActorOf } from '../plugins/api-key-auth.ts';
-import { SCOPES } from '../plugins/key-scopes.ts';
 import { EXAMPLE_SECRET, IdParams } from './endpoint-schemas.ts';
 
 const Rotation = Type.Object(

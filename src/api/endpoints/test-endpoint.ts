@@ -3,9 +3,9 @@ import { sendTestEvent } from '../../endpoints/test-event.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { accountObjectId } from '../external/object-id.ts';
 import { NoBody, NoQuery, nullable, text } from '../external/schema-kit.ts';
+import { accountOf, apiActorOf } from '../keys/api-key-auth.ts';
+import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf, apiActorOf } from '../plugins/api-key-auth.ts';
-import { SCOPES } from '../plugins/key-scopes.ts';
 import { IdParams } from './endpoint-schemas.ts';
 
 /** Leaves time for the start of the workflow within the time that a request may take. */

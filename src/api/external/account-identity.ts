@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { findAccountIdentity } from '../../accounts/account-identity.ts';
+import { accountOf } from '../keys/api-key-auth.ts';
+import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf } from '../plugins/api-key-auth.ts';
-import { SCOPES } from '../plugins/key-scopes.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
 import { count, NoQuery, text } from './schema-kit.ts';
 

@@ -12,9 +12,9 @@ import type { TestEventTools } from '../../endpoints/test-event.ts';
 import type { AccountTools } from '../../platform/account-tools.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import type { KeyTools } from '../keys/api-key-auth.ts';
 import type { OutcomeWaiter } from '../messages/send/outcome-waiter.ts';
 import type { SendStarter } from '../messages/send/send-starter.ts';
-import type { KeyTools } from '../plugins/api-key-auth.ts';
 import type { UpstreamCalls } from './upstream-calls.ts';
 
 /** A scope whose handlers have the types of their schemas. */

@@ -2,6 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { getEvent } from '../deliveries/get-event.ts';
 import { eventList } from '../deliveries/list-events.ts';
 import { webhookRoutes } from '../endpoints/webhook-routes.ts';
+import { requireApiKey } from '../keys/api-key-auth.ts';
+import { ownKey } from '../keys/own-key.ts';
 import { conversationMessages } from '../messages/conversation-messages.ts';
 import { conversations } from '../messages/conversations.ts';
 import { getConversation } from '../messages/get-conversation.ts';
@@ -13,7 +15,6 @@ import { listTemplates } from '../messages/send/list-templates.ts';
 import { sendMessageRoute } from '../messages/send/send-message.ts';
 import { mediaRoutes } from '../messages/uploads/media-routes.ts';
 import { openApiDocumentRoute } from '../openapi/document-route.ts';
-import { requireApiKey } from '../plugins/api-key-auth.ts';
 import { refuseWhileClosing } from '../plugins/draining.ts';
 import { refuseNullBody } from '../plugins/null-body.ts';
 import { requireStorableValues } from '../plugins/storable-values.ts';
@@ -24,7 +25,6 @@ import { guardBodies } from '../shares/body-guard.ts';
 import { accountIdentity } from './account-identity.ts';
 import { connectionTest } from './connection-test.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
-import { ownKey } from './own-key.ts';
 
 const HANDLER_TIMEOUT_MS = 15_000;
 

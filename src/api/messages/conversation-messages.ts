@@ -10,9 +10,9 @@ import { sendJsonText } from '../external/json-text.ts';
 import { objectId } from '../external/object-id.ts';
 import { PAGE_PARAMETERS, pageSize, positionOf } from '../external/page.ts';
 import { idParams, parameter } from '../external/schema-kit.ts';
+import { accountOf } from '../keys/api-key-auth.ts';
+import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf } from '../plugins/api-key-auth.ts';
-import { SCOPES } from '../plugins/key-scopes.ts';
 import { messageTexts } from './message-list.ts';
 import { MessageList } from './message-schemas.ts';
 

@@ -5,9 +5,9 @@ import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { objectId } from '../external/object-id.ts';
 import { dateTime, idParams, NoQuery, text } from '../external/schema-kit.ts';
 import { callUpstream } from '../external/upstream-calls.ts';
+import { accountOf } from '../keys/api-key-auth.ts';
+import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf } from '../plugins/api-key-auth.ts';
-import { SCOPES } from '../plugins/key-scopes.ts';
 
 const ReadMessage = Type.Object({
   serviceMessageId: text('4711'),

@@ -22,9 +22,9 @@ import {
   text,
   upstreamObject,
 } from '../external/schema-kit.ts';
+import { accountOf } from '../keys/api-key-auth.ts';
+import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf } from '../plugins/api-key-auth.ts';
-import { SCOPES } from '../plugins/key-scopes.ts';
 import { messageMembers, messageText } from './message-list.ts';
 import { Message } from './message-schemas.ts';
 import { sendErrorOf } from './send/send-answer.ts';

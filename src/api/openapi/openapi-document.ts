@@ -1,7 +1,7 @@
 import fastifySwagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { API_KEY_SCOPES } from '../../domain/api-key-scopes.ts';
+import { API_KEY_SCOPES } from '../../keys/api-key-scopes.ts';
 import { webhookOperations } from '../external/webhook-schemas/webhook-operations.ts';
 import { ANSWER_HEADERS } from './answer-headers.ts';
 import { completeOperation, type Operation, type RouteFacts } from './complete-operation.ts';

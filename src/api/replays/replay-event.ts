@@ -8,9 +8,9 @@ import { eventOfPath } from '../deliveries/get-event.ts';
 import { ApiError } from '../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { NoQuery } from '../external/schema-kit.ts';
+import { accountOf, apiActorOf } from '../keys/api-key-auth.ts';
+import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf, apiActorOf } from '../plugins/api-key-auth.ts';
-import { SCOPES } from '../plugins/key-scopes.ts';
 import { Replay, replayJson } from '../replays/replay-schemas.ts';
 
 const Target = Type.Object(

@@ -2,9 +2,9 @@ import { Type } from 'typebox';
 import { countReplay, startReplay } from '../../replays/replays.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { count, dateTime, NoQuery, nullable } from '../external/schema-kit.ts';
+import { accountOf, apiActorOf } from '../keys/api-key-auth.ts';
+import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf, apiActorOf } from '../plugins/api-key-auth.ts';
-import { SCOPES } from '../plugins/key-scopes.ts';
 import { Replay, ReplayRequest, replayJson, selectionOf } from './replay-schemas.ts';
 
 const ReplayCount = Type.Object(

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { listPhoneNumbers } from '../../../src/accounts/accounts.ts';
 import { openAccessToken } from '../../../src/accounts/wabas.ts';
-import { findApiKey } from '../../../src/database/api-keys.ts';
-import { hashApiKey } from '../../../src/domain/api-key-format.ts';
+import { hashApiKey } from '../../../src/keys/api-key-format.ts';
+import { findApiKey } from '../../../src/keys/api-key-store.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { OTHER_WABA, startAdmin, WABA } from '../../support/admin-cli.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { listTenants } from '../../../src/accounts/account-list.ts';
 import { seedDemoAccounts } from '../../../src/accounts/demo-accounts.ts';
-import { findApiKey, revokeApiKey } from '../../../src/database/api-keys.ts';
-import { hashApiKey } from '../../../src/domain/api-key-format.ts';
 import { listEndpoints } from '../../../src/endpoints/store.ts';
+import { hashApiKey } from '../../../src/keys/api-key-format.ts';
+import { findApiKey, revokeApiKey } from '../../../src/keys/api-key-store.ts';
 import { OTHER_WABA, WABA } from '../../support/admin-cli.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';

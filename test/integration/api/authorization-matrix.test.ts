@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { revokeApiKey } from '../../../src/database/api-keys.ts';
-import { newApiKey } from '../../../src/domain/api-key-format.ts';
-import { API_KEY_SCOPES } from '../../../src/domain/api-key-scopes.ts';
+import { newApiKey } from '../../../src/keys/api-key-format.ts';
+import { API_KEY_SCOPES } from '../../../src/keys/api-key-scopes.ts';
+import { revokeApiKey } from '../../../src/keys/api-key-store.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { databaseDigest, objectIdsOf } from '../../support/database-digest.ts';
 import { addAccountObjects, spreadIds } from './account-objects.ts';

@@ -1,6 +1,6 @@
-import { createKey } from '../../../src/accounts/api-keys.ts';
 import { inviteUser } from '../../../src/accounts/invitations.ts';
-import { decideKeyRequest, requestKey } from '../../../src/accounts/key-requests.ts';
+import { createKey } from '../../../src/keys/api-keys.ts';
+import { decideKeyRequest, requestKey } from '../../../src/keys/key-requests.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

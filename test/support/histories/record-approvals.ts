@@ -1,6 +1,6 @@
-import { decideKeyRequest, requestKey } from '../../../src/accounts/key-requests.ts';
-import { revealKey } from '../../../src/accounts/reveal-key.ts';
-import { keyRequestWorkflowId } from '../../../src/database/key-requests.ts';
+import { keyRequestWorkflowId } from '../../../src/keys/key-request-store.ts';
+import { decideKeyRequest, requestKey } from '../../../src/keys/key-requests.ts';
+import { revealKey } from '../../../src/keys/reveal-key.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { eventually } from '../webhook-receiver.ts';
 import { ended, type Recorded } from './record-deliveries.ts';

@@ -4,9 +4,9 @@ import { ApiError, notFound } from '../../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
 import { dateTime, nullable, parameter, text, upstreamObject } from '../../external/schema-kit.ts';
 import { callUpstream } from '../../external/upstream-calls.ts';
+import { accountOf } from '../../keys/api-key-auth.ts';
+import { SCOPES } from '../../keys/key-scopes.ts';
 import { documented } from '../../openapi/documented.ts';
-import { accountOf } from '../../plugins/api-key-auth.ts';
-import { SCOPES } from '../../plugins/key-scopes.ts';
 import { type PaymentView, paymentView } from './payment-view.ts';
 
 const Anything = Type.Object({}, { additionalProperties: true });

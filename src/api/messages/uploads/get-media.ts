@@ -4,9 +4,9 @@ import { ObjectStoreUnavailable } from '../../../platform/object-store/object-st
 import { notFound } from '../../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
 import { NoQuery } from '../../external/schema-kit.ts';
+import { accountOf } from '../../keys/api-key-auth.ts';
+import { SCOPES } from '../../keys/key-scopes.ts';
 import { documented } from '../../openapi/documented.ts';
-import { accountOf } from '../../plugins/api-key-auth.ts';
-import { SCOPES } from '../../plugins/key-scopes.ts';
 import { findMedia, MediaParams, UploadedMedia, uploadUuid } from './media-json.ts';
 
 /** GET /api/external/media/:id: what is known of an uploaded file. */

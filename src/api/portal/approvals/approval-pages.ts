@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { type KeyRequest, keyRequestWorkflowId } from '../../../keys/key-request-store.ts';
 import {
   allKeyRequests,
   decideKeyRequest,
   keyRequestForOperator,
   waitingKeyRequests,
-} from '../../../accounts/key-requests.ts';
-import { type KeyRequest, keyRequestWorkflowId } from '../../../database/key-requests.ts';
+} from '../../../keys/key-requests.ts';
 import { AccountError } from '../../../platform/account-error.ts';
 import { workflowUrl } from '../../../platform/temporal/workflow-url.ts';
 import { accountObjectId } from '../../external/object-id.ts';

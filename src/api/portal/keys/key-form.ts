@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
-import type { GivenKeyRequest } from '../../../accounts/key-request-input.ts';
-import type { ApiKeyDetails } from '../../../database/api-key-admin.ts';
-import { API_KEY_SCOPES, type ApiKeyScope } from '../../../domain/api-key-scopes.ts';
+import type { ApiKeyDetails } from '../../../keys/api-key-admin.ts';
+import { API_KEY_SCOPES, type ApiKeyScope } from '../../../keys/api-key-scopes.ts';
+import type { GivenKeyRequest } from '../../../keys/key-request-input.ts';
 import type { AccountError } from '../../../platform/account-error.ts';
 import { formLine } from '../access/form-schema.ts';
 import type { Viewer } from '../access/viewer.ts';

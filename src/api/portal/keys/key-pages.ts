@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { listKeys } from '../../../accounts/api-keys.ts';
-import { keyRequestsOf, requestKey } from '../../../accounts/key-requests.ts';
-import type { ApiKeyDetails } from '../../../database/api-key-admin.ts';
+import type { ApiKeyDetails } from '../../../keys/api-key-admin.ts';
+import { listKeys } from '../../../keys/api-keys.ts';
+import { keyRequestsOf, requestKey } from '../../../keys/key-requests.ts';
 import { AccountError } from '../../../platform/account-error.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';

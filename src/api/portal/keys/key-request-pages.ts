@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { keyRequestOf, withdrawKeyRequest } from '../../../accounts/key-requests.ts';
-import { type RevealedKey, revealKey } from '../../../accounts/reveal-key.ts';
-import type { KeyRequest } from '../../../database/key-requests.ts';
+import type { KeyRequest } from '../../../keys/key-request-store.ts';
+import { keyRequestOf, withdrawKeyRequest } from '../../../keys/key-requests.ts';
+import { type RevealedKey, revealKey } from '../../../keys/reveal-key.ts';
 import { AccountError } from '../../../platform/account-error.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { EMPTY_FORM } from '../access/form-schema.ts';

@@ -1,5 +1,5 @@
-import type { ApiKeyDetails } from '../../../database/api-key-admin.ts';
-import type { KeyRequest, KeyRequestState } from '../../../database/key-requests.ts';
+import type { ApiKeyDetails } from '../../../keys/api-key-admin.ts';
+import type { KeyRequest, KeyRequestState } from '../../../keys/key-request-store.ts';
 import { badge, type Tone } from '../components/badge.ts';
 import { emptyState } from '../components/empty-state.ts';
 import { dataTable } from '../components/table.ts';

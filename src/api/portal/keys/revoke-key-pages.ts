@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { listKeys, revokeKey } from '../../../accounts/api-keys.ts';
+import { listKeys, revokeKey } from '../../../keys/api-keys.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { EMPTY_FORM } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';

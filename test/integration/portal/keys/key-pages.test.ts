@@ -1,8 +1,8 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { describe, expect, test } from 'vitest';
-import { createKey, listKeys } from '../../../../src/accounts/api-keys.ts';
-import { findApiKey } from '../../../../src/database/api-keys.ts';
-import { hashApiKey } from '../../../../src/domain/api-key-format.ts';
+import { hashApiKey } from '../../../../src/keys/api-key-format.ts';
+import { findApiKey } from '../../../../src/keys/api-key-store.ts';
+import { createKey, listKeys } from '../../../../src/keys/api-keys.ts';
 import { OPERATOR_COMMAND, recordAudit } from '../../../../src/platform/audit/audit.ts';
 import { OTHER_WABA, startTestApi, WABA } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';

@@ -1,15 +1,15 @@
 import { Command } from 'commander';
+import { type AdminOutcome, adminAction } from '../../platform/cli/admin-action.ts';
+import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
+import type { Config } from '../../platform/config/config.ts';
+import { workflowUrl } from '../../platform/temporal/workflow-url.ts';
+import { type KeyRequest, keyRequestWorkflowId } from '../key-request-store.ts';
 import {
   allKeyRequests,
   decideKeyRequest,
   keyRequestForOperator,
   waitingKeyRequests,
-} from '../../accounts/key-requests.ts';
-import { type KeyRequest, keyRequestWorkflowId } from '../../database/key-requests.ts';
-import { type AdminOutcome, adminAction } from '../../platform/cli/admin-action.ts';
-import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
-import type { Config } from '../../platform/config/config.ts';
-import { workflowUrl } from '../../platform/temporal/workflow-url.ts';
+} from '../key-requests.ts';
 
 /** `admin key-request …` */
 export function keyRequestCommand(): Command {

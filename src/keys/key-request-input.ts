@@ -1,7 +1,7 @@
-import { findApiKeyDetails } from '../database/api-key-admin.ts';
 import { AccountError, checkingMember, invalidValue } from '../platform/account-error.ts';
 import { checkDescription, checkName, checkRowId } from '../platform/account-input.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { findApiKeyDetails } from './api-key-admin.ts';
 import { checkScopes } from './api-keys.ts';
 
 /** What is asked for; left out: all scopes, no end, no key replaced. */

@@ -1,6 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createKey, listKeys, revokeKey } from '../../../src/accounts/api-keys.ts';
-import { followKeyRequest } from '../../../src/accounts/follow-key-request.ts';
+import { hashApiKey } from '../../../src/keys/api-key-format.ts';
+import { findApiKey } from '../../../src/keys/api-key-store.ts';
+import { createKey, listKeys, revokeKey } from '../../../src/keys/api-keys.ts';
+import { followKeyRequest } from '../../../src/keys/follow-key-request.ts';
 import {
   decideKeyRequest,
   keyRequestOf,
@@ -8,10 +10,8 @@ import {
   requestKey,
   waitingKeyRequests,
   withdrawKeyRequest,
-} from '../../../src/accounts/key-requests.ts';
-import { revealKey } from '../../../src/accounts/reveal-key.ts';
-import { findApiKey } from '../../../src/database/api-keys.ts';
-import { hashApiKey } from '../../../src/domain/api-key-format.ts';
+} from '../../../src/keys/key-requests.ts';
+import { revealKey } from '../../../src/keys/reveal-key.ts';
 import { listAudit, OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

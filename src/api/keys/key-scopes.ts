@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { API_KEY_SCOPES, type ApiKeyScope } from '../../domain/api-key-scopes.ts';
+import { API_KEY_SCOPES, type ApiKeyScope } from '../../keys/api-key-scopes.ts';
 import { ApiError } from '../errors/api-error.ts';
 
 declare module 'fastify' {

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import { createKey, listKeys, revokeKeyAsOperator } from '../../accounts/api-keys.ts';
 import { adminAction } from '../../platform/cli/admin-action.ts';
 import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
 import { parseIsoTime } from '../../platform/cli/expiry-option.ts';
+import { createKey, listKeys, revokeKeyAsOperator } from '../api-keys.ts';
 
 type CreateOptions = { waba: string; name: string; expires?: Date; scopes?: string[] };
 

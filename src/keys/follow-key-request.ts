@@ -1,10 +1,5 @@
-import {
-  finishKeyRequest,
-  type KeyRequest,
-  lockKeyRequest,
-  saveReminders,
-} from '../database/key-requests.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { finishKeyRequest, type KeyRequest, lockKeyRequest, saveReminders } from './key-request-store.ts';
 import { expireOverdue } from './key-requests.ts';
 
 const DAY_MS = 86_400_000;

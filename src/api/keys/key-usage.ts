@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
-import { noteApiKeyUse } from '../../database/api-keys.ts';
+import { noteApiKeyUse } from '../../keys/api-key-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 
 /** Notes the use of API keys beside the requests: no request waits for it, and its failure harms none. */

@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
-import { findApiKeyDetails } from '../../database/api-key-admin.ts';
-import { API_KEY_SCOPES } from '../../domain/api-key-scopes.ts';
+import { findApiKeyDetails } from '../../keys/api-key-admin.ts';
+import { API_KEY_SCOPES } from '../../keys/api-key-scopes.ts';
+import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
+import { dateTime, NoQuery, nullable, text } from '../external/schema-kit.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf } from '../plugins/api-key-auth.ts';
-import { SCOPES } from '../plugins/key-scopes.ts';
-import type { ExternalApp, ExternalContext } from './external-app.ts';
-import { dateTime, NoQuery, nullable, text } from './schema-kit.ts';
+import { accountOf } from './api-key-auth.ts';
+import { SCOPES } from './key-scopes.ts';
 
 const OwnKey = Type.Object(
   {

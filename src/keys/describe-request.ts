@@ -1,5 +1,5 @@
-import type { KeyRequest } from '../../database/key-requests.ts';
-import { markdownLine } from '../../platform/markdown-line.ts';
+import { markdownLine } from '../platform/markdown-line.ts';
+import type { KeyRequest } from './key-request-store.ts';
 
 /** What operators read of a request in the Temporal UI; nothing in it is secret. */
 export type RequestDescription = {

@@ -1,9 +1,9 @@
-import { endApiKeyWithin } from '../database/api-keys.ts';
-import { type KeyRequest, saveReveal } from '../database/key-requests.ts';
 import { AccountError } from '../platform/account-error.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { endApiKeyWithin } from './api-key-store.ts';
 import { type CreatedKey, createKey } from './api-keys.ts';
+import { type KeyRequest, saveReveal } from './key-request-store.ts';
 import { checkRequestId, lockedRequest, nameOf } from './key-requests.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { createKeyLookup } from '../../../src/api/plugins/key-lookup.ts';
-import { revokeApiKey } from '../../../src/database/api-keys.ts';
-import { hashApiKey, newApiKey } from '../../../src/domain/api-key-format.ts';
+import { createKeyLookup } from '../../../src/api/keys/key-lookup.ts';
+import { hashApiKey, newApiKey } from '../../../src/keys/api-key-format.ts';
+import { revokeApiKey } from '../../../src/keys/api-key-store.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
-import { addKey, OTHER_WABA, WABA } from './api-harness.ts';
+import { addKey, OTHER_WABA, WABA } from '../api/api-harness.ts';
 
 test('keys that are looked up together each get their own answer, in few statements', async () => {
   const { database } = await testDatabase();

@@ -1,6 +1,6 @@
-import { type ApiKeyState, findApiKeys } from '../../database/api-keys.ts';
+import { type ApiKeyState, findApiKeys } from '../../keys/api-key-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { createBatchedLookup } from './batched-lookup.ts';
+import { createBatchedLookup } from '../plugins/batched-lookup.ts';
 
 /** Connections that look-ups of keys take at most. */
 const CONNECTIONS = { usual: 2, doubtful: 1 };

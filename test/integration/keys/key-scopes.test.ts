@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { createKey } from '../../../src/accounts/api-keys.ts';
+import { createKey } from '../../../src/keys/api-keys.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
-import { addKey, startTestApi, type TestApi, WABA } from './api-harness.ts';
-import { matrixRoutes } from './route-matrix.ts';
+import { addKey, startTestApi, type TestApi, WABA } from '../api/api-harness.ts';
+import { matrixRoutes } from '../api/route-matrix.ts';
 
 async function keyWith(api: TestApi, scopes: readonly string[]): Promise<string> {
   const { apiKey } = await createKey({ database: api.database, actor: OPERATOR_COMMAND }, WABA, {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { hashApiKey, hasRightCheckDigits, isApiKey } from '../../domain/api-key-format.ts';
+import { hashApiKey, hasRightCheckDigits, isApiKey } from '../../keys/api-key-format.ts';
 import type { Actor } from '../../platform/audit/audit.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError } from '../errors/api-error.ts';

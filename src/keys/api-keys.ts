@@ -1,17 +1,17 @@
+import { knownWaba } from '../accounts/known-accounts.ts';
+import { AccountError, invalidValue } from '../platform/account-error.ts';
+import { checkName, checkRowId, shown } from '../platform/account-input.ts';
+import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import {
   type ApiKeyDetails,
   findApiKeyDetails,
   findApiKeyForOperator,
   listApiKeys,
-} from '../database/api-key-admin.ts';
-import { insertApiKey, revokeApiKey } from '../database/api-keys.ts';
-import { apiKeyHints, hashApiKey, newApiKey } from '../domain/api-key-format.ts';
-import { API_KEY_SCOPES, type ApiKeyScope } from '../domain/api-key-scopes.ts';
-import { AccountError, invalidValue } from '../platform/account-error.ts';
-import { checkName, checkRowId, shown } from '../platform/account-input.ts';
-import { type Audited, recordChange } from '../platform/audit/audit.ts';
-import type { Database } from '../platform/postgres/database.ts';
-import { knownWaba } from './known-accounts.ts';
+} from './api-key-admin.ts';
+import { apiKeyHints, hashApiKey, newApiKey } from './api-key-format.ts';
+import { API_KEY_SCOPES, type ApiKeyScope } from './api-key-scopes.ts';
+import { insertApiKey, revokeApiKey } from './api-key-store.ts';
 
 type KeyTools = { database: Database };
 

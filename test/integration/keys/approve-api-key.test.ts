@@ -6,8 +6,8 @@ import {
   type Requester,
   requestKey,
   withdrawKeyRequest,
-} from '../../../src/accounts/key-requests.ts';
-import { revealKey } from '../../../src/accounts/reveal-key.ts';
+} from '../../../src/keys/key-requests.ts';
+import { revealKey } from '../../../src/keys/reveal-key.ts';
 import { listAudit, OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { eventually } from '../../support/webhook-receiver.ts';

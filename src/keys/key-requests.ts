@@ -1,3 +1,10 @@
+import { knownWaba } from '../accounts/known-accounts.ts';
+import { AccountError } from '../platform/account-error.ts';
+import { checkRowId } from '../platform/account-input.ts';
+import { type Audited, recordChange, SYSTEM } from '../platform/audit/audit.ts';
+import { markdownLine } from '../platform/markdown-line.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { checkKeyRequest, checkNote, type GivenKeyRequest } from './key-request-input.ts';
 import {
   countKeyRequests,
   expireKeyRequests,
@@ -12,14 +19,7 @@ import {
   lockKeyRequestsOf,
   saveDecision,
   saveWithdrawal,
-} from '../database/key-requests.ts';
-import { AccountError } from '../platform/account-error.ts';
-import { checkRowId } from '../platform/account-input.ts';
-import { type Audited, recordChange, SYSTEM } from '../platform/audit/audit.ts';
-import { markdownLine } from '../platform/markdown-line.ts';
-import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { checkKeyRequest, checkNote, type GivenKeyRequest } from './key-request-input.ts';
-import { knownWaba } from './known-accounts.ts';
+} from './key-request-store.ts';
 
 const DECIDE_WITHIN_DAYS = 7;
 const REVEAL_WITHIN_DAYS = 7;

@@ -1,12 +1,12 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { type FollowedRequest, followKeyRequest } from '../../accounts/follow-key-request.ts';
-import { decideKeyRequest } from '../../accounts/key-requests.ts';
-import { AccountError } from '../../platform/account-error.ts';
-import { checkName } from '../../platform/account-input.ts';
-import type { Database } from '../../platform/postgres/database.ts';
-import type { ApproveApiKeyInput } from '../../workflows/approve-api-key.ts';
-import type { GivenDecision } from '../../workflows/decision-signal.ts';
-import { describeRequest, type RequestDescription } from './describe-request.ts';
+import { describeRequest, type RequestDescription } from '../keys/describe-request.ts';
+import { type FollowedRequest, followKeyRequest } from '../keys/follow-key-request.ts';
+import { decideKeyRequest } from '../keys/key-requests.ts';
+import { AccountError } from '../platform/account-error.ts';
+import { checkName } from '../platform/account-input.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import type { ApproveApiKeyInput } from '../workflows/approve-api-key.ts';
+import type { GivenDecision } from '../workflows/decision-signal.ts';
 
 export type KeyRequestActivities = ReturnType<typeof makeKeyRequestActivities>;
 

@@ -1,6 +1,6 @@
-import { API_KEY_SCOPES, type ApiKeyScope } from '../domain/api-key-scopes.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
+import { API_KEY_SCOPES, type ApiKeyScope } from './api-key-scopes.ts';
 
 export type ApiKeyState = {
   id: string;

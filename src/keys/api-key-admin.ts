@@ -1,6 +1,6 @@
-import type { ApiKeyScope } from '../domain/api-key-scopes.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
+import type { ApiKeyScope } from './api-key-scopes.ts';
 
 /** What may be shown of a key after it was made: never the key, nor its hash. */
 export type ApiKeyDetails = {
