@@ -1,7 +1,6 @@
 import { Command, type CommanderError } from 'commander';
 import { tenantCommand } from './accounts/commands/tenant-commands.ts';
 import { wabaCommand } from './accounts/commands/waba-commands.ts';
-import { userCommand } from './commands/admin/user-commands.ts';
 import { findCommand } from './deliveries/commands/find-command.ts';
 import { endpointCommand } from './endpoints/commands/endpoint-commands.ts';
 import { operationsUrlCommand } from './endpoints/commands/operations-url-commands.ts';
@@ -10,6 +9,7 @@ import { keyCommand } from './keys/commands/key-commands.ts';
 import { keyRequestCommand } from './keys/commands/key-request-commands.ts';
 import { secretsCommand } from './platform/crypto/secrets-commands.ts';
 import { replayCommand } from './replays/commands/replay-commands.ts';
+import { userCommand } from './users/commands/user-commands.ts';
 
 const WRONG_USAGE = 2;
 

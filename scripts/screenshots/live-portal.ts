@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inviteUser } from '../../src/accounts/invitations.ts';
 import { decideKeyRequest, requestKey } from '../../src/keys/key-requests.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
 import type {
@@ -9,6 +8,7 @@ import type {
 } from '../../src/platform/local-stack/embedded-description.ts';
 import { type Database, openDatabase } from '../../src/platform/postgres/database.ts';
 import { execute, query } from '../../src/platform/postgres/sql.ts';
+import { inviteUser } from '../../src/users/invitations.ts';
 
 /** What the pictures are of. */
 export type LivedPortal = {

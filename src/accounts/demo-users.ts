@@ -1,8 +1,8 @@
-import { insertMembership } from '../database/memberships.ts';
-import { findPasswordHash, findUsersByEmail, insertUser, replacePasswordHash } from '../database/users.ts';
-import type { PortalRole } from '../domain/portal-role.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { checkPassword, hashNewPassword } from './passwords.ts';
+import { insertMembership } from '../users/memberships.ts';
+import { checkPassword, hashNewPassword } from '../users/passwords.ts';
+import type { PortalRole } from '../users/portal-role.ts';
+import { findPasswordHash, findUsersByEmail, insertUser, replacePasswordHash } from '../users/user-store.ts';
 
 /** Somebody who may look around in the demonstration's portal. */
 export type DemoUser = {

@@ -1,6 +1,3 @@
-import { forgetOldInvitations } from '../../database/invitations.ts';
-import { forgetEndedSessions } from '../../database/user-sessions.ts';
-import { forgetUsersWithoutTenant } from '../../database/users.ts';
 import { dropWaiting } from '../../deliveries/queue/drop-waiting.ts';
 import { listGoneEndpoints } from '../../deliveries/queue/gone-endpoints.ts';
 import { forgetOldFailures } from '../../endpoints/endpoint-failures.ts';
@@ -14,6 +11,9 @@ import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { inBatches } from '../../platform/postgres/in-batches.ts';
 import { ensurePartitions } from '../../platform/postgres/partitions.ts';
+import { forgetOldInvitations } from '../../users/invitation-store.ts';
+import { forgetEndedSessions } from '../../users/user-session-store.ts';
+import { forgetUsersWithoutTenant } from '../../users/user-store.ts';
 import { applyRetention, type RetentionDays } from './retention.ts';
 
 export type HousekeepingTools = {

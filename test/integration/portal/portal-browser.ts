@@ -1,7 +1,7 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
-import { inviteUser } from '../../../src/accounts/invitations.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
+import { inviteUser } from '../../../src/users/invitations.ts';
 import { PUBLIC_URL } from '../api/api-harness.ts';
 
 export const PASSWORD = 'correct horse battery';

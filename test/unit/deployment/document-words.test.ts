@@ -14,7 +14,7 @@ const DOCUMENTS = ['*.md', 'docs/**/*.md', 'clients/typescript/README.md']
 const SOURCES = [
   'src/api/portal/**/*.ts',
   'src/api/pages/*.ts',
-  'src/commands/admin/*.ts',
+  'src/users/commands/*.ts',
   'src/sandbox/**/*.ts',
 ]
   .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { changePassword } from '../../../accounts/sign-in.ts';
-import { endSession, sessionsOf } from '../../../accounts/user-sessions.ts';
-import type { SessionSummary } from '../../../database/user-sessions.ts';
-import { findUser, type User } from '../../../database/users.ts';
 import { AccountError } from '../../../platform/account-error.ts';
+import { changePassword } from '../../../users/sign-in.ts';
+import type { SessionSummary } from '../../../users/user-session-store.ts';
+import { endSession, sessionsOf } from '../../../users/user-sessions.ts';
+import { findUser, type User } from '../../../users/user-store.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton, postForm, textField } from '../components/form.ts';

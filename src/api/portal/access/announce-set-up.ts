@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import { setUpPath } from '../../../accounts/first-operator.ts';
 import type { Config } from '../../../platform/config/config.ts';
 import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
+import { setUpPath } from '../../../users/first-operator.ts';
 
 /** Logs the link that makes the first operator, while there is none. Nothing waits for it. */
 export async function announceSetUp(config: Config, database: Database, logger: Logger): Promise<void> {

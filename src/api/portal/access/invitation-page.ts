@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { acceptInvitation, invitationBehind, joinWithAccount } from '../../../accounts/invitations.ts';
-import { setPasswordByLink } from '../../../accounts/password-links.ts';
-import type { Invitation } from '../../../database/invitations.ts';
 import { AccountError } from '../../../platform/account-error.ts';
+import type { Invitation } from '../../../users/invitation-store.ts';
+import { acceptInvitation, invitationBehind, joinWithAccount } from '../../../users/invitations.ts';
+import { setPasswordByLink } from '../../../users/password-links.ts';
 import { actionButton, postForm } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
 import { html, type Markup } from '../markup.ts';

@@ -1,4 +1,4 @@
-import type { Invitation } from '../../../database/invitations.ts';
+import type { Invitation } from '../../../users/invitation-store.ts';
 
 /** What an invitation makes somebody: "a member of Fixture Store". */
 export function invitedAs({ role, businessName }: Pick<Invitation, 'role' | 'businessName'>): string {

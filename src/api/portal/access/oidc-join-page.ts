@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { invitationsForProven, joinProven, type ProvenPerson } from '../../../accounts/oidc-sign-in.ts';
-import type { Invitation } from '../../../database/invitations.ts';
+import type { Invitation } from '../../../users/invitation-store.ts';
+import { invitationsForProven, joinProven, type ProvenPerson } from '../../../users/oidc-sign-in.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';

@@ -7,8 +7,8 @@ import {
   type ProvenPerson,
   signInProven,
   unlinkIdentity,
-} from '../../../accounts/oidc-sign-in.ts';
-import { checkOwnPassword } from '../../../accounts/sign-in.ts';
+} from '../../../users/oidc-sign-in.ts';
+import { checkOwnPassword } from '../../../users/sign-in.ts';
 import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { formLine } from './form-schema.ts';

@@ -1,4 +1,4 @@
-import type { MadeInvitation } from '../../../accounts/invitations.ts';
+import type { MadeInvitation } from '../../../users/invitations.ts';
 import { copyable } from '../components/copyable.ts';
 import { exactTime } from '../components/time.ts';
 import { html, type Markup } from '../markup.ts';

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { deleteSession } from '../../../database/user-sessions.ts';
+import { deleteSession } from '../../../users/user-session-store.ts';
 import type { PortalContext } from '../portal-app.ts';
 import { formCookie, sessionCookie } from './session-cookie.ts';
 

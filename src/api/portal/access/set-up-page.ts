@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { createFirstOperator, mayBeSetUp, type SetUpTools } from '../../../accounts/first-operator.ts';
 import { AccountError } from '../../../platform/account-error.ts';
+import { createFirstOperator, mayBeSetUp, type SetUpTools } from '../../../users/first-operator.ts';
 import { postForm } from '../components/form.ts';
 import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';

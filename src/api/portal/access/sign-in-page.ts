@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { signIn, signOut } from '../../../accounts/sign-in.ts';
 import { AccountError } from '../../../platform/account-error.ts';
+import { signIn, signOut } from '../../../users/sign-in.ts';
 import { postForm, textField } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';
 import { html, type Markup } from '../markup.ts';

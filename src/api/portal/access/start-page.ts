@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { listTenantWabas } from '../../../accounts/account-list.ts';
-import { switchTenant } from '../../../accounts/sign-in.ts';
+import { switchTenant } from '../../../users/sign-in.ts';
 import { emptyState } from '../components/empty-state.ts';
 import { dataTable } from '../components/table.ts';
 import { html } from '../markup.ts';

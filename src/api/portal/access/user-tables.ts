@@ -1,5 +1,5 @@
-import type { Invitation } from '../../../database/invitations.ts';
-import type { Member } from '../../../database/memberships.ts';
+import type { Invitation } from '../../../users/invitation-store.ts';
+import type { Member } from '../../../users/memberships.ts';
 import { badge } from '../components/badge.ts';
 import { emptyState } from '../components/empty-state.ts';
 import { actionButton } from '../components/form.ts';

@@ -1,21 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { AccountError } from '../../../platform/account-error.ts';
 import {
   invitationsOf,
   inviteUser,
   type MadeInvitation,
   withdrawInvitation,
-} from '../../../accounts/invitations.ts';
-import {
-  changeRole,
-  disableMember,
-  enableMember,
-  membersOf,
-  removeMember,
-} from '../../../accounts/members.ts';
-import { makePasswordLink } from '../../../accounts/password-links.ts';
-import type { TenantAuthority } from '../../../accounts/user-authority.ts';
-import { AccountError } from '../../../platform/account-error.ts';
+} from '../../../users/invitations.ts';
+import { changeRole, disableMember, enableMember, membersOf, removeMember } from '../../../users/members.ts';
+import { makePasswordLink } from '../../../users/password-links.ts';
+import type { TenantAuthority } from '../../../users/user-authority.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { postForm, selectField, textField } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import type { OpenSession } from '../../../database/user-sessions.ts';
 import type { Actor } from '../../../platform/audit/audit.ts';
+import type { OpenSession } from '../../../users/user-session-store.ts';
 
 /**
  * Who looks at a page. `role` and `tenantId` are those of the tenant in which the session is at present; `tenantId` is

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { Visitor } from '../../../accounts/sign-in.ts';
+import type { Visitor } from '../../../users/sign-in.ts';
 
 /** Where a request comes from. */
 export function visitorOf(request: FastifyRequest): Visitor {

@@ -1,4 +1,4 @@
-import type { Membership, User } from '../../../database/users.ts';
+import type { Membership, User } from '../../../users/user-store.ts';
 import { type ListPlace, roleButton } from '../access/user-tables.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton } from '../components/form.ts';

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { listTenants, type TenantSummary } from '../../../accounts/account-list.ts';
-import { invitationsOf } from '../../../accounts/invitations.ts';
-import { allUsers } from '../../../accounts/users.ts';
 import type { AccountError } from '../../../platform/account-error.ts';
+import { invitationsOf } from '../../../users/invitations.ts';
+import { allUsers } from '../../../users/users.ts';
 import { sendPage } from '../access/send-page.ts';
 import { invitationTable } from '../access/user-tables.ts';
 import { type Viewer, viewerOf } from '../access/viewer.ts';

@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { inviteUser, type MadeInvitation, withdrawInvitation } from '../../../accounts/invitations.ts';
-import { changeRole } from '../../../accounts/members.ts';
-import { makePasswordLink } from '../../../accounts/password-links.ts';
-import type { Authority } from '../../../accounts/user-authority.ts';
-import { disableUser, enableUser, removeUser, userNamed } from '../../../accounts/users.ts';
 import { AccountError, invalidValue } from '../../../platform/account-error.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
+import { inviteUser, type MadeInvitation, withdrawInvitation } from '../../../users/invitations.ts';
+import { changeRole } from '../../../users/members.ts';
+import { makePasswordLink } from '../../../users/password-links.ts';
+import type { Authority } from '../../../users/user-authority.ts';
+import { disableUser, enableUser, removeUser, userNamed } from '../../../users/users.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { EMPTY_FORM, formLine } from '../access/form-schema.ts';
 import { oneTimeLink } from '../access/one-time-link.ts';

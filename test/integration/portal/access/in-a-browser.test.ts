@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { setUpPath } from '../../../../src/accounts/first-operator.ts';
+import { setUpPath } from '../../../../src/users/first-operator.ts';
 import { startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { launchChrome, problemsOf } from '../chrome.ts';
 

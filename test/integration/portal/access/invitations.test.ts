@@ -1,9 +1,9 @@
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { inviteUser } from '../../../../src/accounts/invitations.ts';
-import { forgetOldInvitations } from '../../../../src/database/invitations.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+import { forgetOldInvitations } from '../../../../src/users/invitation-store.ts';
+import { inviteUser } from '../../../../src/users/invitations.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import {
   addUser,

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTenant } from '../../../../src/accounts/tenants.ts';
-import { forgetUsersWithoutTenant } from '../../../../src/database/users.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+import { forgetUsersWithoutTenant } from '../../../../src/users/user-store.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
 import {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { seedDemoUsers } from '../../../../src/accounts/demo-users.ts';
-import { setUpPath } from '../../../../src/accounts/first-operator.ts';
 import { announceSetUp } from '../../../../src/api/portal/access/announce-set-up.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
+import { setUpPath } from '../../../../src/users/first-operator.ts';
 import { startAdmin } from '../../../support/admin-cli.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 import { startTestApi, WABA } from '../../api/api-harness.ts';

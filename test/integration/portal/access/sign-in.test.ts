@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hashPassword } from '../../../../src/domain/password-hash.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+import { hashPassword } from '../../../../src/users/password-hash.ts';
 import { startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { addUser, openBrowser, PASSWORD, signInWith, tenantOf } from '../portal-browser.ts';
 

@@ -1,22 +1,17 @@
 import { Command } from 'commander';
-import { setUpPath } from '../../accounts/first-operator.ts';
-import {
-  invitationsOf,
-  inviteUser,
-  type MadeInvitation,
-  withdrawInvitation,
-} from '../../accounts/invitations.ts';
 import { knownTenant } from '../../accounts/known-accounts.ts';
-import { removeMember } from '../../accounts/members.ts';
-import { makePasswordLink } from '../../accounts/password-links.ts';
-import type { Authority } from '../../accounts/user-authority.ts';
-import { allUsers, disableUser, enableUser, removeUser, userNamed } from '../../accounts/users.ts';
-import type { User } from '../../database/users.ts';
 import { OPERATOR_COMMAND } from '../../platform/audit/audit.ts';
 import { type AdminOutcome, adminAction } from '../../platform/cli/admin-action.ts';
 import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { parseEncryptionKeys } from '../../platform/crypto/secret-box.ts';
+import { setUpPath } from '../first-operator.ts';
+import { invitationsOf, inviteUser, type MadeInvitation, withdrawInvitation } from '../invitations.ts';
+import { removeMember } from '../members.ts';
+import { makePasswordLink } from '../password-links.ts';
+import type { Authority } from '../user-authority.ts';
+import type { User } from '../user-store.ts';
+import { allUsers, disableUser, enableUser, removeUser, userNamed } from '../users.ts';
 
 /** Whoever may run commands may administer everybody. */
 const AUTHORITY: Authority = { actor: OPERATOR_COMMAND, tenantId: null, userId: null };

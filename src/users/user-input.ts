@@ -1,6 +1,6 @@
-import { PORTAL_ROLES, type PortalRole } from '../domain/portal-role.ts';
 import { checkingMember, invalidValue } from '../platform/account-error.ts';
 import { checkName, shown } from '../platform/account-input.ts';
+import { PORTAL_ROLES, type PortalRole } from './portal-role.ts';
 
 /** As HTML's input type=email has it, and ASCII only: two spellings of one address must not be two users. */
 const EMAIL = /^[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*$/;

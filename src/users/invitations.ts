@@ -1,3 +1,8 @@
+import { knownTenant } from '../accounts/known-accounts.ts';
+import { AccountError } from '../platform/account-error.ts';
+import { checkRowId } from '../platform/account-input.ts';
+import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-token.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
 import {
   deleteInvitation,
   endPasswordLinks,
@@ -7,20 +12,15 @@ import {
   listInvitations,
   listTenantInvitations,
   takeInvitation,
-} from '../database/invitations.ts';
-import { hasMember, insertMembership } from '../database/memberships.ts';
-import { insertUser, lockUser, lockUserByHash, makeOperator, type User } from '../database/users.ts';
-import type { PortalRole } from '../domain/portal-role.ts';
-import { AccountError } from '../platform/account-error.ts';
-import { checkRowId } from '../platform/account-input.ts';
-import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-token.ts';
-import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { knownTenant } from './known-accounts.ts';
+} from './invitation-store.ts';
+import { hasMember, insertMembership } from './memberships.ts';
 import { hashNewPassword } from './passwords.ts';
+import type { PortalRole } from './portal-role.ts';
 import { actorAt, beginSession, type OwnSession, type Visitor } from './sign-in.ts';
 import { recordUserChange } from './user-audit.ts';
 import type { Authority } from './user-authority.ts';
 import { checkEmail, checkPersonName, checkRole } from './user-input.ts';
+import { insertUser, lockUser, lockUserByHash, makeOperator, type User } from './user-store.ts';
 
 const LIFETIME_MS = 7 * 86_400_000;
 

@@ -1,6 +1,6 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import type { TenantRole } from './users.ts';
+import type { TenantRole } from './user-store.ts';
 
 /** Somebody as a tenant sees him: nothing of what he is elsewhere. */
 export type Member = {

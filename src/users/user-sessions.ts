@@ -1,3 +1,7 @@
+import { AccountError } from '../platform/account-error.ts';
+import { checkRowId } from '../platform/account-input.ts';
+import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-token.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import {
   deleteSession,
   insertSession,
@@ -6,11 +10,7 @@ import {
   type OpenSession,
   type SessionClient,
   type SessionSummary,
-} from '../database/user-sessions.ts';
-import { AccountError } from '../platform/account-error.ts';
-import { checkRowId } from '../platform/account-input.ts';
-import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-token.ts';
-import type { Database } from '../platform/postgres/database.ts';
+} from './user-session-store.ts';
 
 const HOUR_MS = 3_600_000;
 

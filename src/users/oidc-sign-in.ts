@@ -1,20 +1,15 @@
-import { type Invitation, openInvitationsOf } from '../database/invitations.ts';
-import {
-  deleteIdentities,
-  findUserOfIdentity,
-  type Identity,
-  insertIdentity,
-} from '../database/user-identities.ts';
-import { firstPlaceOf } from '../database/user-sessions.ts';
-import { findUser, insertUser, lockUser, type User } from '../database/users.ts';
 import { AccountError } from '../platform/account-error.ts';
 import { checkDescription } from '../platform/account-input.ts';
 import type { Actor } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { type Invitation, openInvitationsOf } from './invitation-store.ts';
 import { join, refuseForeignPassword, unknownInvitation } from './invitations.ts';
 import { beginSession, checkOwnPassword, type OwnSession, type Visitor } from './sign-in.ts';
 import { recordUserChange } from './user-audit.ts';
+import { deleteIdentities, findUserOfIdentity, type Identity, insertIdentity } from './user-identities.ts';
 import { emailOf } from './user-input.ts';
+import { firstPlaceOf } from './user-session-store.ts';
+import { findUser, insertUser, lockUser, type User } from './user-store.ts';
 
 type Tools = { database: Database };
 

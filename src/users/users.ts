@@ -1,5 +1,11 @@
-import { endLinksMadeBy, endPasswordLinks } from '../database/invitations.ts';
-import { deleteSessions } from '../database/user-sessions.ts';
+import { AccountError, invalidValue } from '../platform/account-error.ts';
+import { shown } from '../platform/account-input.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { endLinksMadeBy, endPasswordLinks } from './invitation-store.ts';
+import { recordUserChange } from './user-audit.ts';
+import { type Authority, lockedUser, refuseOneself } from './user-authority.ts';
+import { emailOf } from './user-input.ts';
+import { deleteSessions } from './user-session-store.ts';
 import {
   countActiveOperators,
   deleteUser,
@@ -8,13 +14,7 @@ import {
   listUsers,
   setUserDisabled,
   type User,
-} from '../database/users.ts';
-import { AccountError, invalidValue } from '../platform/account-error.ts';
-import { shown } from '../platform/account-input.ts';
-import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { recordUserChange } from './user-audit.ts';
-import { type Authority, lockedUser, refuseOneself } from './user-authority.ts';
-import { emailOf } from './user-input.ts';
+} from './user-store.ts';
 
 type Tools = { database: Database };
 

@@ -1,12 +1,20 @@
-import { endPasswordLinks } from '../database/invitations.ts';
-import { passwordSaltOf } from '../database/password-salt.ts';
+import { AccountError } from '../platform/account-error.ts';
+import type { Actor } from '../platform/audit/audit.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { endPasswordLinks } from './invitation-store.ts';
+import { hashWithSalt, isHashOutdated } from './password-hash.ts';
+import { passwordSaltOf } from './password-salt.ts';
+import { checkPassword, hashNewPassword } from './passwords.ts';
+import { recordUserChange } from './user-audit.ts';
+import { emailOf } from './user-input.ts';
 import {
   deleteSessions,
   firstPlaceOf,
   moveSession,
   noteSignIn,
   type SessionClient,
-} from '../database/user-sessions.ts';
+} from './user-session-store.ts';
+import { endSession, startSession } from './user-sessions.ts';
 import {
   findPasswordHash,
   findUser,
@@ -15,15 +23,7 @@ import {
   replacePasswordHash,
   signInCandidates,
   type User,
-} from '../database/users.ts';
-import { hashWithSalt, isHashOutdated } from '../domain/password-hash.ts';
-import { AccountError } from '../platform/account-error.ts';
-import type { Actor } from '../platform/audit/audit.ts';
-import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { checkPassword, hashNewPassword } from './passwords.ts';
-import { recordUserChange } from './user-audit.ts';
-import { emailOf } from './user-input.ts';
-import { endSession, startSession } from './user-sessions.ts';
+} from './user-store.ts';
 
 type Tools = { database: Database };
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { passwordSaltOf } from '../database/password-salt.ts';
-import { hashPassword, hashWithSalt, matchingHashes } from '../domain/password-hash.ts';
 import { AccountError, invalidValue } from '../platform/account-error.ts';
 import { countedAddress } from '../platform/http/counted-address.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { isCommonPassword } from './common-passwords.ts';
+import { hashPassword, hashWithSalt, matchingHashes } from './password-hash.ts';
+import { passwordSaltOf } from './password-salt.ts';
 
 const MIN_CHARS = 12;
 /** Longer ones are no safer, and hashing them is work. */

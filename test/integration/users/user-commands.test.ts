@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { insertUser } from '../../../src/database/users.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { insertUser } from '../../../src/users/user-store.ts';
 import { startAdmin } from '../../support/admin-cli.ts';
 
 test('commands name one of several accounts of an address by its id, remove a membership or the account, and withdraw links', async () => {

@@ -1,6 +1,6 @@
-import type { PortalRole } from '../domain/portal-role.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
+import type { PortalRole } from './portal-role.ts';
 
 /** Where a session was begun. */
 export type SessionClient = { ip: string | null; userAgent: string | null };

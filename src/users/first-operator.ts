@@ -1,5 +1,4 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
-import { hasUsers, insertUser, lockUsers } from '../database/users.ts';
 import { AccountError } from '../platform/account-error.ts';
 import type { EncryptionKey } from '../platform/crypto/secret-box.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -7,6 +6,7 @@ import { hashNewPassword } from './passwords.ts';
 import { actorAt, beginSession, type Visitor } from './sign-in.ts';
 import { recordUserChange } from './user-audit.ts';
 import { checkEmail, checkPersonName } from './user-input.ts';
+import { hasUsers, insertUser, lockUsers } from './user-store.ts';
 
 const CODE_BYTES = 24;
 

@@ -1,9 +1,9 @@
-import { lockMember, type Member } from '../database/memberships.ts';
-import { lockUser, type User } from '../database/users.ts';
 import { AccountError } from '../platform/account-error.ts';
 import { checkRowId } from '../platform/account-input.ts';
 import type { Actor } from '../platform/audit/audit.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
+import { lockMember, type Member } from './memberships.ts';
+import { lockUser, type User } from './user-store.ts';
 
 /** On whose behalf users are administered. */
 export type Authority = {

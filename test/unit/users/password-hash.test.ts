@@ -6,7 +6,7 @@ import {
   isHashOutdated,
   matchingHashes,
   verifyPassword,
-} from '../../../src/domain/password-hash.ts';
+} from '../../../src/users/password-hash.ts';
 
 test('a hash is a PHC string of argon2id at no less than OWASP’s costs, with a salt of its own', async () => {
   const [one, other] = await Promise.all([

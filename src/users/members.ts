@@ -1,4 +1,6 @@
-import { endLinksMadeBy, endPasswordLinks } from '../database/invitations.ts';
+import { AccountError, invalidValue } from '../platform/account-error.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { endLinksMadeBy, endPasswordLinks } from './invitation-store.ts';
 import {
   deleteMembership,
   listMembers,
@@ -6,13 +8,11 @@ import {
   type Member,
   setMemberDisabled,
   setMemberRole,
-} from '../database/memberships.ts';
-import { deleteSessionsIn } from '../database/user-sessions.ts';
-import { AccountError, invalidValue } from '../platform/account-error.ts';
-import type { Database, Transaction } from '../platform/postgres/database.ts';
+} from './memberships.ts';
 import { recordUserChange } from './user-audit.ts';
 import { lockedMember, refuseOneself, type TenantAuthority } from './user-authority.ts';
 import { checkRole } from './user-input.ts';
+import { deleteSessionsIn } from './user-session-store.ts';
 
 type Tools = { database: Database };
 
