@@ -2,7 +2,7 @@
 
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
-import { onStopSignals } from '../src/embedded/stop-signals.ts';
+import { onStopSignals } from '../src/dev/embedded/stop-signals.ts';
 import { startBenchProcesses } from './bench-processes.ts';
 import { type BenchOptions, readOptions, UsageError, usage } from './options.ts';
 import type { Figures } from './report/figures.ts';

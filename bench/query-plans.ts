@@ -4,7 +4,7 @@
  */
 
 import { findDueEndpoints } from '../src/deliveries/queue/due-pick.ts';
-import { startTestInfrastructure } from '../src/embedded/test-infrastructure.ts';
+import { startTestInfrastructure } from '../src/dev/embedded/test-infrastructure.ts';
 import { type Database, openDatabase } from '../src/platform/postgres/database.ts';
 import { migrate } from '../src/platform/postgres/migrate.ts';
 import { execute } from '../src/platform/postgres/sql.ts';

@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { onStopSignals } from '../src/embedded/stop-signals.ts';
+import { onStopSignals } from '../src/dev/embedded/stop-signals.ts';
 import { apiKeyHints, hashApiKey, newApiKey } from '../src/keys/api-key-format.ts';
 import { insertApiKey } from '../src/keys/api-key-store.ts';
 import { startChild } from './child-process.ts';

@@ -14,7 +14,7 @@ program
   .option('--fresh', 'start empty: removes the data directory first', false)
   .option('--data-dir <path>', 'where state is kept', '.data')
   .action(async (options: { fresh: boolean; dataDir: string }) => {
-    const { runEmbedded } = await import('./commands/start.ts');
+    const { runEmbedded } = await import('./dev/start.ts');
     process.exit(await runEmbedded(options));
   });
 
@@ -48,7 +48,7 @@ if (face === 'admin' || face === undefined || face.startsWith('-') || face === '
   program.addCommand((await import('./admin.ts')).buildAdminCommand());
 }
 if (face === 'sandbox' || face === undefined || face.startsWith('-') || face === 'help') {
-  program.addCommand((await import('./sandbox/cli.ts')).createSandboxCommand());
+  program.addCommand((await import('./dev/sandbox/cli.ts')).createSandboxCommand());
 }
 
 await program.parseAsync();

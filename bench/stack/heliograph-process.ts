@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { describeExit, type PartProcess, startPartProcess } from '../../src/embedded/process-part.ts';
+import { describeExit, type PartProcess, startPartProcess } from '../../src/dev/embedded/process-part.ts';
 import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../../src/platform/config/process-options.ts';
 
 const MAIN_SCRIPT = fileURLToPath(new URL('../../src/main.ts', import.meta.url));

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { findFreePorts } from '../../src/embedded/ports.ts';
+import { findFreePorts } from '../../src/dev/embedded/ports.ts';
 import { type CpuCap, makeCpuCap } from './cpu-cap.ts';
 import { type HeliographProcess, type ProcessName, startHeliographProcess } from './heliograph-process.ts';
 

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Infrastructure, startInfrastructure } from '../../src/embedded/infrastructure.ts';
-import { findFreePorts } from '../../src/embedded/ports.ts';
-import { findInfrastructurePorts } from '../../src/embedded/test-infrastructure.ts';
+import { type Infrastructure, startInfrastructure } from '../../src/dev/embedded/infrastructure.ts';
+import { findFreePorts } from '../../src/dev/embedded/ports.ts';
+import { findInfrastructurePorts } from '../../src/dev/embedded/test-infrastructure.ts';
 import { makeSecretBox, parseEncryptionKeys, type SecretBox } from '../../src/platform/crypto/secret-box.ts';
 import { type DatabasePool, openDatabase } from '../../src/platform/postgres/database.ts';
 import { migrate } from '../../src/platform/postgres/migrate.ts';

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { onStopSignals } from '../../src/embedded/stop-signals.ts';
+import { onStopSignals } from '../../src/dev/embedded/stop-signals.ts';
 import { reportOf } from './report.ts';
 import { type DrillOptions, runDrill } from './run-drill.ts';
 

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { onTestFinished } from 'vitest';
-import { ensureBinaries } from '../../src/embedded/binaries.ts';
-import { findFreePorts } from '../../src/embedded/ports.ts';
-import { createSupervisor, type Supervisor } from '../../src/embedded/supervisor.ts';
-import { startTemporal } from '../../src/embedded/temporal-server.ts';
+import { ensureBinaries } from '../../src/dev/embedded/binaries.ts';
+import { findFreePorts } from '../../src/dev/embedded/ports.ts';
+import { createSupervisor, type Supervisor } from '../../src/dev/embedded/supervisor.ts';
+import { startTemporal } from '../../src/dev/embedded/temporal-server.ts';
 
 export type OwnTemporal = {
   address: string;

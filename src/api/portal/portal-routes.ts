@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
+import { sandboxPages } from '../../dev/console/sandbox-pages.ts';
 import { guardBodies } from '../shares/body-guard.ts';
 import { accessPages } from './access/access-pages.ts';
 import { requirePortalAccess } from './access/portal-access.ts';
@@ -16,7 +17,6 @@ import { operatorPages } from './operator/operator-pages.ts';
 import { overviewPages } from './overview/overview-page.ts';
 import type { PortalApp, PortalContext } from './portal-app.ts';
 import { replayPages } from './replays/replay-pages.ts';
-import { sandboxPages } from './sandbox/sandbox-pages.ts';
 
 /** Forms are read before anybody has signed in. */
 const BODY_LIMITS = { maxBytes: 64 * 1024 * 1024, maxBytesPerAddress: 16 * 1024 * 1024 };

@@ -1,8 +1,8 @@
 import type { ApiDependencies } from '../../../src/api/app.ts';
+import { startUpstreamServer } from '../../../src/dev/sandbox/upstream-server.ts';
 import { accessTokenPlace } from '../../../src/platform/crypto/secret-places.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
-import { startUpstreamServer } from '../../../src/sandbox/upstream-server.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';
 import { OTHER_WABA, testConfig, WABA } from './api-harness.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { findFreePorts } from '../../../src/embedded/ports.ts';
+import { findFreePorts } from '../../../src/dev/embedded/ports.ts';
 import { makeApiMetrics } from '../../../src/platform/metrics/api-metrics.ts';
 import { scrapeOf } from '../../../src/platform/metrics/metrics-answer.ts';
 import { startMetricsServer } from '../../../src/platform/metrics/metrics-server.ts';

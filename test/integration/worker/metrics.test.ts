@@ -3,7 +3,7 @@ import { type AttemptTools, attemptDelivery } from '../../../src/deliveries/atte
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
-import { findFreePorts } from '../../../src/embedded/ports.ts';
+import { findFreePorts } from '../../../src/dev/embedded/ports.ts';
 import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
 import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';
 import { openDatabase } from '../../../src/platform/postgres/database.ts';

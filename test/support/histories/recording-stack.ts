@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { saveWaba } from '../../../src/accounts/accounts.ts';
-import { startTestInfrastructure } from '../../../src/embedded/test-infrastructure.ts';
+import { startTestInfrastructure } from '../../../src/dev/embedded/test-infrastructure.ts';
+import { startUpstreamServer } from '../../../src/dev/sandbox/upstream-server.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { type DatabasePool, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { migrate } from '../../../src/platform/postgres/migrate.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';
 import { connectTemporal } from '../../../src/platform/temporal/temporal-connection.ts';
-import { startUpstreamServer } from '../../../src/sandbox/upstream-server.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { silentLogger } from '../silent-logger.ts';
 import { seedFixtureAccounts, testSecretBox } from '../test-accounts.ts';

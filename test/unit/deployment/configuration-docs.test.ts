@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { portVariables, readPorts } from '../../../src/embedded/ports.ts';
+import { portVariables, readPorts } from '../../../src/dev/embedded/ports.ts';
 import { SETTINGS, type Setting } from '../../../src/platform/config/settings.ts';
 import { repositoryFile } from './compose-file.ts';
 

@@ -15,7 +15,7 @@ const SOURCES = [
   'src/api/portal/**/*.ts',
   'src/api/pages/*.ts',
   'src/users/commands/*.ts',
-  'src/sandbox/**/*.ts',
+  'src/dev/sandbox/**/*.ts',
 ]
   .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
   .toSorted();

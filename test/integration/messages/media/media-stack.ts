@@ -4,6 +4,9 @@ import { Worker } from '@temporalio/worker';
 import { saveWaba } from '../../../../src/accounts/accounts.ts';
 import { makeEnrichOrderActivities } from '../../../../src/activities/enrich-order.ts';
 import { makeStoreInboundMediaActivities } from '../../../../src/activities/store-inbound-media.ts';
+import type { FaultRequest } from '../../../../src/dev/sandbox/fault-register.ts';
+import type { LoggedRequest } from '../../../../src/dev/sandbox/request-log.ts';
+import { startUpstreamServer } from '../../../../src/dev/sandbox/upstream-server.ts';
 import { type Config, loadConfig } from '../../../../src/platform/config/config.ts';
 import { openGraphClient } from '../../../../src/platform/graph/graph-client.ts';
 import { type ObjectStore, openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
@@ -16,9 +19,6 @@ import {
   registerSearchAttributes,
 } from '../../../../src/platform/temporal/temporal-connection.ts';
 import { startWorkflowStarter } from '../../../../src/platform/temporal/workflow-starter.ts';
-import type { FaultRequest } from '../../../../src/sandbox/fault-register.ts';
-import type { LoggedRequest } from '../../../../src/sandbox/request-log.ts';
-import { startUpstreamServer } from '../../../../src/sandbox/upstream-server.ts';
 import { loadWorkflowBundle } from '../../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../../support/test-accounts.ts';

@@ -5,6 +5,10 @@ import type { FastifyInstance } from 'fastify';
 import { saveWaba } from '../../../../src/accounts/accounts.ts';
 import { makeSendMessageActivities } from '../../../../src/activities/send-message.ts';
 import { buildApp } from '../../../../src/api/app.ts';
+import type { FaultRequest } from '../../../../src/dev/sandbox/fault-register.ts';
+import type { LoggedRequest } from '../../../../src/dev/sandbox/request-log.ts';
+import type { SentMessage } from '../../../../src/dev/sandbox/sent-messages.ts';
+import { startUpstreamServer } from '../../../../src/dev/sandbox/upstream-server.ts';
 import { type Config, loadConfig } from '../../../../src/platform/config/config.ts';
 import { accessTokenPlace } from '../../../../src/platform/crypto/secret-places.ts';
 import { openSendClient } from '../../../../src/platform/graph/graph-client.ts';
@@ -18,10 +22,6 @@ import {
   registerSearchAttributes,
 } from '../../../../src/platform/temporal/temporal-connection.ts';
 import { startWorkflowStarter } from '../../../../src/platform/temporal/workflow-starter.ts';
-import type { FaultRequest } from '../../../../src/sandbox/fault-register.ts';
-import type { LoggedRequest } from '../../../../src/sandbox/request-log.ts';
-import type { SentMessage } from '../../../../src/sandbox/sent-messages.ts';
-import { startUpstreamServer } from '../../../../src/sandbox/upstream-server.ts';
 import { loadWorkflowBundle } from '../../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../../support/test-accounts.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { ReadReceipt } from '../../../../src/dev/sandbox/sent-messages.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
-import type { ReadReceipt } from '../../../../src/sandbox/sent-messages.ts';
 import { addConversation, addKey, addMessage, OTHER_NUMBER, OTHER_WABA } from '../../api/api-harness.ts';
 import { askApi } from './ask-api.ts';
 import { NUMBER, type SendingStack, startSendingStack } from './sending-stack.ts';

@@ -1,0 +1,44 @@
+import { type BusinessNumber, listBusinessNumbers } from '../../accounts/business-numbers.ts';
+import type { Viewer } from '../../api/portal/access/viewer.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { Customer, SandboxClient } from './sandbox-client.ts';
+
+/** What stands in the address: whom one plays and to whom one writes. */
+export type AskedChoice = { number?: string | undefined; customer?: string | undefined };
+
+/** Who writes to whom, and who else there is. */
+export type ConsoleChoice = {
+  number: BusinessNumber;
+  numbers: readonly BusinessNumber[];
+  customer: Customer;
+  customers: readonly Customer[];
+};
+
+/** The chosen number and customer, or the first ones; null when the viewer has no number at all. */
+export async function readChoice(
+  database: Database,
+  client: SandboxClient,
+  viewer: Viewer,
+  asked: AskedChoice,
+): Promise<ConsoleChoice | null> {
+  const numbers = await listBusinessNumbers(database, viewer.role === 'operator' ? null : viewer.tenantId);
+  const number = numbers.find((one) => one.phoneNumberId === asked.number) ?? numbers[0];
+  if (number === undefined) return null;
+  const customers = await client.customers(number.wabaId);
+  const customer = customers.find((one) => one.waId === asked.customer) ?? customers[0];
+  return customer === undefined ? null : { number, numbers, customer, customers };
+}
+
+/** The console with this choice. */
+export function consolePath(
+  { number, customer }: Pick<ConsoleChoice, 'number' | 'customer'>,
+  more = '',
+): string {
+  const query = new URLSearchParams({ number: number.phoneNumberId, customer: customer.waId });
+  return `/portal/sandbox?${query}${more}`;
+}
+
+/** Whether this viewer may play: members look on. */
+export function mayPlay({ role }: Pick<Viewer, 'role'>): boolean {
+  return role !== 'member';
+}

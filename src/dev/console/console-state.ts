@@ -1,0 +1,96 @@
+import { type DeliveryOutlook, findDeliveryOutlooks } from '../../deliveries/log/delivery-outlook.ts';
+import { countWaiting } from '../../deliveries/queue/read-waiting.ts';
+import { type Endpoint, listEndpoints } from '../../endpoints/store.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { deliveryUuidOf } from '../../platform/public-ids.ts';
+import type { ConsoleChoice } from './console-choice.ts';
+import type { Behaviour, ChatEntry, ListedWebhook, ReceivedCounts, SandboxClient } from './sandbox-client.ts';
+import { sinceTapMs } from './tap-times.ts';
+
+/** A received webhook with what the gateway knows of its delivery. */
+export type ShownWebhook = ListedWebhook & {
+  attempt: number;
+  sinceTapMs: number | null;
+  outlook: DeliveryOutlook | null;
+  /** Whether no later attempt of the same delivery came. */
+  isLatest: boolean;
+};
+
+/** All that the console shows. */
+export type ConsoleState = {
+  choice: ConsoleChoice;
+  /** Of this customer with this number, the oldest first. */
+  thread: readonly ChatEntry[];
+  /** Of the number's WABA, the newest first. */
+  webhooks: readonly ShownWebhook[];
+  counts: ReceivedCounts;
+  behaviour: Behaviour;
+  /** The sample tenant's endpoint; null when it was removed. */
+  endpoint: Endpoint | null;
+  /** Events that wait for the sample tenant. */
+  waiting: number;
+};
+
+/** More would make the page larger than it need be. */
+const MAX_WEBHOOKS = 50;
+const MAX_BUBBLES = 40;
+
+/** Asks both servers of the sandbox and the database. Throws ApiError 503 when the sandbox is away. */
+export async function readConsole(
+  database: Database,
+  client: SandboxClient,
+  choice: ConsoleChoice,
+): Promise<ConsoleState> {
+  const { wabaId, phoneNumberId } = choice.number;
+  const [chat, { data, counts }, behaviours, endpoints] = await Promise.all([
+    client.chat(wabaId),
+    client.received(wabaId, MAX_WEBHOOKS),
+    client.behaviours(),
+    listEndpoints(database, wabaId),
+  ]);
+  const endpoint = endpoints.find(({ url }) => isOfSandbox(url, wabaId)) ?? null;
+  const waiting =
+    endpoint === null ? undefined : (await countWaiting(database, [endpoint.id])).get(endpoint.id);
+  return {
+    choice,
+    thread: chat
+      .filter((entry) => entry.phoneNumberId === phoneNumberId && entry.customer === choice.customer.waId)
+      .slice(-MAX_BUBBLES),
+    webhooks: await withOutlooks(database, wabaId, data, chat),
+    counts,
+    behaviour: behaviours.find(({ name }) => name === wabaId) ??
+      behaviours.find(({ name }) => name === undefined) ?? { mode: 'ok' },
+    endpoint,
+    waiting: waiting?.count ?? 0,
+  };
+}
+
+/** The sample tenant tells the WABAs apart by the path of their endpoints. */
+function isOfSandbox(url: string, wabaId: string): boolean {
+  return URL.parse(url)?.pathname === `/webhook/${wabaId}`;
+}
+
+async function withOutlooks(
+  database: Database,
+  wabaId: string,
+  webhooks: readonly ListedWebhook[],
+  chat: readonly ChatEntry[],
+): Promise<ShownWebhook[]> {
+  const uuids = webhooks.map((webhook) => deliveryUuidOf(headerOf(webhook, 'x-service-delivery-id')));
+  const known = uuids.filter((uuid) => uuid !== null);
+  const outlooks = await findDeliveryOutlooks(database, wabaId, [...new Set(known)]);
+  return webhooks.map((webhook, at) => {
+    const uuid = uuids[at] ?? null;
+    return {
+      ...webhook,
+      attempt: Number(headerOf(webhook, 'x-service-attempt')) || 1,
+      sinceTapMs: sinceTapMs(webhook, chat),
+      outlook: uuid === null ? null : (outlooks.get(uuid) ?? null),
+      isLatest: uuid === null || uuids.indexOf(uuid) === at,
+    };
+  });
+}
+
+function headerOf({ headers }: ListedWebhook, name: string): string {
+  return headers[name] ?? '';
+}

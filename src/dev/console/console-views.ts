@@ -1,0 +1,145 @@
+import { createHash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { listBusinessNumbers } from '../../accounts/business-numbers.ts';
+import { PAGES } from '../../api/portal/access/page-access.ts';
+import { pageNotFound } from '../../api/portal/access/page-error.ts';
+import { sendPage } from '../../api/portal/access/send-page.ts';
+import { viewerOf } from '../../api/portal/access/viewer.ts';
+import { type Notice, noticeAfter } from '../../api/portal/components/notice.ts';
+import type { PortalApp, PortalContext } from '../../api/portal/portal-app.ts';
+import { findDeliveryOutlooks } from '../../deliveries/log/delivery-outlook.ts';
+import { textOf } from '../../platform/json/json-members.ts';
+import { deliveryUuidOf } from '../../platform/public-ids.ts';
+import { contentOf } from './chat-text.ts';
+import { type AskedChoice, readChoice } from './console-choice.ts';
+import { consolePage, emptyConsolePage, liveParts } from './console-page.ts';
+import { readConsole } from './console-state.ts';
+import type { SandboxClient } from './sandbox-client.ts';
+import { SandboxRefusedError } from './sandbox-client.ts';
+import { webhookPage } from './webhook-page.ts';
+
+const DONE = {
+  sent: 'The message was sent.',
+  tenant: 'The responses of the sample tenant are changed.',
+  burst: '100 messages were sent.',
+};
+
+const line = Type.Optional(Type.String({ maxLength: 100 }));
+
+/** Answers with the console, and with a notice where a form did not work. */
+export async function sendConsole(
+  { database }: PortalContext,
+  client: SandboxClient,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  {
+    asked,
+    reply: replyTo,
+    notice,
+  }: { asked: AskedChoice; reply?: string | undefined; notice: Notice | null },
+): Promise<FastifyReply> {
+  const viewer = viewerOf(request);
+  const choice = await readChoice(database, client, viewer, asked);
+  if (choice === null) return sendPage(reply, emptyConsolePage(viewer));
+  const state = await readConsole(database, client, choice);
+  const replyNumber = /^\d{1,9}$/.test(replyTo ?? '') ? Number(replyTo) : null;
+  const apiUrl = `${request.protocol}://${request.host}`;
+  const view = consolePage({ viewer, state, apiUrl, replyNumber, notice });
+  return sendPage(reply, view, notice?.kind === 'error' ? 422 : 200);
+}
+
+/** The pages that show something. */
+export function consoleViews(app: PortalApp, context: PortalContext, client: SandboxClient): void {
+  const { database } = context;
+  app.get(
+    '/portal/sandbox',
+    {
+      config: PAGES.signedIn,
+      schema: { querystring: Type.Object({ number: line, customer: line, reply: line, done: line }) },
+    },
+    async (request, reply) => {
+      const { done, reply: replyTo, ...asked } = request.query;
+      const notice = noticeAfter(done, DONE);
+      return await sendConsole(context, client, request, reply, { asked, reply: replyTo, notice });
+    },
+  );
+  app.get(
+    '/portal/sandbox/live',
+    {
+      config: { ...PAGES.signedIn, polled: true },
+      schema: { querystring: Type.Object({ number: line, customer: line, seen: line }) },
+    },
+    async (request, reply) => {
+      const viewer = viewerOf(request);
+      const choice = await readChoice(database, client, viewer, request.query);
+      if (choice === null) throw pageNotFound();
+      const parts = liveParts(viewer, await readConsole(database, client, choice));
+      const seen = new Set(request.query.seen?.split('.'));
+      const changed = Object.entries(parts)
+        .map(([id, markup]) => ({ id, hash: hashOf(`${id}${markup}`), html: markup.toString() }))
+        .filter(({ hash }) => !seen.has(hash));
+      return reply.send({ parts: changed });
+    },
+  );
+  registerDetails(app, context, client);
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/** Types that a browser shows or plays without running anything in them. */
+const SHOWN_TYPES = /^(?:image\/(?:jpeg|png|webp|gif)|audio\/[\w.+-]+|video\/[\w.+-]+)(?:;|$)/;
+
+function registerDetails(app: PortalApp, { database, config }: PortalContext, client: SandboxClient): void {
+  app.get(
+    '/portal/sandbox/webhooks/:n',
+    {
+      config: PAGES.signedIn,
+      schema: { params: Type.Object({ n: Type.String({ pattern: '^\\d{1,9}$' }) }) },
+    },
+    async (request, reply) => {
+      const viewer = viewerOf(request);
+      const webhook = await client.webhook(Number(request.params.n)).catch(missing);
+      const numbers = await listBusinessNumbers(
+        database,
+        viewer.role === 'operator' ? null : viewer.tenantId,
+      );
+      if (!numbers.some(({ wabaId }) => wabaId === webhook.name)) throw pageNotFound();
+      const uuid = deliveryUuidOf(webhook.headers['x-service-delivery-id'] ?? '');
+      const outlooks = await findDeliveryOutlooks(database, webhook.name, uuid === null ? [] : [uuid]);
+      const [outlook = null] = outlooks.values();
+      return sendPage(reply, webhookPage(viewer, webhook, outlook, config.temporal));
+    },
+  );
+  app.get(
+    '/portal/sandbox/media/:id',
+    {
+      config: PAGES.signedIn,
+      schema: {
+        params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
+        querystring: Type.Object({ number: line }),
+      },
+    },
+    async (request, reply) => {
+      const choice = await readChoice(database, client, viewerOf(request), request.query);
+      const chat = choice === null ? [] : await client.chat(choice.number.wabaId);
+      const { id } = request.params;
+      if (!chat.some((entry) => textOf(contentOf(entry).id) === id)) throw pageNotFound();
+      const { bytes, mimeType } = await client.media(id).catch(missing);
+      const isShown = SHOWN_TYPES.test(mimeType);
+      return reply
+        .header('content-security-policy', "sandbox; default-src 'none'")
+        .header('content-disposition', isShown ? 'inline' : 'attachment')
+        .header('cache-control', 'private, max-age=600')
+        .type(isShown ? mimeType : 'application/octet-stream')
+        .send(bytes);
+    },
+  );
+}
+
+/** What the sandbox does not have is what every missing page is. */
+function missing(error: unknown): never {
+  throw error instanceof SandboxRefusedError ? pageNotFound() : error;
+}

@@ -1,0 +1,46 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { keptSecret } from '../../platform/local-stack/private-file.ts';
+import { answersOk } from './http-probe.ts';
+import { minimalEnvironment } from './minimal-environment.ts';
+import type { Supervisor } from './supervisor.ts';
+
+interface MinioOptions {
+  readonly binary: string;
+  readonly dataDir: string;
+  readonly logFile: string;
+  readonly port: number;
+  readonly consolePort: number;
+}
+
+/** What opens both the object store and its console. */
+export interface MinioCredentials {
+  readonly accessKey: string;
+  readonly secretKey: string;
+}
+
+/** Starts MinIO on a directory; the credentials are made at the first start and kept beside it. */
+export async function startMinio(supervisor: Supervisor, options: MinioOptions): Promise<MinioCredentials> {
+  const objects = join(options.dataDir, 'objects');
+  mkdirSync(objects, { recursive: true, mode: 0o700 });
+  const accessKey = 'heliograph';
+  const secretKey = keptSecret(join(options.dataDir, 'secret-key'), 24);
+  const address = `127.0.0.1:${options.port}`;
+  await supervisor.start({
+    name: 'minio',
+    command: options.binary,
+    args: ['server', objects, '--address', address, '--console-address', `127.0.0.1:${options.consolePort}`],
+    env: minimalEnvironment({
+      MINIO_ROOT_USER: accessKey,
+      MINIO_ROOT_PASSWORD: secretKey,
+      MINIO_UPDATE: 'off',
+      MINIO_CALLHOME_ENABLE: 'off',
+    }),
+    logFile: options.logFile,
+    stopSignal: 'SIGTERM',
+    stopGraceMs: 10_000,
+    readyTimeoutMs: 60_000,
+    isReady: () => answersOk(`http://${address}/minio/health/ready`),
+  });
+  return { accessKey, secretKey };
+}

@@ -1,0 +1,249 @@
+import { join, resolve } from 'node:path';
+import {
+  DEVELOPMENT_APP_SECRET,
+  DEVELOPMENT_VERIFY_TOKEN,
+} from '../../platform/config/development-values.ts';
+import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../../platform/config/process-options.ts';
+import {
+  descriptionFile,
+  type EmbeddedDescription,
+  type EmbeddedTenant,
+  keepTenants,
+  readKeptTenants,
+  removeDescription,
+  writeDescription,
+} from '../../platform/local-stack/embedded-description.ts';
+import { type EmbeddedPortalUser, embeddedPortalUsers } from '../../platform/local-stack/portal-users.ts';
+import { ensureCertificate, type LocalCertificate } from './certificate.ts';
+import { openDataDirectory, recordFileOf } from './data-directory.ts';
+import { embeddedEnvironment, embeddedUrls } from './embedded-environment.ts';
+import { type Infrastructure, startInfrastructure } from './infrastructure.ts';
+import { assertPortsFree, type EmbeddedPorts, readPorts } from './ports.ts';
+import type { PartDefinition } from './process-part.ts';
+import { readyBanner } from './ready-banner.ts';
+import { onStopSignals } from './stop-signals.ts';
+import { createSupervisor, type Supervisor } from './supervisor.ts';
+
+/** One of our own processes, run as `node <mainScript> <args>`. */
+export interface ApplicationPart {
+  readonly name: string;
+  readonly args: readonly string[];
+  /** What else embedded.json lists it as. */
+  readonly aliases?: readonly string[];
+  /** Goes over the environment that all parts get. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Rejecting counts as not ready yet. */
+  readonly isReady: () => Promise<boolean>;
+  /** Prints its output in the terminal too (coloured there if the part colours it). */
+  readonly echo?: boolean;
+  readonly readyTimeoutMs?: number;
+  readonly stopGraceMs?: number;
+}
+
+/** What stands when the three servers are ready. */
+export interface EmbeddedContext {
+  readonly dataDir: string;
+  readonly ports: EmbeddedPorts;
+  readonly infrastructure: Infrastructure;
+  /** Every HELIOGRAPH_* setting that the application's processes need. Holds secrets. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** From an earlier run on the same data: their API keys are stored nowhere else in clear. */
+  readonly previousTenants: readonly EmbeddedTenant[];
+  /** Who shall be able to sign in to the portal; afterInfrastructure makes them. */
+  readonly portalUsers: readonly EmbeddedPortalUser[];
+  readonly log: (line: string) => void;
+}
+
+export interface StartEmbeddedOptions {
+  readonly dataDir: string;
+  /** Starts empty. */
+  readonly fresh: boolean;
+  /** src/main.ts */
+  readonly mainScript: string;
+  /** Migrates and seeds; returns the tenants for embedded.json. */
+  readonly afterInfrastructure: (context: EmbeddedContext) => Promise<readonly EmbeddedTenant[]>;
+  /** In the order in which they are stopped from the last to the first. They are started side by side. */
+  readonly parts: (context: EmbeddedContext) => readonly ApplicationPart[];
+}
+
+interface Session {
+  readonly options: StartEmbeddedOptions;
+  readonly dataDir: string;
+  readonly ports: EmbeddedPorts;
+  readonly supervisor: Supervisor;
+  readonly log: (line: string) => void;
+  parts: readonly ApplicationPart[];
+  description: EmbeddedDescription | undefined;
+}
+
+/**
+ * Runs the whole stack until a signal or a failure ends it; resolves with the exit code, with which the
+ * caller has to exit (something of an interrupted start may still run). Every failure has been printed by then.
+ */
+export async function startEmbedded(options: StartEmbeddedOptions): Promise<number> {
+  const dataDir = resolve(options.dataDir);
+  // The terminal may be closed before everything is stopped.
+  process.stdout.on('error', () => undefined);
+  try {
+    const ports = readPorts(process.env);
+    const lock = await openDataDirectory(dataDir, { fresh: options.fresh, log });
+    try {
+      await assertPortsFree(ports);
+      return await runSession(options, dataDir, ports);
+    } finally {
+      lock.release();
+    }
+  } catch (error) {
+    log((error as Error).message);
+    return 1;
+  }
+}
+
+async function runSession(
+  options: StartEmbeddedOptions,
+  dataDir: string,
+  ports: EmbeddedPorts,
+): Promise<number> {
+  const ended = Promise.withResolvers<number>();
+  const supervisor = createSupervisor({
+    log,
+    recordFile: recordFileOf(dataDir),
+    onPidChange: () => publish(session),
+    onGiveUp: (error) => {
+      log(error.message);
+      ended.resolve(1);
+    },
+  });
+  const session: Session = { options, dataDir, ports, supervisor, log, parts: [], description: undefined };
+  const release = onStopSignals({
+    onFirst: () => {
+      log('stopping everything (once more Ctrl-C kills it)');
+      void supervisor.stop().then(() => ended.resolve(session.description === undefined ? 130 : 0));
+    },
+    onSecond: () => supervisor.kill(),
+  });
+  try {
+    // A signal ends the wait at once, whatever start-up is busy with.
+    return await Promise.race([ended.promise, startAll(session).then(() => ended.promise)]);
+  } catch (error) {
+    log((error as Error).message);
+    await supervisor.stop();
+    return 1;
+  } finally {
+    release();
+    publish(session, {});
+  }
+}
+
+async function startAll(session: Session): Promise<void> {
+  const { options, dataDir, ports, supervisor } = session;
+  log(`data directory: ${dataDir}`);
+  removeDescription(dataDir);
+  const [infrastructure, certificate] = await Promise.all([
+    startInfrastructure({ dataDir, ports, durable: true, log, supervisor }),
+    ensureCertificate(join(dataDir, 'tls')),
+  ]);
+  const context: EmbeddedContext = {
+    dataDir,
+    ports,
+    infrastructure,
+    environment: embeddedEnvironment(dataDir, ports, infrastructure, certificate),
+    previousTenants: readKeptTenants(dataDir),
+    portalUsers: embeddedPortalUsers(dataDir),
+    log,
+  };
+  const tenants = await options.afterInfrastructure(context);
+  keepTenants(dataDir, tenants);
+  const parts = options.parts(context);
+  session.parts = parts;
+  const definitions = parts.map((part) => partDefinition(part, context, options.mainScript));
+  await Promise.all(definitions.map((definition) => supervisor.start(definition)));
+  session.description = describe(context, certificate, tenants);
+  publish(session);
+  const banner = readyBanner(
+    {
+      description: session.description,
+      minioConsoleUrl: infrastructure.minioConsoleUrl,
+      minioCredentials: infrastructure.minioCredentials,
+      descriptionFile: descriptionFile(dataDir),
+      logDirectory: join(dataDir, 'logs'),
+      startSeconds: process.uptime(),
+    },
+    isTerminal(),
+  );
+  process.stdout.write(banner);
+}
+
+function partDefinition(part: ApplicationPart, context: EmbeddedContext, mainScript: string): PartDefinition {
+  return {
+    name: part.name,
+    command: process.execPath,
+    args: [...NODE_FLAGS, mainScript, ...part.args],
+    env: {
+      ...PROCESS_ENVIRONMENT,
+      ...process.env,
+      ...(part.echo === true && isTerminal() ? { FORCE_COLOR: '1' } : {}),
+      ...context.environment,
+      ...part.environment,
+    },
+    logFile: join(context.dataDir, 'logs', `${part.name}.log`),
+    stopSignal: 'SIGTERM',
+    stopGraceMs: part.stopGraceMs ?? 15_000,
+    readyTimeoutMs: part.readyTimeoutMs ?? 60_000,
+    isReady: part.isReady,
+    ...(part.echo === true ? { onLine: (line: string) => process.stdout.write(`${line}\n`) } : {}),
+  };
+}
+
+function describe(
+  { ports, infrastructure, portalUsers }: EmbeddedContext,
+  certificate: LocalCertificate,
+  tenants: readonly EmbeddedTenant[],
+): EmbeddedDescription {
+  const { apiUrl, publicUrl, sandboxUrl, receiverUrl } = embeddedUrls(ports);
+  const { temporalAddress, temporalUiUrl, postgresUrl, minioUrl } = infrastructure;
+  return {
+    apiUrl,
+    publicUrl,
+    caPath: certificate.caPath,
+    ingressUrl: apiUrl,
+    temporalAddress,
+    temporalUiUrl,
+    postgresUrl,
+    minioUrl,
+    sandboxUrl,
+    receiverUrl,
+    upstream: { appSecret: DEVELOPMENT_APP_SECRET, verifyToken: DEVELOPMENT_VERIFY_TOKEN },
+    tenants,
+    portalUrl: `${apiUrl}/portal`,
+    portalUsers,
+    pids: {},
+  };
+}
+
+/** Writes embedded.json once everything is ready, and again whenever a process is replaced. */
+function publish(session: Session, pids: Readonly<Record<string, number>> = allPids(session)): void {
+  if (session.description === undefined) return;
+  try {
+    writeDescription(session.dataDir, { ...session.description, pids });
+  } catch (error) {
+    log(`could not write ${descriptionFile(session.dataDir)}: ${(error as Error).message}`);
+  }
+}
+
+function allPids({ supervisor, parts }: Session): Record<string, number> {
+  const pids = supervisor.pids();
+  const aliased = parts.flatMap(({ name, aliases = [] }) => {
+    const pid = pids[name];
+    return pid === undefined ? [] : aliases.map((alias) => [alias, pid] as const);
+  });
+  return { supervisor: process.pid, ...pids, ...Object.fromEntries(aliased) };
+}
+
+function isTerminal(): boolean {
+  return process.stdout.isTTY === true && process.env.NO_COLOR === undefined;
+}
+
+function log(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,115 @@
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { runCommand } from '../../../../src/dev/embedded/run-command.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
+
+const SCRIPT = fileURLToPath(new URL('../../../../scripts/ensure-dependencies.cjs', import.meta.url));
+const LOCK = {
+  packages: {
+    '': { name: 'demo' },
+    'node_modules/a': { version: '1.0.0', integrity: 'sha512-a' },
+    'node_modules/other-system': { version: '1.0.0', integrity: 'sha512-o', optional: true },
+  },
+};
+
+/** A project whose npm only notes that it was called, and installs what `installs` says. */
+function project(installs: unknown = { packages: { 'node_modules/a': LOCK.packages['node_modules/a'] } }) {
+  const root = temporaryDirectory();
+  const programs = join(root, 'programs');
+  for (const directory of ['scripts', 'programs', 'node_modules/.bin'])
+    mkdirSync(join(root, directory), { recursive: true });
+  copyFileSync(SCRIPT, join(root, 'scripts', 'ensure-dependencies.cjs'));
+  writeFileSync(join(root, 'package-lock.json'), JSON.stringify(LOCK));
+  writeFileSync(join(root, 'installs.json'), JSON.stringify(installs));
+  const npm =
+    installs === null
+      ? 'echo "npm error network unreachable" >&2; exit 1'
+      : 'echo "$@" >> npm-calls; cp installs.json node_modules/.package-lock.json; touch node_modules/.bin/node';
+  writeFileSync(join(programs, 'npm'), `#!/bin/sh\n${npm}\n`);
+  chmodSync(join(programs, 'npm'), 0o755);
+  const env = { PATH: `${programs}:/usr/bin:/bin`, HELIOGRAPH_CHROMIUM: '/bin/true' };
+  return {
+    root,
+    env,
+    ensure: (...args: string[]) =>
+      runCommand([process.execPath, join(root, 'scripts', 'ensure-dependencies.cjs'), ...args], { env }),
+    calls: () =>
+      existsSync(join(root, 'npm-calls'))
+        ? readFileSync(join(root, 'npm-calls'), 'utf8').trim().split('\n')
+        : [],
+  };
+}
+
+describe('dependencies before a start', () => {
+  test('what is missing is installed once, development dependencies too', async () => {
+    const { ensure, calls } = project();
+    expect(await ensure()).toMatchObject({ code: 0 });
+    expect(calls()).toEqual([expect.stringMatching(/^ci --include=dev /)]);
+    expect(await ensure()).toEqual({ code: 0, output: '' });
+    expect(calls()).toHaveLength(1);
+  });
+
+  test('another version in package-lock.json is installed, with the reason told', async () => {
+    const { root, ensure, calls } = project();
+    await ensure();
+    const changed = {
+      packages: { ...LOCK.packages, 'node_modules/a': { version: '1.0.1', integrity: 'sha512-b' } },
+    };
+    writeFileSync(join(root, 'package-lock.json'), JSON.stringify(changed));
+    writeFileSync(join(root, 'installs.json'), JSON.stringify(changed));
+    expect((await ensure()).output).toContain('a is not the version in package-lock.json');
+    expect(calls()).toHaveLength(2);
+    expect((await ensure()).output).toBe('');
+  });
+
+  test('a lock file with gaps for other systems is installed as it stands, and not changed', async () => {
+    const { root, ensure, calls } = project();
+    const a = { ...LOCK.packages['node_modules/a'], optionalDependencies: { 'a-darwin': '1.0.0' } };
+    writeFileSync(
+      join(root, 'package-lock.json'),
+      JSON.stringify({ packages: { '': {}, 'node_modules/a': a } }),
+    );
+    const filled = { 'node_modules/a': a, 'node_modules/a-darwin': { version: '1.0.0', optional: true } };
+    writeFileSync(join(root, 'installs.json'), JSON.stringify({ packages: filled }));
+    expect(await ensure()).toMatchObject({ code: 0 });
+    expect(calls()).toEqual([expect.stringMatching(/^install --no-save --include=dev /)]);
+    expect(await ensure()).toEqual({ code: 0, output: '' });
+  });
+
+  test('an installation whose Node.js is missing is done again', async () => {
+    const { root, ensure, calls } = project();
+    writeFileSync(
+      join(root, 'node_modules', '.package-lock.json'),
+      readFileSync(join(root, 'installs.json')),
+    );
+    await ensure();
+    expect(calls()).toHaveLength(1);
+  });
+
+  test('when npm fails its words and what to check are shown, and the start ends', async () => {
+    const { code, output } = await project(null).ensure();
+    expect(code).toBe(1);
+    expect(output).toContain('npm error network unreachable');
+    expect(output).toMatch(/Check the network/);
+  });
+
+  test('an npm that ends well without installing is not believed', async () => {
+    const { code, output } = await project({ packages: {} }).ensure();
+    expect(code).toBe(1);
+    expect(output).toContain('a is not the version in package-lock.json');
+  });
+
+  test('a browser that is set but missing is told, without failing', async () => {
+    const { env, ensure } = project();
+    await ensure();
+    expect(await ensure('--browser')).toEqual({ code: 0, output: '' });
+    env.HELIOGRAPH_CHROMIUM = '/nonexistent/chromium';
+    const { code, output } = await ensure('--browser');
+    expect(code).toBe(0);
+    expect(output).toContain(
+      'HELIOGRAPH_CHROMIUM is set, but /nonexistent/chromium is not an executable file',
+    );
+  });
+});

@@ -1,0 +1,123 @@
+import { createHmac } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { APP_SECRET, graph, postJson, startSandbox, until } from './sandbox-harness.ts';
+
+const GRAPH_FIXTURES = new URL('../../../fixtures/upstream/graph/', import.meta.url);
+const TEXT = { messaging_product: 'whatsapp', to: '+12025550143', type: 'text', text: { body: 'hi' } };
+const PATH = '/v26.0/800000000000111/messages';
+
+function statusOf(bytes: Buffer) {
+  return JSON.parse(bytes.toString()).entry[0].changes[0].value.statuses[0];
+}
+
+describe('send', () => {
+  test('answers as documented, with a fresh id of the real structure', async () => {
+    const { url } = await startSandbox();
+    const expected = JSON.parse(await readFile(new URL('send_200.json', GRAPH_FIXTURES), 'utf8')).body;
+    const response = await postJson(`${url}${PATH}`, TEXT);
+    expect(response.status).toBe(200);
+    const body = await response.json();
+    expect(body).toEqual({ ...expected, messages: [{ id: expect.any(String) }] });
+    const [id, fixtureId] = [body.messages[0].id, expected.messages[0].id].map((wamid: string) =>
+      Buffer.from(wamid.slice('wamid.'.length), 'base64'),
+    );
+    expect(id?.length).toBe(fixtureId?.length);
+    expect(id?.subarray(0, 20)).toEqual(fixtureId?.subarray(0, 20));
+    expect(id?.toString('latin1', 20, 38)).toMatch(/^[0-9A-F]{18}$/);
+    const again = await (await postJson(`${url}${PATH}`, TEXT)).json();
+    expect(again.messages[0].id).not.toBe(body.messages[0].id);
+  });
+
+  test('is followed by sent, delivered and read, in this order and apart, each signed over its bytes', async () => {
+    const { url, ingress } = await startSandbox({ statusDelayMs: 40 });
+    const send = { ...TEXT, biz_opaque_callback_data: 'order 7 ✓' };
+    const { messages } = await (await postJson(`${url}${PATH}`, send)).json();
+    await until(() => ingress.webhooks.length === 3);
+    expect(ingress.webhooks.map(({ bytes }) => statusOf(bytes).status)).toEqual([
+      'sent',
+      'delivered',
+      'read',
+    ]);
+    for (const { bytes, headers } of ingress.webhooks) {
+      const expected = createHmac('sha256', APP_SECRET).update(bytes).digest('hex');
+      expect(headers['x-hub-signature-256']).toBe(`sha256=${expected}`);
+      expect(statusOf(bytes)).toMatchObject({
+        id: messages[0].id,
+        recipient_id: '12025550143',
+        biz_opaque_callback_data: 'order 7 ✓',
+      });
+      expect(bytes.toString()).toContain('\\u2713');
+    }
+    const [first, , third] = ingress.webhooks;
+    expect((third?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThan(70);
+  });
+
+  test('repeats a status until the ingress answers 200, and only then goes on', async () => {
+    const { url, ingress } = await startSandbox({ statusDelayMs: 1 });
+    ingress.statuses.push(503);
+    await postJson(`${url}${PATH}`, TEXT);
+    await until(() => ingress.webhooks.length === 4);
+    expect(ingress.webhooks.map(({ bytes }) => statusOf(bytes).status)).toEqual([
+      ...['sent', 'sent', 'delivered', 'read'],
+    ]);
+    expect(ingress.webhooks[0]?.bytes).toEqual(ingress.webhooks[1]?.bytes);
+  });
+
+  test('to a business-scoped user id answers and reports without a phone number', async () => {
+    const { url, ingress } = await startSandbox();
+    const { to: _to, ...rest } = TEXT;
+    const body = await (await postJson(`${url}${PATH}`, { ...rest, recipient: 'US.1000143' })).json();
+    expect(body.contacts).toEqual([{ input: 'US.1000143', user_id: 'US.1000143' }]);
+    await until(() => ingress.webhooks.length > 0);
+    const status = statusOf(ingress.webhooks[0]?.bytes ?? Buffer.alloc(0));
+    expect(status).toMatchObject({ recipient_user_id: 'US.1000143' });
+    expect(status).not.toHaveProperty('recipient_id');
+  });
+
+  test('of a read receipt succeeds and reports nothing', async () => {
+    const { url, ingress } = await startSandbox({ statusDelayMs: 1 });
+    const receipt = { messaging_product: 'whatsapp', status: 'read', message_id: 'wamid.x' };
+    expect(await (await postJson(`${url}${PATH}`, receipt)).json()).toEqual({ success: true });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(ingress.webhooks).toHaveLength(0);
+  });
+
+  test.each([
+    ['no messaging_product', { ...TEXT, messaging_product: undefined }, 100],
+    ['no recipient', { ...TEXT, to: undefined }, 131008],
+    ['a recipient that is no text', { ...TEXT, to: 12025550143 }, 131008],
+    ['no content', { ...TEXT, text: undefined }, 131008],
+    ['an empty text', { ...TEXT, text: { body: '' } }, 131008],
+    ['a text that is too long', { ...TEXT, text: { body: 'x'.repeat(4097) } }, 100],
+    ['a type of another world', { ...TEXT, type: 'hologram' }, 131009],
+    ['an inherited name as type', { ...TEXT, type: 'constructor' }, 131009],
+    ['callback data that are too long', { ...TEXT, biz_opaque_callback_data: 'x'.repeat(513) }, 131009],
+    ['null', null, 100],
+    ['a list', [], 100],
+  ])('refuses %s as the platform does', async (_name, body, code) => {
+    const { url, ingress } = await startSandbox({ statusDelayMs: 1 });
+    const response = await postJson(`${url}${PATH}`, body);
+    expect(response.status).toBe(400);
+    expect((await response.json()).error.code).toBe(code);
+    expect(ingress.webhooks).toHaveLength(0);
+  });
+
+  test('answers broken JSON and unknown phone numbers in the form of the Graph API', async () => {
+    const { url } = await startSandbox();
+    const headers = { 'content-type': 'application/json' };
+    const broken = await graph(`${url}${PATH}`, { method: 'POST', headers, body: '{' });
+    expect(broken.status).toBe(400);
+    expect((await broken.json()).error.code).toBe(100);
+    const unknown = await postJson(`${url}/v26.0/800000000000999/messages`, TEXT);
+    expect((await unknown.json()).error).toMatchObject({ code: 100, error_subcode: 33 });
+  });
+
+  test('stops its reports when the server stops', async () => {
+    const { url, ingress, close } = await startSandbox({ statusDelayMs: 50 });
+    await postJson(`${url}${PATH}`, TEXT);
+    await close();
+    await new Promise((resolve) => setTimeout(resolve, 120));
+    expect(ingress.webhooks).toHaveLength(0);
+  });
+});
