@@ -1,6 +1,5 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { makePageCursors } from '../domain/page-cursor.ts';
 import type { TestEventTools } from '../endpoints/test-event.ts';
 import type { Config } from '../platform/config/config.ts';
 import { proxyWarning } from '../platform/config/config-warnings.ts';
@@ -13,6 +12,7 @@ import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { openTemporalConnection, type TemporalConnection } from '../platform/temporal/client-connection.ts';
 import { externalRoutes } from './external/external-routes.ts';
+import { makePageCursors } from './external/page-cursor.ts';
 import { makeUpstreamCalls } from './external/upstream-calls.ts';
 import { checkClock } from './health/clock-check.ts';
 import { healthRoutes } from './health/health-routes.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { EVENT_TYPES } from '../../platform/event-type.ts';
 import { count, dateTime, idParams, nullable, text } from '../external/schema-kit.ts';
-import { WEBHOOK_EXAMPLES } from '../external/webhook-schemas/webhook-examples.ts';
+import { WEBHOOK_EXAMPLES } from '../openapi/webhooks/webhook-examples.ts';
 
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'dropped'] as const;
 

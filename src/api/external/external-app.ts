@@ -6,7 +6,6 @@ import type {
   RawRequestDefaultExpression,
   RawServerDefault,
 } from 'fastify';
-import type { PageCursors } from '../../domain/page-cursor.ts';
 import type { OptionRules } from '../../endpoints/endpoint-options.ts';
 import type { TestEventTools } from '../../endpoints/test-event.ts';
 import type { AccountTools } from '../../platform/account-tools.ts';
@@ -15,6 +14,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import type { KeyTools } from '../keys/api-key-auth.ts';
 import type { OutcomeWaiter } from '../messages/send/outcome-waiter.ts';
 import type { SendStarter } from '../messages/send/send-starter.ts';
+import type { PageCursors } from './page-cursor.ts';
 import type { UpstreamCalls } from './upstream-calls.ts';
 
 /** A scope whose handlers have the types of their schemas. */

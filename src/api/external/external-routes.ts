@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify';
+import { accountIdentity } from '../accounts/account-identity.ts';
+import { connectionTest } from '../accounts/connection-test.ts';
 import { getEvent } from '../deliveries/get-event.ts';
 import { eventList } from '../deliveries/list-events.ts';
 import { webhookRoutes } from '../endpoints/webhook-routes.ts';
@@ -22,8 +24,6 @@ import { replayEvent } from '../replays/replay-event.ts';
 import { getReplay, listReplays, switchReplays } from '../replays/replays.ts';
 import { startReplayOfMany } from '../replays/start-replay.ts';
 import { guardBodies } from '../shares/body-guard.ts';
-import { accountIdentity } from './account-identity.ts';
-import { connectionTest } from './connection-test.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
 
 const HANDLER_TIMEOUT_MS = 15_000;

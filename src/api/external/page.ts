@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import type { PageCursors } from '../../domain/page-cursor.ts';
 import { ApiError } from '../errors/api-error.ts';
+import type { PageCursors } from './page-cursor.ts';
 import { parameter } from './schema-kit.ts';
 
 const DEFAULT_LIMIT = 25;

@@ -2,7 +2,6 @@ import fastifySwagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { API_KEY_SCOPES } from '../../keys/api-key-scopes.ts';
-import { webhookOperations } from '../external/webhook-schemas/webhook-operations.ts';
 import { ANSWER_HEADERS } from './answer-headers.ts';
 import { completeOperation, type Operation, type RouteFacts } from './complete-operation.ts';
 import { type Components, documentSchema } from './components.ts';
@@ -10,6 +9,7 @@ import { DOCS, type OperationDocs } from './documented.ts';
 import { ERROR_CODE_SCHEMA, ERROR_SCHEMA, sharedErrorAnswers } from './error-answers.ts';
 import { exampleOf, parameterDocs } from './schema-examples.ts';
 import { TAGS } from './tags.ts';
+import { webhookOperations } from './webhooks/webhook-operations.ts';
 
 const DESCRIPTION = `REST API of a tenant's server to Heliograph, the gateway between the WhatsApp Business Platform and that server.
 

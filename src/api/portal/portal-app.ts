@@ -1,4 +1,3 @@
-import type { PageCursors } from '../../domain/page-cursor.ts';
 import type { OptionRules } from '../../endpoints/endpoint-options.ts';
 import type { TestEventTools } from '../../endpoints/test-event.ts';
 import type { AccountTools } from '../../platform/account-tools.ts';
@@ -7,6 +6,7 @@ import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { TemporalConnection } from '../../platform/temporal/client-connection.ts';
 import type { ExternalApp } from '../external/external-app.ts';
+import type { PageCursors } from '../external/page-cursor.ts';
 import type { UpstreamCalls } from '../external/upstream-calls.ts';
 import type { ConnectionShares } from '../shares/connection-shares.ts';
 

@@ -1,8 +1,8 @@
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
-import { EVENT_BODIES } from '../../../src/api/external/webhook-schemas/event-body-schemas.ts';
-import { WEBHOOK_EXAMPLES } from '../../../src/api/external/webhook-schemas/webhook-examples.ts';
-import { webhookOperations } from '../../../src/api/external/webhook-schemas/webhook-operations.ts';
+import { EVENT_BODIES } from '../../../src/api/openapi/webhooks/event-body-schemas.ts';
+import { WEBHOOK_EXAMPLES } from '../../../src/api/openapi/webhooks/webhook-examples.ts';
+import { webhookOperations } from '../../../src/api/openapi/webhooks/webhook-operations.ts';
 import { serializeEvent } from '../../../src/deliveries/envelope.ts';
 import { webhookHeaders } from '../../../src/deliveries/webhook-headers.ts';
 import type { UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';

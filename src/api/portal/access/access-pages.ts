@@ -1,16 +1,16 @@
 import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { accountPages } from './account-page.ts';
+import { accountPages } from '../users/account-page.ts';
+import { invitationPages } from '../users/invitation-page.ts';
+import { createKnownDevices } from '../users/known-devices.ts';
+import { createOidcClient } from '../users/oidc-client.ts';
+import { oidcPages } from '../users/oidc-pages.ts';
+import { setUpPages } from '../users/set-up-page.ts';
+import { createSignInLimit } from '../users/sign-in-limit.ts';
+import { signInPages } from '../users/sign-in-page.ts';
+import { tenantUserPages } from '../users/users-page.ts';
 import type { FormTokens } from './form-tokens.ts';
-import { invitationPages } from './invitation-page.ts';
-import { createKnownDevices } from './known-devices.ts';
-import { createOidcClient } from './oidc-client.ts';
-import { oidcPages } from './oidc-pages.ts';
-import { setUpPages } from './set-up-page.ts';
-import { createSignInLimit } from './sign-in-limit.ts';
-import { signInPages } from './sign-in-page.ts';
 import { startPage } from './start-page.ts';
-import { tenantUserPages } from './users-page.ts';
 
 /** Signing in and out, set-up, invitations, one's own account, and the users of a tenant. */
 export function accessPages(app: PortalApp, context: PortalContext, tokens: FormTokens): void {

@@ -1,10 +1,10 @@
+import { removalPages } from '../accounts/removal-pages.ts';
+import { tenantPages } from '../accounts/tenant-pages.ts';
+import { wabaPages } from '../accounts/waba-pages.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { operatorUserPages } from '../users/user-pages.ts';
 import { healthPage } from './health-page.ts';
-import { removalPages } from './removal-pages.ts';
 import { settingsPage } from './settings-page.ts';
-import { tenantPages } from './tenant-pages.ts';
-import { operatorUserPages } from './user-pages.ts';
-import { wabaPages } from './waba-pages.ts';
 
 /** What operators look after: the installation, its tenants and their WABAs. */
 export function operatorPages(app: PortalApp, context: PortalContext): void {

@@ -3,8 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import { countedAddress } from '../../../platform/http/counted-address.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
+import { tooManyAttempts } from '../access/page-error.ts';
 import type { KnownDevices } from './known-devices.ts';
-import { tooManyAttempts } from './page-error.ts';
 
 /** How often somebody may try to show who he is. */
 export type SignInLimit = {

@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { newSecretToken } from '../../../platform/crypto/secret-token.ts';
-import { deviceCookie } from './session-cookie.ts';
+import { deviceCookie } from '../access/session-cookie.ts';
 
 /** Browsers that have signed in to an account. */
 export type KnownDevices = {

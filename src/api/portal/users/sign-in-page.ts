@@ -2,20 +2,20 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { AccountError } from '../../../platform/account-error.ts';
 import { signIn, signOut } from '../../../users/sign-in.ts';
+import { EMPTY_FORM, formLine } from '../access/form-schema.ts';
+import type { FormTokens } from '../access/form-tokens.ts';
+import { localPath } from '../access/local-path.ts';
+import { PAGES } from '../access/page-access.ts';
+import { sendPage } from '../access/send-page.ts';
+import { sessionCookie } from '../access/session-cookie.ts';
+import { beginInBrowser } from '../access/session-start.ts';
+import { actorOf, sessionOf, viewerIfAny } from '../access/viewer.ts';
+import { visitorOf } from '../access/visitor.ts';
 import { postForm, textField } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { EMPTY_FORM, formLine } from './form-schema.ts';
-import type { FormTokens } from './form-tokens.ts';
-import { localPath } from './local-path.ts';
-import { PAGES } from './page-access.ts';
-import { sendPage } from './send-page.ts';
-import { sessionCookie } from './session-cookie.ts';
-import { beginInBrowser } from './session-start.ts';
 import type { SignInLimit } from './sign-in-limit.ts';
-import { actorOf, sessionOf, viewerIfAny } from './viewer.ts';
-import { visitorOf } from './visitor.ts';
 
 const DONE = {
   'signed-out': 'You are signed out.',

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { findAccountIdentity } from '../../accounts/account-identity.ts';
+import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
+import { count, NoQuery, text } from '../external/schema-kit.ts';
 import { accountOf } from '../keys/api-key-auth.ts';
 import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import type { ExternalApp, ExternalContext } from './external-app.ts';
-import { count, NoQuery, text } from './schema-kit.ts';
 
 const AccountIdentity = Type.Object(
   {

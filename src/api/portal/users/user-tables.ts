@@ -1,13 +1,13 @@
 import type { Invitation } from '../../../users/invitation-store.ts';
 import type { Member } from '../../../users/memberships.ts';
+import { csrfField } from '../access/csrf-field.ts';
+import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { emptyState } from '../components/empty-state.ts';
 import { actionButton } from '../components/form.ts';
 import { dataTable } from '../components/table.ts';
 import { timeAgo } from '../components/time.ts';
 import { html, type Markup } from '../markup.ts';
-import { csrfField } from './csrf-field.ts';
-import type { Viewer } from './viewer.ts';
 
 /** Where the forms of a list are, and which part of the list they lead back to. */
 export type ListPlace = { viewer: Viewer; path: string; query: string; now: Date };

@@ -1,10 +1,10 @@
 import type { Membership, User } from '../../../users/user-store.ts';
-import { type ListPlace, roleButton } from '../access/user-tables.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton } from '../components/form.ts';
 import { dataTable } from '../components/table.ts';
 import { timeAgo } from '../components/time.ts';
 import { html, type Markup } from '../markup.ts';
+import { type ListPlace, roleButton } from './user-tables.ts';
 
 /** All accounts with what an operator can do about them, by forms under `path`. */
 export function accountTable(place: ListPlace, users: readonly User[]): Markup {

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { EVENT_TYPES, type EventType } from '../../../platform/event-type.ts';
-import { EVENT_BODIES } from '../../external/webhook-schemas/event-body-schemas.ts';
-import { WEBHOOK_EXAMPLES } from '../../external/webhook-schemas/webhook-examples.ts';
-import { webhookOperations } from '../../external/webhook-schemas/webhook-operations.ts';
+import { EVENT_BODIES } from '../../openapi/webhooks/event-body-schemas.ts';
+import { WEBHOOK_EXAMPLES } from '../../openapi/webhooks/webhook-examples.ts';
+import { webhookOperations } from '../../openapi/webhooks/webhook-operations.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';

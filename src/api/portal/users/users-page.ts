@@ -11,19 +11,19 @@ import { changeRole, disableMember, enableMember, membersOf, removeMember } from
 import { makePasswordLink } from '../../../users/password-links.ts';
 import type { TenantAuthority } from '../../../users/user-authority.ts';
 import { accountObjectId } from '../../external/object-id.ts';
+import { EMPTY_FORM, formLine } from '../access/form-schema.ts';
+import { PAGES } from '../access/page-access.ts';
+import { pageNotFound } from '../access/page-error.ts';
+import { sendPage } from '../access/send-page.ts';
+import { actorOf, type Viewer, viewerOf } from '../access/viewer.ts';
+import { wabaOf } from '../access/waba-of.ts';
 import { postForm, selectField, textField } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';
 import { numberedPage, numberedPager } from '../components/numbered-pages.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { EMPTY_FORM, formLine } from './form-schema.ts';
 import { oneTimeLink } from './one-time-link.ts';
-import { PAGES } from './page-access.ts';
-import { pageNotFound } from './page-error.ts';
-import { sendPage } from './send-page.ts';
 import { invitationTable, memberTable, removalQuestion } from './user-tables.ts';
-import { actorOf, type Viewer, viewerOf } from './viewer.ts';
-import { wabaOf } from './waba-of.ts';
 
 const PATH = '/portal/w/:wabaId/users';
 const TITLE = 'Users';

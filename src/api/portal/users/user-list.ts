@@ -4,7 +4,6 @@ import type { AccountError } from '../../../platform/account-error.ts';
 import { invitationsOf } from '../../../users/invitations.ts';
 import { allUsers } from '../../../users/users.ts';
 import { sendPage } from '../access/send-page.ts';
-import { invitationTable } from '../access/user-tables.ts';
 import { type Viewer, viewerOf } from '../access/viewer.ts';
 import { emptyState } from '../components/empty-state.ts';
 import { postForm, selectField, textField } from '../components/form.ts';
@@ -13,6 +12,7 @@ import { numberedPage, numberedPager } from '../components/numbered-pages.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalContext } from '../portal-app.ts';
 import { accountTable } from './account-table.ts';
+import { invitationTable } from './user-tables.ts';
 
 export const USERS = '/portal/operator/users';
 

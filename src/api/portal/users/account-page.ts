@@ -6,6 +6,15 @@ import type { SessionSummary } from '../../../users/user-session-store.ts';
 import { endSession, sessionsOf } from '../../../users/user-sessions.ts';
 import { findUser, type User } from '../../../users/user-store.ts';
 import { accountObjectId } from '../../external/object-id.ts';
+import { csrfField } from '../access/csrf-field.ts';
+import { EMPTY_FORM, formLine } from '../access/form-schema.ts';
+import { PAGES } from '../access/page-access.ts';
+import { pageNotFound } from '../access/page-error.ts';
+import { sendPage } from '../access/send-page.ts';
+import { sessionCookie } from '../access/session-cookie.ts';
+import { placeName } from '../access/switcher.ts';
+import { actorOf, sessionOf, type Viewer, viewerOf } from '../access/viewer.ts';
+import { visitorOf } from '../access/visitor.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton, postForm, textField } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';
@@ -13,16 +22,7 @@ import { dataTable, detailList } from '../components/table.ts';
 import { exactTime, timeAgo } from '../components/time.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { csrfField } from './csrf-field.ts';
-import { EMPTY_FORM, formLine } from './form-schema.ts';
-import { PAGES } from './page-access.ts';
-import { pageNotFound } from './page-error.ts';
-import { sendPage } from './send-page.ts';
-import { sessionCookie } from './session-cookie.ts';
 import type { SignInLimit } from './sign-in-limit.ts';
-import { placeName } from './switcher.ts';
-import { actorOf, sessionOf, type Viewer, viewerOf } from './viewer.ts';
-import { visitorOf } from './visitor.ts';
 
 const DONE = {
   password: 'Your password is changed. All your other sessions are ended.',

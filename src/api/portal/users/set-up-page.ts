@@ -2,17 +2,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { AccountError } from '../../../platform/account-error.ts';
 import { createFirstOperator, mayBeSetUp, type SetUpTools } from '../../../users/first-operator.ts';
+import { formLine } from '../access/form-schema.ts';
+import type { FormTokens } from '../access/form-tokens.ts';
+import { PAGES } from '../access/page-access.ts';
+import { PageError } from '../access/page-error.ts';
+import { sendPage } from '../access/send-page.ts';
+import { beginInBrowser } from '../access/session-start.ts';
+import { visitorOf } from '../access/visitor.ts';
 import { postForm } from '../components/form.ts';
 import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { formLine } from './form-schema.ts';
-import type { FormTokens } from './form-tokens.ts';
 import { personFields } from './new-person.ts';
-import { PAGES } from './page-access.ts';
-import { PageError } from './page-error.ts';
-import { sendPage } from './send-page.ts';
-import { beginInBrowser } from './session-start.ts';
-import { visitorOf } from './visitor.ts';
 
 type Given = { code: string; email: string; name: string };
 

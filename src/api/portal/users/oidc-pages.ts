@@ -9,21 +9,21 @@ import {
   unlinkIdentity,
 } from '../../../users/oidc-sign-in.ts';
 import { checkOwnPassword } from '../../../users/sign-in.ts';
+import { formLine } from '../access/form-schema.ts';
+import type { FormTokens } from '../access/form-tokens.ts';
+import { localPath } from '../access/local-path.ts';
+import { PAGES } from '../access/page-access.ts';
+import { PageError } from '../access/page-error.ts';
+import { sendPage } from '../access/send-page.ts';
+import { oidcCookie } from '../access/session-cookie.ts';
+import { beginInBrowser } from '../access/session-start.ts';
+import { actorOf, sessionOf, viewerIfAny } from '../access/viewer.ts';
+import { visitorOf } from '../access/visitor.ts';
 import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { formLine } from './form-schema.ts';
-import type { FormTokens } from './form-tokens.ts';
-import { localPath } from './local-path.ts';
 import type { OidcAttempt, OidcClient } from './oidc-client.ts';
 import { keepProven, oidcJoinPages } from './oidc-join-page.ts';
-import { PAGES } from './page-access.ts';
-import { PageError } from './page-error.ts';
-import { sendPage } from './send-page.ts';
-import { oidcCookie } from './session-cookie.ts';
-import { beginInBrowser } from './session-start.ts';
 import type { SignInLimit } from './sign-in-limit.ts';
-import { actorOf, sessionOf, viewerIfAny } from './viewer.ts';
-import { visitorOf } from './visitor.ts';
 
 const COOKIE_PLACE = 'portal|oidc attempt';
 const VALID_MS = 600_000;

@@ -9,13 +9,13 @@ import type { Authority } from '../../../users/user-authority.ts';
 import { disableUser, enableUser, removeUser, userNamed } from '../../../users/users.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { EMPTY_FORM, formLine } from '../access/form-schema.ts';
-import { oneTimeLink } from '../access/one-time-link.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { removalQuestion } from '../access/user-tables.ts';
 import { actorOf, viewerOf } from '../access/viewer.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { oneTimeLink } from './one-time-link.ts';
 import { EMPTY_INVITE, showUsers, USERS, usersHref, type Wanted } from './user-list.ts';
+import { removalQuestion } from './user-tables.ts';
 
 const CHANGES = { role: 'role', disable: 'disabled', enable: 'enabled', remove: 'removed' } as const;
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { announceSetUp } from '../../../../src/api/portal/access/announce-set-up.ts';
+import { announceSetUp } from '../../../../src/api/portal/users/announce-set-up.ts';
 import { seedDemoUsers } from '../../../../src/dev/demo-users.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
