@@ -1,7 +1,7 @@
 import { openLogger } from './platform/json-logger.ts';
 import { openDatabase } from './platform/postgres/database.ts';
 import { migrate } from './platform/postgres/migrate.ts';
-import { connectTemporal, registerSearchAttributes } from './platform/temporal/temporal-connection.ts';
+import { connectTemporal, registerSearchAttributes } from './platform/temporal/worker-connection.ts';
 import { configOrExit } from './serve.ts';
 
 /** Migrates the database; Temporal's search attributes too, where it answers (the worker makes up for it). */

@@ -70,7 +70,7 @@ async function beginWorker(
 ): Promise<BegunWorker> {
   const logger = openLogger(config, 'worker');
   logger.info({ settings: redactedSettings(process.env) }, 'worker starts');
-  const { installTemporalRuntime } = await import('./platform/temporal/temporal-connection.ts');
+  const { installTemporalRuntime } = await import('./platform/temporal/worker-connection.ts');
   const { startWorker } = await import('./worker/start-worker.ts');
   installTemporalRuntime(logger);
   return { logger, starting: startWorker(config, logger, { onDirectIntake }) };

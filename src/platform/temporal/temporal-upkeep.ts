@@ -2,7 +2,7 @@ import { Client, isGrpcServiceError, type WorkflowClientInterceptor } from '@tem
 import { NamespaceNotFoundError } from '@temporalio/common';
 import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from '../logger.ts';
-import { registerSearchAttributes } from './temporal-connection.ts';
+import { registerSearchAttributes } from './worker-connection.ts';
 
 /** Starts fail by the hundred at once, and Temporal itself takes seconds to know what was registered. */
 const PAUSE_MS = 3_000;

@@ -5,7 +5,7 @@ import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { startOrReplace, stuckReason } from '../../../src/platform/temporal/start-or-replace.ts';
-import { installTemporalRuntime } from '../../../src/platform/temporal/temporal-connection.ts';
+import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

@@ -6,7 +6,7 @@ import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { SEARCH_ATTRIBUTE_NAMES } from '../../../src/platform/temporal/search-attributes.ts';
-import { installTemporalRuntime } from '../../../src/platform/temporal/temporal-connection.ts';
+import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

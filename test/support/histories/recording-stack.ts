@@ -8,7 +8,7 @@ import { type DatabasePool, openDatabase } from '../../../src/platform/postgres/
 import { migrate } from '../../../src/platform/postgres/migrate.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';
-import { connectTemporal } from '../../../src/platform/temporal/temporal-connection.ts';
+import { connectTemporal } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { silentLogger } from '../silent-logger.ts';
 import { seedFixtureAccounts, testSecretBox } from '../test-accounts.ts';

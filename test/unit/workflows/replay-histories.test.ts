@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { type ReplayWorkerOptions, Worker } from '@temporalio/worker';
 import { describe, expect, test } from 'vitest';
-import { installTemporalRuntime } from '../../../src/platform/temporal/temporal-connection.ts';
+import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
 import * as workflows from '../../../src/workflows/bundle-entry.ts';
 import { historyFromJson } from '../../support/histories/history-json.ts';

@@ -17,7 +17,7 @@ import {
   connectTemporal,
   installTemporalRuntime,
   registerSearchAttributes,
-} from '../../../../src/platform/temporal/temporal-connection.ts';
+} from '../../../../src/platform/temporal/worker-connection.ts';
 import { startWorkflowStarter } from '../../../../src/platform/temporal/workflow-starter.ts';
 import { loadWorkflowBundle } from '../../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
