@@ -5,12 +5,6 @@ import type { Logger } from 'pino';
 import { openAccessToken } from '../accounts/access-token.ts';
 import { AccessTokenProblem } from '../messages/media/media-error.ts';
 import { withUpstreamMedia } from '../messages/send/files-in-message.ts';
-import {
-  forgetRefusedMedia,
-  giveMedia,
-  type MediaSlots,
-  makeMediaSlots,
-} from '../messages/send/give-media.ts';
 import { type SendTurn, takeSendTurn } from '../messages/send/outbound-messages.ts';
 import { followPhoneAlias } from '../messages/send/recipient-conversations.ts';
 import {
@@ -25,6 +19,12 @@ import type { SendError } from '../messages/send/send-error.ts';
 import { later, SHORT_WAIT_MS } from '../messages/send/send-later.ts';
 import { numberPace, sendRetryDelayMs } from '../messages/send/send-pace.ts';
 import { judgeSend, type SendVerdict, unknownOutcome } from '../messages/send/send-verdict.ts';
+import {
+  forgetRefusedMedia,
+  giveMedia,
+  type MediaSlots,
+  makeMediaSlots,
+} from '../messages/send/upload-media.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import type { SendClient } from '../platform/graph/graph-client.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';

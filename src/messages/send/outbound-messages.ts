@@ -1,7 +1,7 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import { knownUpstreamMedia } from './media-upstream-ids.ts';
-import type { OrderPayment } from './order-payment.ts';
+import type { OrderPayment } from './requested-payment.ts';
 import { numberPace, PAIR_PACE } from './send-pace.ts';
 import { drawSendTime, type Pace } from './send-pacing.ts';
 

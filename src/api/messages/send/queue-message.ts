@@ -4,9 +4,9 @@ import {
   type IdempotencyKey,
   takeIdempotencyKey,
 } from '../../../messages/send/idempotency-keys.ts';
-import { orderPaymentOf } from '../../../messages/send/order-payment.ts';
 import { drawMessageId, insertOutboundMessage } from '../../../messages/send/outbound-messages.ts';
 import { lockRecipientConversation, type Recipient } from '../../../messages/send/recipient-conversations.ts';
+import { orderPaymentOf } from '../../../messages/send/requested-payment.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { insertWorkflowTasks } from '../../../platform/temporal/workflow-tasks.ts';
 import type { SendRequest } from './send-body.ts';
