@@ -1,6 +1,5 @@
 import type { Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
-import { inLaneOrder, type ReplayedEvent } from './replay-order.ts';
 import {
   dayOfId,
   type IdSpan,
@@ -10,6 +9,7 @@ import {
   selectedDeliveries,
   selectedUnsent,
 } from './replay-selection.ts';
+import { inLaneOrder, type ReplayedEvent } from './replay-sequence.ts';
 
 const DAY_MS = 86_400_000;
 const EVENTS_PER_STEP = 5_000;

@@ -9,8 +9,8 @@ import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { finishTask, insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
 import { dayOfUuidV7, uuidV7 } from '../platform/uuid-v7.ts';
-import { replayLane } from './replay-order.ts';
 import { readReplayPage, type SelectedDelivery } from './replay-page.ts';
+import { replayLane } from './replay-sequence.ts';
 import {
   lockReplay,
   type Replay,
