@@ -31,7 +31,7 @@ import { endpointPath } from '../endpoints/endpoint-context.ts';
 import { modeBadge } from '../endpoints/endpoint-status.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { checkParts, type Part } from './parts.ts';
+import { checkParts, type Part } from './server-checks.ts';
 
 const MAX_ENDPOINTS = 100;
 const REASONS_OF_DAYS = 7;
