@@ -3,7 +3,7 @@ import { accountIdentity } from '../accounts/account-identity.ts';
 import { connectionTest } from '../accounts/connection-test.ts';
 import { getEvent } from '../deliveries/get-event.ts';
 import { eventList } from '../deliveries/list-events.ts';
-import { webhookRoutes } from '../endpoints/webhook-routes.ts';
+import { webhookRoutes } from '../endpoints/endpoint-routes.ts';
 import { requireApiKey } from '../keys/api-key-auth.ts';
 import { ownKey } from '../keys/own-key.ts';
 import { conversationMessages } from '../messages/conversation-messages.ts';
