@@ -15,7 +15,7 @@ import { loadEndpointSettings } from '../endpoints/endpoint-settings.ts';
 import { findOldestBodies, insertTakenIn, takeNewBodies } from '../inbound/inbox/inbox.ts';
 import { readBody } from '../inbound/intake/body-portions.ts';
 import { commitItems } from '../inbound/intake/commit-items.ts';
-import { sortItems } from '../inbound/intake/sort-items.ts';
+import { sortItems } from '../inbound/intake/match-owners.ts';
 import { shardOf } from '../inbound/shard.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { endpointSecretPlace } from '../platform/crypto/secret-places.ts';

@@ -7,8 +7,8 @@ import { commitItems } from './commit-items.ts';
 import type { IntakeTools } from './intake-batch.ts';
 import type { IntakeLoop } from './intake-loop.ts';
 import type { ShardMemory } from './intake-memory.ts';
+import { type KnownOwners, sortItems } from './match-owners.ts';
 import type { Owned } from './owned-item.ts';
-import { type KnownOwners, sortItems } from './sort-items.ts';
 
 /** The sender waits meanwhile: what takes longer is kept as it is and taken in later. */
 const PATIENCE_MS = 250;

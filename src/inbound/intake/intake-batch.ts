@@ -19,8 +19,8 @@ import { askUpstream } from './ask-upstream.ts';
 import { type BodyPortion, type ReadBody, readBody, sharePortions } from './body-portions.ts';
 import { commitItems } from './commit-items.ts';
 import type { IntakeMemory, ShardMemory } from './intake-memory.ts';
+import { type KnownOwners, sortItems } from './match-owners.ts';
 import { type Found, readBodies } from './read-bodies.ts';
-import { type KnownOwners, sortItems } from './sort-items.ts';
 
 /** Looking for an item that cannot be stored takes a savepoint per group, so fewer are looked through at a time. */
 const COST_IN_PIECES = 200;
