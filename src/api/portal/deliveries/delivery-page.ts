@@ -1,6 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { cancelDelivery, type DeliveryReport, deliveryOf } from '../../../deliveries/search/deliveries.ts';
+import {
+  cancelDelivery,
+  type DeliveryReport,
+  deliveryOf,
+} from '../../../deliveries/search/shown-delivery.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
 import { workflowUrl } from '../../../platform/temporal/workflow-url.ts';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type DeliveryReport, deliveryOf } from '../../../deliveries/search/deliveries.ts';
+import { type DeliveryReport, deliveryOf } from '../../../deliveries/search/shown-delivery.ts';
 import { endpointStatus } from '../../../endpoints/endpoints.ts';
 import { sendTestEvent } from '../../../endpoints/test-event.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
