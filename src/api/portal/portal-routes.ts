@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
-import { sandboxPages } from '../../dev/console/sandbox-pages.ts';
+import { sandboxPages } from '../../dev/console/console-pages.ts';
 import { guardBodies } from '../shares/body-guard.ts';
 import { accessPages } from './access/access-pages.ts';
 import { requirePortalAccess } from './access/portal-access.ts';

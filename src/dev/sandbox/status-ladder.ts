@@ -4,7 +4,7 @@ import type { ChatLog } from './chat-log.ts';
 import type { PhoneNumber } from './demo-phone-numbers.ts';
 import { buildMessageStatus } from './payloads/message-status.ts';
 import { serializeWebhookBody } from './payloads/webhook-body.ts';
-import type { WebhookSender } from './webhook-sender.ts';
+import type { WebhookSender } from './upstream-webhook-sender.ts';
 
 /** A message that the platform accepted and now reports on. */
 type AcceptedMessage = {

@@ -7,7 +7,7 @@ import type { MediaUrls } from './media-url.ts';
 import type { LoggedRequest } from './request-log.ts';
 import type { ReadReceipt, SentMessage } from './sent-messages.ts';
 import type { StatusLadder } from './status-ladder.ts';
-import type { WebhookSender } from './webhook-sender.ts';
+import type { WebhookSender } from './upstream-webhook-sender.ts';
 
 /** What the routes of one stand-in platform share. */
 export type UpstreamContext = {

@@ -12,7 +12,7 @@ import { MAX_LOGGED_REQUESTS } from './request-log.ts';
 import { MAX_SENT_MESSAGES } from './sent-messages.ts';
 import { createStatusLadder } from './status-ladder.ts';
 import type { UpstreamContext } from './upstream-context.ts';
-import { createWebhookSender } from './webhook-sender.ts';
+import { createWebhookSender } from './upstream-webhook-sender.ts';
 
 /** How to run the stand-in platform. */
 export type UpstreamServerConfig = {

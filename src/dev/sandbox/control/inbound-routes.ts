@@ -16,7 +16,7 @@ import {
 import { createRandomSource } from '../payloads/random-source.ts';
 import { serializeWebhookBody } from '../payloads/webhook-body.ts';
 import type { UpstreamContext } from '../upstream-context.ts';
-import type { WebhookAnswer } from '../webhook-sender.ts';
+import type { WebhookAnswer } from '../upstream-webhook-sender.ts';
 import { ControlError } from './control-error.ts';
 import { recordInbound } from './recorded-inbound.ts';
 import { sendToIngress } from './webhook-routes.ts';

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { serializeWebhookBody } from '../payloads/webhook-body.ts';
 import type { UpstreamContext } from '../upstream-context.ts';
-import type { SignatureForm, WebhookAnswer } from '../webhook-sender.ts';
-import { IngressUnreachableError } from '../webhook-sender.ts';
+import type { SignatureForm, WebhookAnswer } from '../upstream-webhook-sender.ts';
+import { IngressUnreachableError } from '../upstream-webhook-sender.ts';
 import { ControlError } from './control-error.ts';
 
 type WebhookRequest = { body?: unknown; bodyBase64?: string; signature?: SignatureForm };
