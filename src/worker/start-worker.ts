@@ -23,7 +23,7 @@ import { openTemporalUpkeep, type TemporalUpkeep } from '../platform/temporal/te
 import { connectTemporal } from '../platform/temporal/worker-connection.ts';
 import { startWorkflowStarter } from '../platform/temporal/workflow-starter.ts';
 import { wakeAllTasks } from '../platform/temporal/workflow-tasks.ts';
-import { openDelivery } from './delivery-tools.ts';
+import { openDelivery } from './attempt-tools.ts';
 import { startHealthServer } from './health-server.ts';
 import { startHousekeeping } from './housekeeping/housekeeping.ts';
 import { openMediaActivities } from './media-activities.ts';
