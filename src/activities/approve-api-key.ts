@@ -5,8 +5,12 @@ import { decideKeyRequest } from '../keys/key-requests.ts';
 import { AccountError } from '../platform/account-error.ts';
 import { checkName } from '../platform/account-input.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import type { ApproveApiKeyInput } from '../workflows/approve-api-key.ts';
-import type { GivenDecision } from '../workflows/decision-signal.ts';
+
+/** What an operator decided by signal. `by`: who they say they are. */
+export type GivenDecision = { state: 'approved' | 'denied'; note: string; by: string | null };
+
+/** Ids only: the request is in the database. */
+export type ApproveApiKeyInput = { wabaId: string; requestId: string };
 
 export type KeyRequestActivities = ReturnType<typeof makeKeyRequestActivities>;
 

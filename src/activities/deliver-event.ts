@@ -1,9 +1,9 @@
 import { Context } from '@temporalio/activity';
 import { type AttemptTools, attemptDelivery } from '../deliveries/attempt/attempt-delivery.ts';
 import type { AttemptOutcome } from '../deliveries/attempt/attempt-outcome.ts';
+import type { DeliverEventInput } from '../deliveries/dispatch/start-delivery.ts';
 import { removeDelivery } from '../deliveries/queue/remove.ts';
 import { notYet, withHeartbeat } from '../platform/temporal/activity-kit.ts';
-import type { DeliverEventInput } from '../workflows/deliver-event.ts';
 
 export type DeliverEventActivities = ReturnType<typeof makeDeliverEventActivities>;
 

@@ -14,7 +14,9 @@ import { findOrder, type StoredOrder, saveOrderService } from '../messages/order
 import { isTransientError } from '../platform/postgres/error-class.ts';
 import { notYet, unexpectedFailure } from '../platform/temporal/activity-kit.ts';
 import { finishTask } from '../platform/temporal/workflow-tasks.ts';
-import type { EnrichOrderInput } from '../workflows/enrich-order.ts';
+
+/** Ids only: the cart is in the database. */
+export type EnrichOrderInput = { wabaId: string; orderId: string };
 
 export type EnrichOrderActivities = ReturnType<typeof makeEnrichOrderActivities>;
 

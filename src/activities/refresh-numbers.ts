@@ -16,7 +16,9 @@ import type { Database } from '../platform/postgres/database.ts';
 import { lockIntake } from '../platform/postgres/locks.ts';
 import { retryDelayMs } from '../platform/temporal/retry-delay.ts';
 import { finishAskedTask, finishTask } from '../platform/temporal/workflow-tasks.ts';
-import type { RefreshNumbersInput } from '../workflows/refresh-numbers.ts';
+
+/** Ids only. */
+export type RefreshNumbersInput = { wabaId: string };
 
 export type NumberActivities = ReturnType<typeof makeNumberActivities>;
 

@@ -6,7 +6,17 @@ import { openQueueLimit } from '../replays/queue-limit.ts';
 import { queuePages } from '../replays/queue-pages.ts';
 import { changeReplay, settleReplay } from '../replays/replay-steps.ts';
 import type { Replay } from '../replays/replay-store.ts';
-import type { ReplayDeliveriesInput, ReplayProgress } from '../workflows/replay-deliveries.ts';
+
+/** How far a replay is. `queued` and `skipped` make up `total` in the end. */
+export type ReplayProgress = {
+  state: 'running' | 'paused' | 'done' | 'cancelled';
+  total: number;
+  queued: number;
+  skipped: number;
+};
+
+/** Ids only: selection and progress are in the database. */
+export type ReplayDeliveriesInput = { wabaId: string; replayId: string };
 
 export type ReplayActivities = ReturnType<typeof makeReplayActivities>;
 

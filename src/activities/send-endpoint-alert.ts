@@ -1,22 +1,12 @@
-import type { HttpSender } from '../deliveries/sender/http-sender.ts';
-import { attemptAlert } from '../endpoints/alerts/attempt-alert.ts';
+import {
+  type AlertActivityTools,
+  attemptAlert,
+  type SendEndpointAlertInput,
+} from '../endpoints/alerts/attempt-alert.ts';
 import { recordAlert } from '../endpoints/alerts/endpoint-alerts.ts';
-import type { SecretBox } from '../platform/crypto/secret-box.ts';
-import type { Database } from '../platform/postgres/database.ts';
 import { awaitingDatabase, notYet, withHeartbeat } from '../platform/temporal/activity-kit.ts';
-import type { SendEndpointAlertInput } from '../workflows/send-endpoint-alert.ts';
 
 export type AlertActivities = ReturnType<typeof makeAlertActivities>;
-
-export type AlertActivityTools = {
-  database: Database;
-  sender: HttpSender;
-  secretBox: SecretBox;
-  /** Longest time of a whole request, in ms. */
-  timeoutMs: number;
-  /** Waits in ms between attempts; after the last one the alert is given up. */
-  alertScheduleMs?: readonly number[];
-};
 
 /** How an alert ended: in one line, and whether nobody took it. */
 export type AlertEnd = { failed: boolean; summary: string };

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import type { Logger } from 'pino';
 import { openAccessToken } from '../accounts/access-token.ts';
 import { AccessTokenProblem } from '../messages/media/media-error.ts';
 import { withUpstreamMedia } from '../messages/send/files-in-message.ts';
@@ -13,6 +12,7 @@ import {
   recordFailed,
   recordOver,
   recordUnknown,
+  type SendMessageInput,
   untilRecorded,
 } from '../messages/send/record-send.ts';
 import type { SendError } from '../messages/send/send-error.ts';
@@ -24,25 +24,15 @@ import {
   giveMedia,
   type MediaSlots,
   makeMediaSlots,
+  type SendMessageTools,
 } from '../messages/send/upload-media.ts';
-import type { SecretBox } from '../platform/crypto/secret-box.ts';
-import type { SendClient } from '../platform/graph/graph-client.ts';
-import type { ObjectStore } from '../platform/object-store/object-store.ts';
-import type { Database } from '../platform/postgres/database.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
 import { unexpectedFailure, withHeartbeat } from '../platform/temporal/activity-kit.ts';
-import type { SendMessageInput, SendResult } from '../workflows/send-message.ts';
+
+/** How it ended. `over`: an earlier run had ended it, or a status had told. */
+export type SendResult = { outcome: 'accepted' | 'failed' | 'unknown' | 'over'; summary: string };
 
 export type SendMessageActivities = ReturnType<typeof makeSendMessageActivities>;
-
-export type SendMessageTools = {
-  database: Database;
-  secretBox: SecretBox;
-  sender: Pick<SendClient, 'sendMessage' | 'uploadMedia'>;
-  objectStore: Pick<ObjectStore, 'getRange'>;
-  sending: { messagesPerSecond: number; timeoutMs: number; retryHours: number };
-  logger: Pick<Logger, 'warn'>;
-};
 
 const HOUR_MS = 3_600_000;
 

@@ -5,13 +5,22 @@ import { openAccessToken } from '../accounts/access-token.ts';
 import { type ActivityRun, retryLater, startRun, throwIfEnded } from '../messages/media/activity-run.ts';
 import { type FetchedMedia, type FetchTools, fetchMedia } from '../messages/media/fetch-media.ts';
 import { type FetchTally, judgeFailure } from '../messages/media/media-verdict.ts';
-import { finishMediaTask, publishFailure, publishStored } from '../messages/media/publish-media.ts';
+import {
+  finishMediaTask,
+  publishFailure,
+  publishStored,
+  type StoreInboundMediaInput,
+} from '../messages/media/publish-media.ts';
 import { type PendingMedia, takePendingMedia } from '../messages/media.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { GraphError, isObjectGone } from '../platform/graph/graph-error.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
-import type { MediaResult, StoreInboundMediaInput } from '../workflows/store-inbound-media.ts';
+
+/** How it ended. `finished`: an earlier run had ended it. */
+export type MediaResult =
+  | { outcome: 'stored' | 'finished'; summary: string }
+  | { outcome: 'failed'; code: string; summary: string };
 
 export type StoreInboundMediaActivities = ReturnType<typeof makeStoreInboundMediaActivities>;
 

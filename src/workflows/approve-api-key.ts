@@ -12,14 +12,16 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { KeyRequestActivities, SeenRequest } from '../activities/approve-api-key.ts';
+import type {
+  ApproveApiKeyInput,
+  GivenDecision,
+  KeyRequestActivities,
+  SeenRequest,
+} from '../activities/approve-api-key.ts';
 import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
 import { searchAttributes } from '../platform/temporal/search-attributes.ts';
 import { queuesBeside } from '../platform/temporal/task-queues.ts';
-import { type GivenDecision, readDecision } from './decision-signal.ts';
-
-/** Ids only: the request is in the database. */
-export type ApproveApiKeyInput = { wabaId: string; requestId: string };
+import { readDecision } from './decision-signal.ts';
 
 /** The row has changed: look at it. */
 const changed = defineSignal('changed');

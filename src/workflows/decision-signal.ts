@@ -1,5 +1,4 @@
-/** What an operator decided by signal. `by`: who they say they are. */
-export type GivenDecision = { state: 'approved' | 'denied'; note: string; by: string | null };
+import type { GivenDecision } from '../activities/approve-api-key.ts';
 
 /**
  * What the input of a signal `approve` or `deny` means: nothing, a note as text, or `{"note": "…", "by": "…"}`, each

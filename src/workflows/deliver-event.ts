@@ -8,16 +8,9 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { DeliverEventActivities, DeliveryEnd, FirstAttempt } from '../activities/deliver-event.ts';
+import type { DeliverEventInput } from '../deliveries/dispatch/start-delivery.ts';
 import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
 import { queuesBeside } from '../platform/temporal/task-queues.ts';
-
-/** Ids only: the event's bytes stay in the database. */
-export type DeliverEventInput = {
-  deliveryId: string;
-  deliveryDay: string;
-  /** Longest time an attempt with its recording may take, in ms: its lease. */
-  leaseMs: number;
-};
 
 /** An attempt that got lost with its worker, or on the way to it, is noticed after this time. */
 const HEARTBEAT_TIMEOUT = '10 seconds';

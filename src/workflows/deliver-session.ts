@@ -7,12 +7,10 @@ import {
   TimeoutFailure,
 } from '@temporalio/workflow';
 import type { DeliverSessionActivities } from '../activities/deliver-session.ts';
+import type { DeliverSessionInput } from '../deliveries/dispatch/session-workflow.ts';
 
 /** Long before the server asks for it, and rarely: an activity lasts an hour. */
 const HOURS_PER_RUN = 100;
-
-/** The task queue of the one worker process whose loop is shown. */
-export type DeliverSessionInput = { taskQueue: string };
 
 /**
  * Shows the delivery loop of one worker process in Temporal, from its start to its end. The pending activity has the

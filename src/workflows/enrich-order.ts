@@ -1,10 +1,7 @@
 import { proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import type { EnrichOrderActivities } from '../activities/enrich-order.ts';
+import type { EnrichOrderActivities, EnrichOrderInput } from '../activities/enrich-order.ts';
 import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
 import { queuesBeside } from '../platform/temporal/task-queues.ts';
-
-/** Ids only: the cart is in the database. */
-export type EnrichOrderInput = { wabaId: string; orderId: string };
 
 function activities(): EnrichOrderActivities {
   return proxyActivities<EnrichOrderActivities>({

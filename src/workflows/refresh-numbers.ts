@@ -7,12 +7,9 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { NumberActivities } from '../activities/refresh-numbers.ts';
+import type { NumberActivities, RefreshNumbersInput } from '../activities/refresh-numbers.ts';
 import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
 import { queuesBeside } from '../platform/temporal/task-queues.ts';
-
-/** Ids only. */
-export type RefreshNumbersInput = { wabaId: string };
 
 /** Look again: the token was changed, or upstream says that something did. */
 const changed = defineSignal('changed');

@@ -10,20 +10,13 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { ReplayActivities } from '../activities/replay-deliveries.ts';
+import type {
+  ReplayActivities,
+  ReplayDeliveriesInput,
+  ReplayProgress,
+} from '../activities/replay-deliveries.ts';
 import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
 import { queuesBeside } from '../platform/temporal/task-queues.ts';
-
-/** Ids only: selection and progress are in the database. */
-export type ReplayDeliveriesInput = { wabaId: string; replayId: string };
-
-/** How far a replay is. `queued` and `skipped` make up `total` in the end. */
-export type ReplayProgress = {
-  state: 'running' | 'paused' | 'done' | 'cancelled';
-  total: number;
-  queued: number;
-  skipped: number;
-};
 
 const pause = defineSignal('pause');
 const resume = defineSignal('resume');

@@ -7,11 +7,9 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { AlertActivities, AlertEnd } from '../activities/send-endpoint-alert.ts';
+import type { SendEndpointAlertInput } from '../endpoints/alerts/attempt-alert.ts';
 import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
 import { queuesBeside } from '../platform/temporal/task-queues.ts';
-
-/** Ids only: the alert's bytes are in the database. */
-export type SendEndpointAlertInput = { wabaId: string; alertId: string };
 
 function activities(): AlertActivities {
   return proxyActivities<AlertActivities>({

@@ -5,15 +5,10 @@ import {
   setCurrentDetails,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { SendMessageActivities } from '../activities/send-message.ts';
+import type { SendMessageActivities, SendResult } from '../activities/send-message.ts';
+import type { SendMessageInput } from '../messages/send/record-send.ts';
 import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
 import { queuesBeside } from '../platform/temporal/task-queues.ts';
-
-/** Ids only: the message is in the database. */
-export type SendMessageInput = { wabaId: string; messageId: string };
-
-/** How it ended. `over`: an earlier run had ended it, or a status had told. */
-export type SendResult = { outcome: 'accepted' | 'failed' | 'unknown' | 'over'; summary: string };
 
 function sending(): SendMessageActivities {
   return proxyActivities<SendMessageActivities>({

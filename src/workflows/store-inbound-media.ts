@@ -6,17 +6,10 @@ import {
   setCurrentDetails,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { StoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
+import type { MediaResult, StoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
+import type { StoreInboundMediaInput } from '../messages/media/publish-media.ts';
 import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
 import { queuesBeside } from '../platform/temporal/task-queues.ts';
-
-/** Ids only: what is known of the media is in the database. */
-export type StoreInboundMediaInput = { wabaId: string; messageId: string };
-
-/** How it ended. `finished`: an earlier run had ended it. */
-export type MediaResult =
-  | { outcome: 'stored' | 'finished'; summary: string }
-  | { outcome: 'failed'; code: string; summary: string };
 
 function fetching(): StoreInboundMediaActivities {
   return proxyActivities<StoreInboundMediaActivities>({

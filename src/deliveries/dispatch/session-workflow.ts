@@ -2,7 +2,9 @@ import type { Client } from '@temporalio/client';
 import type { DeliveryLoop } from '../../deliveries/loop/delivery-loop.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
-import type { deliverSession } from '../../workflows/deliver-session.ts';
+
+/** The task queue of the one worker process whose loop is shown. */
+export type DeliverSessionInput = { taskQueue: string };
 
 /** Longer than Temporal takes to give the activity to this process. */
 const LOOK_MS = 5_000;
@@ -24,7 +26,7 @@ export function startSessionWorkflow(tools: {
     logger: tools.logger,
     turn: async () => {
       if (tools.loop.isShown()) return false;
-      await client.workflow.start<typeof deliverSession>('deliverSession', {
+      await client.workflow.start<(input: DeliverSessionInput) => Promise<string>>('deliverSession', {
         taskQueue: queues.deliveries,
         workflowId: `delivery-session/${worker}`,
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',

@@ -3,7 +3,14 @@ import { type DeliveryLabel, deliveryWorkflowId } from '../../deliveries/queue/d
 import { shownUrl } from '../../platform/http/shown-url.ts';
 import { publicDeliveryId } from '../../platform/public-ids.ts';
 import { searchAttributes } from '../../platform/temporal/search-attributes.ts';
-import type { deliverEvent } from '../../workflows/deliver-event.ts';
+
+/** Ids only: the event's bytes stay in the database. */
+export type DeliverEventInput = {
+  deliveryId: string;
+  deliveryDay: string;
+  /** Longest time an attempt with its recording may take, in ms: its lease. */
+  leaseMs: number;
+};
 
 export type DeliveryStartTools = {
   taskQueue: string;
@@ -16,7 +23,7 @@ export type DeliveryStartTools = {
 export function deliveryStart(
   { taskQueue, leaseMs, eager }: DeliveryStartTools,
   label: DeliveryLabel,
-): WorkflowStartOptions<typeof deliverEvent> {
+): WorkflowStartOptions<(input: DeliverEventInput) => Promise<string>> {
   const { deliveryId, deliveryDay } = label;
   return {
     taskQueue,

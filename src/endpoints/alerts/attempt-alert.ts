@@ -1,13 +1,26 @@
-import type { AlertActivityTools } from '../../activities/send-endpoint-alert.ts';
 import { type AttemptVerdict, judgeAttempt } from '../../deliveries/attempt-verdict.ts';
 import { nextDelayMs } from '../../deliveries/retry-schedule.ts';
+import type { HttpSender } from '../../deliveries/sender/http-sender.ts';
 import { signStandard } from '../../deliveries/webhook-signature.ts';
-import { SecretBoxError } from '../../platform/crypto/secret-box.ts';
+import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import { operationsSecretPlace } from '../../platform/crypto/secret-places.ts';
 import { isSameTarget } from '../../platform/http/same-target.ts';
-import type { SendEndpointAlertInput } from '../../workflows/send-endpoint-alert.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { alertHeaders, publicAlertId } from './alert-envelope.ts';
 import { type AlertToSend, findAlertToSend, recordAlert } from './endpoint-alerts.ts';
+
+export type AlertActivityTools = {
+  database: Database;
+  sender: HttpSender;
+  secretBox: SecretBox;
+  /** Longest time of a whole request, in ms. */
+  timeoutMs: number;
+  /** Waits in ms between attempts; after the last one the alert is given up. */
+  alertScheduleMs?: readonly number[];
+};
+
+/** Ids only: the alert's bytes are in the database. */
+export type SendEndpointAlertInput = { wabaId: string; alertId: string };
 
 export type AlertOutcome =
   | { state: 'delivered' | 'given_up'; summary: string }

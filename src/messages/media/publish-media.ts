@@ -3,11 +3,13 @@ import { publishEvents } from '../../deliveries/publish.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
-import type { StoreInboundMediaInput } from '../../workflows/store-inbound-media.ts';
 import { hasMedia, markMediaFailed, markMediaStored, type PendingMedia } from '../media.ts';
 import type { FetchedMedia } from './fetch-media.ts';
 import { MEDIA_ERROR_MESSAGES, type MediaErrorCode } from './media-error.ts';
 import { MEDIA_ROOT } from './media-path.ts';
+
+/** Ids only: what is known of the media is in the database. */
+export type StoreInboundMediaInput = { wabaId: string; messageId: string };
 
 /** Ends the task that stands in the database until the workflow is done; only its own WABA can. */
 export async function finishMediaTask(

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { publishEvents } from '../../deliveries/publish.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
-import type { SendMessageInput } from '../../workflows/send-message.ts';
 import { recordStatuses } from '../message-statuses.ts';
 import { failedStatus } from './failed-status.ts';
 import {
@@ -18,6 +17,9 @@ import type { SendError } from './send-error.ts';
 import { PAIR_PACE } from './send-pace.ts';
 import { holdBack, type Pace } from './send-pacing.ts';
 import type { SendVerdict } from './send-verdict.ts';
+
+/** Ids only: the message is in the database. */
+export type SendMessageInput = { wabaId: string; messageId: string };
 
 /** The answer is known by now: a short absence of the database must not turn it into an unknown outcome. */
 const RETRY_DELAYS_MS = [100, 1_000, 2_000, 5_000, 10_000, 10_000, 10_000];

@@ -1,15 +1,18 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import type { SendMessageTools } from '../../activities/send-message.ts';
+import type { Logger } from 'pino';
+import type { SecretBox } from '../../platform/crypto/secret-box.ts';
+import type { SendClient } from '../../platform/graph/graph-client.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
 import type { SendOutcome } from '../../platform/graph/send-message.ts';
+import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import {
   ObjectMissing,
   ObjectStoreUnavailable,
   objectStoreError,
 } from '../../platform/object-store/object-store-error.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { publicMediaId } from '../../platform/public-ids.ts';
-import type { SendMessageInput } from '../../workflows/send-message.ts';
 import { findMediaUploads, type MediaUpload } from './media-uploads.ts';
 import {
   claimUpstreamMedia,
@@ -18,11 +21,20 @@ import {
   saveUpstreamMedia,
 } from './media-upstream-ids.ts';
 import type { SendTurn } from './outbound-messages.ts';
-import { untilRecorded } from './record-send.ts';
+import { type SendMessageInput, untilRecorded } from './record-send.ts';
 import type { SendError } from './send-error.ts';
 import { later, SHORT_WAIT_MS } from './send-later.ts';
 import { sendRetryDelayMs } from './send-pace.ts';
 import { judgeSend } from './send-verdict.ts';
+
+export type SendMessageTools = {
+  database: Database;
+  secretBox: SecretBox;
+  sender: Pick<SendClient, 'sendMessage' | 'uploadMedia'>;
+  objectStore: Pick<ObjectStore, 'getRange'>;
+  sending: { messagesPerSecond: number; timeoutMs: number; retryHours: number };
+  logger: Pick<Logger, 'warn'>;
+};
 
 /** Uploads that a process makes at a time: long ones must not take all slots for sends. */
 const UPLOADS_AT_A_TIME = 16;

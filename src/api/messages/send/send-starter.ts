@@ -1,11 +1,11 @@
 import type { FastifyBaseLogger } from 'fastify';
+import type { SendMessageInput } from '../../../messages/send/record-send.ts';
 import type { Config } from '../../../platform/config/config.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import type { TemporalConnection } from '../../../platform/temporal/client-connection.ts';
 import { searchAttributes } from '../../../platform/temporal/search-attributes.ts';
 import { taskQueues } from '../../../platform/temporal/task-queues.ts';
 import { returnTasks } from '../../../platform/temporal/workflow-tasks.ts';
-import type { sendMessage } from '../../../workflows/send-message.ts';
 import { sendTask } from './queue-message.ts';
 
 const START_TIMEOUT_MS = 3_000;
@@ -28,7 +28,7 @@ export function createSendStarter(
       const { workflowId, argument } = sendTask(wabaId, messageId);
       try {
         await temporal.use(START_TIMEOUT_MS, (client) =>
-          client.workflow.start<typeof sendMessage>('sendMessage', {
+          client.workflow.start<(input: SendMessageInput) => Promise<unknown>>('sendMessage', {
             taskQueue,
             workflowId,
             workflowIdConflictPolicy: 'USE_EXISTING',

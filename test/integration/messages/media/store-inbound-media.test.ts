@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { MediaResult } from '../../../../src/activities/store-inbound-media.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
-import type { MediaResult } from '../../../../src/workflows/store-inbound-media.ts';
 import { takeIn } from '../../../support/take-in.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
 import { type MediaStack, messageBody, startMediaStack, WABA } from './media-stack.ts';
