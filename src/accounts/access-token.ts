@@ -1,8 +1,15 @@
-import { AccessTokenProblem } from '../messages/media/media-error.ts';
 import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import { accessTokenPlace } from '../platform/crypto/secret-places.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { findWaba } from './accounts.ts';
+
+/** There is no access token to ask upstream with; an operator can change that. */
+export class AccessTokenProblem extends Error {
+  constructor(problem: string) {
+    super(problem);
+    this.name = 'AccessTokenProblem';
+  }
+}
 
 /** The upstream access token of a WABA. Throws AccessTokenProblem, with what an operator has to do. */
 export async function openAccessToken(

@@ -2,8 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { ApplicationFailure } from '@temporalio/common';
 import type { Logger } from 'pino';
 import { releaseReservedEvent } from '../deliveries/publish.ts';
-import type { CartItem } from '../inbound/cart-order.ts';
-import type { OrderEventParts } from '../inbound/split/message-item.ts';
+import type { CartItem, OrderEventParts } from '../inbound/cart-order.ts';
 import {
   findKnownProducts,
   type KnownProducts,

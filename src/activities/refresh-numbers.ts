@@ -1,4 +1,4 @@
-import { openAccessToken } from '../accounts/access-token.ts';
+import { AccessTokenProblem, openAccessToken } from '../accounts/access-token.ts';
 import { followNumbers } from '../accounts/follow-numbers.ts';
 import {
   askForAllNumbers,
@@ -8,7 +8,6 @@ import {
 } from '../accounts/followed-numbers.ts';
 import { shardOf } from '../inbound/shard.ts';
 import { countWaitingBodies } from '../inbound/waiting-bodies.ts';
-import { AccessTokenProblem } from '../messages/media/media-error.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import type { GraphClient } from '../platform/graph/graph-client.ts';
 import { GraphError } from '../platform/graph/graph-error.ts';

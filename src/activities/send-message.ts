@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import { openAccessToken } from '../accounts/access-token.ts';
-import { AccessTokenProblem } from '../messages/media/media-error.ts';
+import { AccessTokenProblem, openAccessToken } from '../accounts/access-token.ts';
 import { withUpstreamMedia } from '../messages/send/files-in-message.ts';
 import { type SendTurn, takeSendTurn } from '../messages/send/outbound-messages.ts';
 import { followPhoneAlias } from '../messages/send/recipient-conversations.ts';

@@ -1,6 +1,15 @@
 import { items, type JsonNode, member, sourceOf, textOf } from '../platform/json/json-text.ts';
 import { boundedIdOf, MAX_ID_CHARS, shortTextOf } from '../platform/json/storable-text.ts';
 
+/** What the `order` event is built from once `service` is known. */
+export type OrderEventParts = {
+  /** The catalog id; the message id when the cart names no catalog. */
+  eventId: string;
+  metadataJson: string;
+  contactsJson: string;
+  orderJson: string;
+};
+
 const MAX_CURRENCY_CHARS = 16;
 const MAX_NUMBER_CHARS = 400;
 

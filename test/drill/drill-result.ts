@@ -5,9 +5,26 @@ import type { Leftovers } from './drain.ts';
 import { type DuplicateReason, disturbancesOf, findDuplicates } from './duplicates.ts';
 import type { NemesisEvent } from './nemesis.ts';
 import type { LoggedArrival } from './receivers.ts';
-import type { Crash, DrillOptions, Timeline } from './run-drill.ts';
 import type { SentBody } from './senders.ts';
 import { WEBHOOK_TIMEOUT_MS } from './stack.ts';
+
+/** What a run leaves for the report. */
+export type Timeline = { startedMs: number; readyMs: number; calmMs: number; drainedMs: number };
+
+export type Crash = { atMs: number; part: string; how: string };
+
+export type DrillOptions = {
+  kills: number;
+  seed: number;
+  /** At least so many events; the senders go on for as long as the nemesis does. */
+  events: number;
+  endpoints: number;
+  eventsPerSecond: number;
+  /** API and first worker as `heliograph all`, or apart. */
+  processes: 'one' | 'two';
+  /** How long the last deliveries may take once everything is up. */
+  drainTimeoutMs: number;
+};
 
 /** The JSON of a run. Times are in seconds since the stack was ready. */
 export type DrillResult = {

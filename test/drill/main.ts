@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { onStopSignals } from '../../src/dev/embedded/stop-signals.ts';
+import type { DrillOptions } from './drill-result.ts';
 import { reportOf } from './report.ts';
-import { type DrillOptions, runDrill } from './run-drill.ts';
+import { runDrill } from './run-drill.ts';
 
 const HELP = `Zero-loss drill: kills and freezes the parts of Heliograph while upstream sends, then checks
 that everything that was answered 200 has arrived everywhere, in order and unaltered.

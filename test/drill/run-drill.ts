@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { query } from '../../src/platform/postgres/sql.ts';
 import { drillAccounts } from './accounts.ts';
 import { waitForDeliveries } from './drain.ts';
-import { type DrillResult, resultOf } from './drill-result.ts';
+import { type Crash, type DrillOptions, type DrillResult, resultOf, type Timeline } from './drill-result.ts';
 import { createDrillSupervisor, type DrillSupervisor } from './drill-supervisor.ts';
 import { type NemesisEvent, runNemesis } from './nemesis.ts';
 import { nemesisPlan } from './nemesis-plan.ts';
@@ -13,29 +13,11 @@ import { type LoggedArrival, type Receivers, startReceivers } from './receivers.
 import { startSenders } from './senders.ts';
 import { type DrillStack, LEASE_MS, startStack, WEBHOOK_TIMEOUT_MS } from './stack.ts';
 
-export type DrillOptions = {
-  kills: number;
-  seed: number;
-  /** At least so many events; the senders go on for as long as the nemesis does. */
-  events: number;
-  endpoints: number;
-  eventsPerSecond: number;
-  /** API and first worker as `heliograph all`, or apart. */
-  processes: 'one' | 'two';
-  /** How long the last deliveries may take once everything is up. */
-  drainTimeoutMs: number;
-};
-
-export type Crash = { atMs: number; part: string; how: string };
-
 export type DrillControl = {
   print: (line: string) => void;
   /** Stops everything at once. */
   signal: AbortSignal;
 };
-
-/** What a run leaves for the report. */
-export type Timeline = { startedMs: number; readyMs: number; calmMs: number; drainedMs: number };
 
 const UNTIL_READY_MS = 180_000;
 const FINISH_SENDING_MS = 60_000;

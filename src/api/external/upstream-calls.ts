@@ -1,11 +1,11 @@
 import { openAccessToken } from '../../accounts/wabas.ts';
 import { sendErrorAdvice } from '../../messages/send/send-error-codes.ts';
+import type { AccountTools } from '../../platform/account-tools.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import type { AccountClient } from '../../platform/graph/graph-client.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
 import { ApiError } from '../errors/api-error.ts';
-import type { ExternalContext } from './external-app.ts';
 
 /** Opens the client for upstream with the first call: an API that makes none does not pay for it. */
 export type UpstreamCalls = { client(): Promise<AccountClient>; close(): Promise<void> };
@@ -28,7 +28,7 @@ export function makeUpstreamCalls(config: Pick<Config, 'upstream'>): UpstreamCal
  * when it does not answer or is busy.
  */
 export async function callUpstream<T>(
-  { accounts, upstream }: Pick<ExternalContext, 'accounts' | 'upstream'>,
+  { accounts, upstream }: { accounts: AccountTools; upstream: UpstreamCalls },
   wabaId: string,
   call: (client: AccountClient, token: string) => Promise<T>,
 ): Promise<T> {

@@ -10,17 +10,12 @@ import { type LeasedDelivery, leaseDelivery } from '../queue/lease.ts';
 import { dropOrphans } from '../queue/remove.ts';
 import { keepDeliveries, lockClaims } from '../queue/settle.ts';
 import type { HttpSender } from '../sender/http-sender.ts';
+import type { MadeAttempt } from './attempt-log.ts';
 import type { AttemptOutcome, UnattemptedOutcome } from './attempt-outcome.ts';
 import { leaseClockMs } from './lease-clock.ts';
 import { sendDelivery } from './send-delivery.ts';
 import { type DeliveryDefaults, openEndpoint } from './sendable-endpoint.ts';
-import {
-  type MadeAttempt,
-  type Settlement,
-  type SettlementTools,
-  settleAttempts,
-  settleRefused,
-} from './settle-attempts.ts';
+import { type Settlement, type SettlementTools, settleAttempts, settleRefused } from './settle-attempts.ts';
 
 export type AttemptTools = SettlementTools & {
   sender: HttpSender;

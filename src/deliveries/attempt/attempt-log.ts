@@ -3,7 +3,26 @@ import type { AttemptRecord } from '../log/attempt-record.ts';
 import type { SettledDelivery } from '../queue/settle.ts';
 import type { SendResult } from '../sender/send-result.ts';
 import type { SettledOutcome } from './attempt-outcome.ts';
-import type { MadeAttempt } from './settle-attempts.ts';
+import type { SendableEndpoint } from './sendable-endpoint.ts';
+
+/** One attempt that was made under a claim. */
+export type MadeAttempt = {
+  deliveryId: string;
+  deliveryDay: string;
+  token: string;
+  /** Attempts before this one; `probes` of them used up no retry. */
+  attempts: number;
+  probes: number;
+  eventUuid: string;
+  eventType: string;
+  eventId: string;
+  replay: boolean;
+  endpoint: SendableEndpoint;
+  isProbe: boolean;
+  sent: SentRequest;
+  /** The workflow that carried it. */
+  workflowId: string | null;
+};
 
 /** One request as it was sent, and what came of it. */
 export type SentRequest = {

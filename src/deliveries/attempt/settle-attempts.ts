@@ -17,11 +17,10 @@ import {
   settleDeliveries,
 } from '../queue/settle.ts';
 import { isTimeout } from '../sender/send-result.ts';
-import { hasWorkflow, type SentRequest, settledDelivery } from './attempt-log.ts';
+import { hasWorkflow, type MadeAttempt, settledDelivery } from './attempt-log.ts';
 import type { SettledOutcome } from './attempt-outcome.ts';
 import { type EndpointNow, judgeOutcome, probeDelayMs, type RetryLimits } from './judge-outcome.ts';
 import type { RecordGate } from './record-gate.ts';
-import type { SendableEndpoint } from './sendable-endpoint.ts';
 
 export type SettlementTools = {
   database: Database;
@@ -38,25 +37,6 @@ export type SettlementTools = {
 
 /** Told of every attempt once it is recorded. Null: its claim was no longer ours, and nothing was recorded. */
 export type AttemptObserver = (attempt: MadeAttempt, outcome: SettledOutcome | null) => void;
-
-/** One attempt that was made under a claim. */
-export type MadeAttempt = {
-  deliveryId: string;
-  deliveryDay: string;
-  token: string;
-  /** Attempts before this one; `probes` of them used up no retry. */
-  attempts: number;
-  probes: number;
-  eventUuid: string;
-  eventType: string;
-  eventId: string;
-  replay: boolean;
-  endpoint: SendableEndpoint;
-  isProbe: boolean;
-  sent: SentRequest;
-  /** The workflow that carried it. */
-  workflowId: string | null;
-};
 
 export type Settlement = {
   /** Per attempt, in order; null where the claim was no longer ours and nothing was recorded. */

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { invalidValue } from '../../platform/account-error.ts';
 import { adminAction } from '../../platform/cli/admin-action.ts';
+import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { shownUrl } from '../../platform/http/shown-url.ts';
 import { MAX_ID_CHARS } from '../../platform/json/storable-text.ts';
@@ -14,13 +15,12 @@ import {
   findDeliveriesOfEvents,
   findEventsForOperator,
 } from '../search/event-search.ts';
-import { foundEventText } from './found-event-text.ts';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000;
 
 /** One event with that eventId, with everything that is known of its way to the endpoints. */
-export type EventReport = Awaited<ReturnType<typeof findEvents>>['events'][number];
+type EventReport = Awaited<ReturnType<typeof findEvents>>['events'][number];
 
 /** `admin find <eventId>` */
 export function findCommand(): Command {
@@ -96,4 +96,48 @@ function parseLimit(text: string): number {
   const limit = Number(text);
   if (/^\d{1,4}$/.test(text) && limit >= 1 && limit <= MAX_LIMIT) return limit;
   throw new InvalidArgumentError(`Write a whole number from 1 to ${MAX_LIMIT}.`);
+}
+
+type DeliveryReport = EventReport['deliveries'][number];
+
+/** An event and its deliveries, for people. */
+function foundEventText(event: EventReport): string {
+  const head = alignedFields([
+    ['event', `${event.eventType} ${event.webhookId}`],
+    ['WABA', `${event.wabaId} (userId ${event.userId}), phone number id ${event.phoneNumberId}`],
+    ['created', event.createdAt],
+    ['occurredAt', event.occurredAt ?? 'not released yet'],
+  ]);
+  if (event.deliveries.length === 0) return `${head}\n\n  no endpoint was subscribed to it`;
+  return [head, ...event.deliveries.map((delivery) => indented(deliveryText(delivery)))].join('\n\n');
+}
+
+function deliveryText(delivery: DeliveryReport): string {
+  const queued = delivery.queueState === null ? '' : `, ${delivery.queueState} in the queue`;
+  const fields = alignedFields([
+    ['delivery', delivery.deliveryId],
+    ['endpoint', `${delivery.endpointId} ${delivery.url ?? '(gone)'} (${delivery.endpointMode ?? 'gone'})`],
+    ['state', `${delivery.state}${queued}`],
+    ['last status', delivery.lastStatusCode],
+    ['last error', delivery.lastError],
+    ['next attempt', delivery.nextAttemptAt],
+    ['aside since', delivery.steppedAsideAt],
+    ['workflow', delivery.workflowUrl],
+  ]);
+  const attempts = alignedTable(
+    ['ATTEMPT', 'STARTED', 'MS', 'STATUS', 'ERROR'],
+    delivery.attemptLog.map((attempt) => [
+      attempt.attempt,
+      attempt.startedAt,
+      attempt.durationMs.toFixed(1),
+      attempt.statusCode,
+      attempt.errorClass === null ? null : `${attempt.errorClass}: ${attempt.errorMessage ?? ''}`,
+    ]),
+    'no attempts yet',
+  );
+  return `${fields}\n${attempts}`;
+}
+
+function indented(text: string): string {
+  return text.replace(/^/gm, '  ');
 }

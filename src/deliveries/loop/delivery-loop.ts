@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { type AttemptTools, isInTime, leaseMsFor } from '../attempt/attempt-delivery.ts';
+import type { MadeAttempt } from '../attempt/attempt-log.ts';
 import type { AttemptOutcome } from '../attempt/attempt-outcome.ts';
 import { leaseClockMs } from '../attempt/lease-clock.ts';
 import { sendDelivery } from '../attempt/send-delivery.ts';
 import type { SendableEndpoint } from '../attempt/sendable-endpoint.ts';
-import type { MadeAttempt } from '../attempt/settle-attempts.ts';
 import { recordWorkflow } from '../delivery-log.ts';
 import { type Begun, type DirectClaims, makeDirectClaims } from '../direct-claims.ts';
 import { type ClaimedDelivery, claimDue, claimProbes, type Orphan, releaseClaims } from '../queue/claim.ts';

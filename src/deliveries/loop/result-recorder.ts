@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
+import type { MadeAttempt } from '../attempt/attempt-log.ts';
 import type { SettledOutcome } from '../attempt/attempt-outcome.ts';
 import {
   isFailure,
-  type MadeAttempt,
   type Settlement,
   type SettlementTools,
   settleAttempts,

@@ -1,7 +1,7 @@
 import { sourceWithEdits } from '../../platform/json/json-splice.ts';
 import { type JsonNode, member, sourceOf, stringOf } from '../../platform/json/json-text.ts';
 import { idOf, rawIdOf, storableId, storableText } from '../../platform/json/storable-text.ts';
-import { type CartOrder, readCartOrder } from '../cart-order.ts';
+import { type CartOrder, type OrderEventParts, readCartOrder } from '../cart-order.ts';
 import { type MediaReference, mediaUrlRemovals, readMediaReference } from '../media-reference.ts';
 import { contactsOfSender } from './contact-book.ts';
 import { type ItemBase, type ItemContext, ItemRefused } from './item-context.ts';
@@ -16,15 +16,6 @@ type IdentityChange = {
   previousUserId: string | null;
   waId: string | null;
   userId: string | null;
-};
-
-/** What the `order` event is built from once `service` is known. */
-export type OrderEventParts = {
-  /** The catalog id; the message id when the cart names no catalog. */
-  eventId: string;
-  metadataJson: string;
-  contactsJson: string;
-  orderJson: string;
 };
 
 /** An inbound message. */

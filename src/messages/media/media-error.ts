@@ -35,11 +35,3 @@ export class WrongBytes extends Error {
     this.name = 'WrongBytes';
   }
 }
-
-/** There is no access token to ask upstream with; an operator can change that. */
-export class AccessTokenProblem extends Error {
-  constructor(problem: string) {
-    super(problem);
-    this.name = 'AccessTokenProblem';
-  }
-}

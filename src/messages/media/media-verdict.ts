@@ -1,8 +1,9 @@
+import { AccessTokenProblem } from '../../accounts/access-token.ts';
 import { GraphError, isObjectGone, isTokenError } from '../../platform/graph/graph-error.ts';
 import { MediaHostRefused } from '../../platform/graph/media-host.ts';
 import { ObjectStoreUnavailable } from '../../platform/object-store/object-store-error.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
-import { AccessTokenProblem, type MediaErrorCode, MediaTooLarge, WrongBytes } from './media-error.ts';
+import { type MediaErrorCode, MediaTooLarge, WrongBytes } from './media-error.ts';
 
 /** Upstream keeps inbound media for 7 days. */
 const UPSTREAM_RETENTION_MS = 7 * 24 * 60 * 60 * 1_000;

@@ -1,5 +1,4 @@
-import type { CartItem } from '../../inbound/cart-order.ts';
-import type { OrderEventParts } from '../../inbound/split/message-item.ts';
+import type { CartItem, OrderEventParts } from '../../inbound/cart-order.ts';
 import {
   addDecimals,
   type Decimal,

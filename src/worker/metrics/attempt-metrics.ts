@@ -1,6 +1,7 @@
 import { Counter, Histogram, type Registry } from '@prometheus-io/client';
+import type { MadeAttempt } from '../../deliveries/attempt/attempt-log.ts';
 import type { SettledOutcome } from '../../deliveries/attempt/attempt-outcome.ts';
-import type { AttemptObserver, MadeAttempt } from '../../deliveries/attempt/settle-attempts.ts';
+import type { AttemptObserver } from '../../deliveries/attempt/settle-attempts.ts';
 import type { SendResult } from '../../deliveries/sender/send-result.ts';
 import { msOfUuidV7 } from '../../platform/uuid-v7.ts';
 

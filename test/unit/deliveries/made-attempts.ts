@@ -1,4 +1,4 @@
-import type { MadeAttempt } from '../../../src/deliveries/attempt/settle-attempts.ts';
+import type { MadeAttempt } from '../../../src/deliveries/attempt/attempt-log.ts';
 import type { SendResult } from '../../../src/deliveries/sender/send-result.ts';
 import { uuidV7 } from '../../../src/platform/uuid-v7.ts';
 

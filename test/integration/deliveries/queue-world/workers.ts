@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attemptDelivery } from '../../../../src/deliveries/attempt/attempt-delivery.ts';
+import type { MadeAttempt } from '../../../../src/deliveries/attempt/attempt-log.ts';
 import { sendDelivery } from '../../../../src/deliveries/attempt/send-delivery.ts';
 import { openEndpoint } from '../../../../src/deliveries/attempt/sendable-endpoint.ts';
-import { type MadeAttempt, settleAttempts } from '../../../../src/deliveries/attempt/settle-attempts.ts';
+import { settleAttempts } from '../../../../src/deliveries/attempt/settle-attempts.ts';
 import {
   type ClaimedDelivery,
   claimDue,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { AccessTokenProblem, MediaTooLarge, WrongBytes } from '../../../../src/messages/media/media-error.ts';
+import { AccessTokenProblem } from '../../../../src/accounts/access-token.ts';
+import { MediaTooLarge, WrongBytes } from '../../../../src/messages/media/media-error.ts';
 import { judgeFailure } from '../../../../src/messages/media/media-verdict.ts';
 import { graphErrorOf, noAnswer } from '../../../../src/platform/graph/graph-error.ts';
 import { MediaHostRefused } from '../../../../src/platform/graph/media-host.ts';

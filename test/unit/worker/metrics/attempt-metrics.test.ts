@@ -1,7 +1,7 @@
 import { Registry } from '@prometheus-io/client';
 import { describe, expect, test } from 'vitest';
+import type { MadeAttempt } from '../../../../src/deliveries/attempt/attempt-log.ts';
 import type { SettledOutcome } from '../../../../src/deliveries/attempt/attempt-outcome.ts';
-import type { MadeAttempt } from '../../../../src/deliveries/attempt/settle-attempts.ts';
 import type { SendResult } from '../../../../src/deliveries/sender/send-result.ts';
 import { uuidV7 } from '../../../../src/platform/uuid-v7.ts';
 import { makeAttemptMetrics } from '../../../../src/worker/metrics/attempt-metrics.ts';
