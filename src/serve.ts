@@ -22,7 +22,11 @@ async function runApi(config: Config, given: { keepAtOnce?: KeepAtOnce } = {}): 
     const startDelivery = lazyDeliveryStart(config, temporal);
     // The API listens for a signal until it stops. One that comes later must not end the process half-way.
     for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => undefined);
-    await startApi(config, process.env, { temporal, startDelivery, ...given });
+    const consolePages =
+      config.mode === 'development'
+        ? (await import('./dev/console/console-pages.ts')).sandboxPages
+        : undefined;
+    await startApi(config, process.env, { temporal, startDelivery, consolePages, ...given });
   } finally {
     await temporal.close();
   }

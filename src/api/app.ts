@@ -31,6 +31,7 @@ import { noticeUntrustedProxy } from './plugins/forwarded-headers.ts';
 import { addRequestMetrics } from './plugins/request-metrics.ts';
 import { addBaseHeaders } from './plugins/security-headers.ts';
 import { schemaErrorFormatter, validatorCompiler } from './plugins/validation.ts';
+import type { ConsolePages } from './portal/portal-app.ts';
 import { portalRoutes } from './portal/portal-routes.ts';
 import { createRequestLimits } from './rate-limits/request-limits.ts';
 import { serverOptions, type TlsFiles } from './server-options.ts';
@@ -66,6 +67,8 @@ export type ApiDependencies = {
   startDelivery?: TestEventTools['startDelivery'];
   /** What the portal shows operators of the settings; without secrets. */
   settings?: Readonly<Record<string, string>>;
+  /** The console of the sandbox, in development. */
+  consolePages?: ConsolePages | undefined;
   /** Whether the process is about to stop, which makes it not ready. */
   isDraining?: () => boolean;
   /** The clock, milliseconds since 1970; for tests. */
@@ -144,7 +147,14 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
   };
   app.register(externalRoutes, { ...toolsOn(shares), limits, sends });
   const portalShares = shareConnections(portalDatabase, PORTAL_SHARE);
-  app.register(portalRoutes, { ...toolsOn(portalShares), config, temporal, settings, now });
+  app.register(portalRoutes, {
+    ...toolsOn(portalShares),
+    config,
+    temporal,
+    settings,
+    now,
+    consolePages: deps.consolePages,
+  });
 }
 
 function ownConnection(app: FastifyInstance, config: Config): TemporalConnection {

@@ -48,7 +48,8 @@ export async function startApi(
     temporal,
     startDelivery,
     ...given
-  }: Required<Pick<ApiDependencies, 'temporal' | 'startDelivery'>> & Pick<ApiDependencies, 'keepAtOnce'>,
+  }: Required<Pick<ApiDependencies, 'temporal' | 'startDelivery'>> &
+    Pick<ApiDependencies, 'keepAtOnce' | 'consolePages'>,
 ): Promise<void> {
   const logger = openLogger(config, 'api');
   const settings = redactedSettings(env);

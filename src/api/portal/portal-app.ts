@@ -35,6 +35,11 @@ export type PortalContext = {
   settings: Readonly<Record<string, string>>;
   /** Where browsers and tenants reach the service, without a slash at the end. */
   publicUrl: string;
+  /** The console of the sandbox, which only development has. */
+  consolePages?: ConsolePages | undefined;
   /** The clock, milliseconds since 1970. */
   now: () => number;
 };
+
+/** Adds the pages of the sandbox console. */
+export type ConsolePages = (app: PortalApp, context: PortalContext) => void;

@@ -1,7 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
-import { sandboxPages } from '../../dev/console/console-pages.ts';
 import { guardBodies } from '../shares/body-guard.ts';
 import { accessPages } from './access/access-pages.ts';
 import { requirePortalAccess } from './access/portal-access.ts';
@@ -45,6 +44,6 @@ export async function portalRoutes(scope: PortalApp, context: PortalContext): Pr
     approvalPages(pages, context);
     auditPages(pages, context);
     operatorPages(pages, context);
-    sandboxPages(pages, context);
+    context.consolePages?.(pages, context);
   });
 }

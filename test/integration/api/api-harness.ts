@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { inject, onTestFinished } from 'vitest';
 import { type ApiDependencies, buildApp } from '../../../src/api/app.ts';
+import { sandboxPages } from '../../../src/dev/console/console-pages.ts';
 import { apiKeyHints, hashApiKey, newApiKey } from '../../../src/keys/api-key-format.ts';
 import { insertApiKey } from '../../../src/keys/api-key-store.ts';
 import { type Config, loadConfig } from '../../../src/platform/config/config.ts';
@@ -56,7 +57,14 @@ export async function startTestApi(
   await seedFixtureAccounts(database);
   const config = testConfig();
   const objectStore = openObjectStore(config.objectStore);
-  const app = buildApp({ config, database, objectStore, logger: silentLogger, ...(await overrides(url)) });
+  const app = buildApp({
+    config,
+    database,
+    objectStore,
+    logger: silentLogger,
+    consolePages: sandboxPages,
+    ...(await overrides(url)),
+  });
   const routes: RouteOptions[] = [];
   app.addHook('onRoute', (route) => {
     // Copied: a path with and without a slash at the end is one object that is changed in between.
