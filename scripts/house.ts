@@ -16,7 +16,7 @@ import {
 } from './house/count.ts';
 
 /** What is not in the production image. */
-const DEV = /^src\/(?:embedded|sandbox|api\/portal\/sandbox)\/|^src\/commands\/start\.ts$/;
+const DEV = /^src\/dev\//;
 
 const IMAGE_WORKFLOW = 'src/workflows/store-inbound-media.ts';
 
@@ -26,7 +26,7 @@ const TEXT = /\.(?:ts|sql|css|js)$/;
 /** A file outside of dev belongs to the feature whose stem stands first in its path. */
 const FEATURES = {
   deliveries: /deliver(?:y|ies|-)/,
-  endpoints: /send-endpoint-alert|endpoint|external\/webhooks/,
+  endpoints: /send-endpoint-alert|endpoint/,
   media: /media/,
   sending: /\bsend\b|\bsending\b|outbound/,
   replays: /replay/,

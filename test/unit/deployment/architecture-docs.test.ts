@@ -1,4 +1,4 @@
-import { globSync, readdirSync } from 'node:fs';
+import { globSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { repositoryFile } from './compose-file.ts';
@@ -72,17 +72,6 @@ describe('docs/architecture.md', () => {
       ([, name = '']) => name,
     );
     expect(documented.toSorted()).toEqual(handled);
-  });
-
-  test('has import arrows for every folder of the sources, and for no other', () => {
-    const folders = readdirSync(`${ROOT}src`, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .map(({ name }) => `src/${name}/`);
-    const rows = section('Import arrows')
-      .split('\n')
-      .filter((line) => line.startsWith('| `src/'));
-    const documented = rows.flatMap((row) => [...(row.split(' | ')[0] ?? '').matchAll(/`(src\/\w+\/)`/g)]);
-    expect(documented.map(([, folder = '']) => folder).toSorted()).toEqual(folders.toSorted());
   });
 });
 

@@ -1,0 +1,208 @@
+import { posix } from 'node:path';
+import ts from 'typescript-compiler-api';
+
+/** The rooms behind the doors, one per feature. */
+export const ROOMS = [
+  'src/inbound',
+  'src/deliveries',
+  'src/endpoints',
+  'src/messages',
+  'src/replays',
+  'src/keys',
+  'src/users',
+  'src/accounts',
+] as const;
+
+/** What other rooms may import of a room: the files directly in it, and these folders. */
+const PUBLIC_FOLDERS = ['src/deliveries/queue', 'src/deliveries/sender'];
+
+const EVERY_ROOM = 'the rooms';
+const PUBLIC = 'public files of other rooms';
+const PLATFORM = 'src/platform';
+const EVERYTHING = 'everything';
+
+/** One folder: what it may import beside itself, and of what only the types. The longest folder of a path holds. */
+type Rule = { folder: string; holds: string; mayImport: readonly string[]; types?: readonly string[] };
+
+/** The house. A folder that is not in it, or below one that is, may not be in src. */
+export const HOUSE: readonly Rule[] = [
+  { folder: 'src/*.ts', holds: 'the command line: which process runs', mayImport: [EVERYTHING] },
+  { folder: 'src/api', holds: 'routes and pages', mayImport: [EVERY_ROOM, PLATFORM] },
+  {
+    folder: 'src/workflows',
+    holds: 'what Temporal replays',
+    mayImport: [
+      'src/platform/temporal/lost-worker-retry.ts',
+      'src/platform/temporal/search-attributes.ts',
+      'src/platform/temporal/task-queues.ts',
+    ],
+    types: ['src/activities', EVERY_ROOM],
+  },
+  { folder: 'src/activities', holds: 'what workflows call', mayImport: [EVERY_ROOM, PLATFORM] },
+  {
+    folder: 'src/worker',
+    holds: 'the worker process',
+    mayImport: ['src/activities', EVERY_ROOM, PLATFORM],
+  },
+  ...ROOMS.map((folder) => ({ folder, holds: 'a room', mayImport: [PUBLIC, PLATFORM] })),
+  {
+    folder: 'src/inbound/split',
+    holds: 'pure rules of upstream bodies',
+    mayImport: [
+      'src/inbound/cart-order.ts',
+      'src/inbound/media-reference.ts',
+      'src/platform/json',
+      'src/platform/decimal.ts',
+    ],
+  },
+  { folder: 'src/platform', holds: 'what no feature owns', mayImport: [] },
+  { folder: 'src/platform/config', holds: 'settings', mayImport: [] },
+  { folder: 'src/platform/json', holds: 'JSON as text', mayImport: [] },
+  { folder: 'src/dev', holds: 'embedded servers, sandbox, its console', mayImport: [EVERYTHING] },
+];
+
+/** Packages that only these folders import. */
+export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  '@temporalio/activity': ['src/activities', 'src/messages', 'src/platform/temporal'],
+  '@temporalio/client': ['src/platform/temporal', 'src/worker', 'src/deliveries/dispatch'],
+  '@temporalio/worker': ['src/platform/temporal', 'src/worker'],
+  '@temporalio/workflow': ['src/workflows'],
+  fastify: ['src/api', 'src/dev'],
+  hono: ['src/api/portal'],
+  knex: ['src/platform/postgres'],
+  minio: ['src/platform/object-store'],
+  pg: ['src/platform/postgres', 'src/messages/send', 'src/dev'],
+  undici: ['src/deliveries/sender', 'src/platform/graph', 'src/dev'],
+};
+
+/** Folders whose code runs where there are no servers and no system: all that they import from outside. */
+const NARROW: Readonly<Record<string, readonly string[]>> = {
+  'src/workflows': ['@temporalio/workflow', '@temporalio/common'],
+  'src/inbound/split': ['node:crypto'],
+  'src/platform/json': ['node:crypto'],
+};
+
+/** Files of ours outside of src that src may import. */
+const OUTSIDE = ['package.json'];
+
+/** One import: of a package by its name, of what is ours by its path from the project's folder. */
+export type Import = { from: string; to: string; isType: boolean };
+
+/** What all files by their paths import. */
+type Sources = ReadonlyMap<string, readonly Import[]>;
+
+/** What breaks the rules in these sources; empty: nothing does. */
+export function importProblems(sources: Sources): string[] {
+  const imports = [...sources.values()].flat();
+  const unknown = [...sources.keys()].filter((path) => ruleOf(path) === undefined);
+  return [
+    ...unknown.map((path) => `${path} is in no folder of the house`),
+    ...imports.flatMap((each) => problemOf(each, sources) ?? []),
+    ...circles(imports).map((files) => `circle: ${files.join(' → ')}`),
+  ];
+}
+
+/** The table of docs/architecture.md. */
+export function houseTable(): string {
+  const rows = HOUSE.map(({ folder, holds, mayImport, types = [] }) => {
+    const allowed = [...mayImport.map(shown), ...types.map((target) => `types of ${shown(target)}`)];
+    return `| \`${folder.endsWith('.ts') ? folder : `${folder}/`}\` | ${holds} | ${allowed.join(', ') || '–'} |`;
+  });
+  return ['| folder | holds | may import |', '|---|---|---|', ...rows].join('\n');
+}
+
+function shown(target: string): string {
+  return target.startsWith('src/') ? `\`${target.slice('src/'.length)}\`` : target;
+}
+
+function problemOf({ from, to, isType }: Import, sources: Sources): string | null {
+  const refused = `${from} imports ${to}`;
+  if (!to.startsWith('src/')) {
+    if (OUTSIDE.includes(to)) return null;
+    if (to.startsWith('.') || to.startsWith('/') || to.includes(':/')) return refused;
+    return /^(?:test|bench|scripts|bin|clients)\//.test(to) || !mayUse(from, to) ? refused : null;
+  }
+  if (!sources.has(to)) return `${refused}, which is not there`;
+  const rule = ruleOf(from);
+  if (rule === undefined || isBelow(to, rule.folder)) return null;
+  const allowed = isType ? [...rule.mayImport, ...(rule.types ?? [])] : rule.mayImport;
+  return allowed.some((target) => holds(target, to, from)) ? null : refused;
+}
+
+function holds(target: string, to: string, from: string): boolean {
+  if (target === EVERYTHING) return true;
+  if (target === EVERY_ROOM) return roomOf(to) !== undefined;
+  if (target === PUBLIC) return roomOf(to) === roomOf(from) || isPublic(to);
+  return isBelow(to, target);
+}
+
+function isPublic(path: string): boolean {
+  const room = roomOf(path);
+  return (
+    room !== undefined &&
+    (posix.dirname(path) === room || PUBLIC_FOLDERS.some((folder) => isBelow(path, folder)))
+  );
+}
+
+function mayUse(from: string, to: string): boolean {
+  const name = to.startsWith('@') ? to.split('/').slice(0, 2).join('/') : (to.split('/')[0] ?? to);
+  const folders = PACKAGES[name];
+  if (folders !== undefined && !folders.some((folder) => isBelow(from, folder))) return false;
+  const narrow = Object.entries(NARROW).find(([folder]) => isBelow(from, folder));
+  return narrow === undefined || narrow[1].includes(name);
+}
+
+function ruleOf(path: string): Rule | undefined {
+  if (posix.dirname(path) === 'src') return HOUSE.find(({ folder }) => folder === 'src/*.ts');
+  return HOUSE.filter(({ folder }) => isBelow(path, folder)).toSorted(
+    (one, other) => other.folder.length - one.folder.length,
+  )[0];
+}
+
+function roomOf(path: string): string | undefined {
+  return ROOMS.find((room) => isBelow(path, room));
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`);
+}
+
+/** Each import of a file, the dynamic ones and those of types included; what is ours by its path. */
+export function importsOf(path: string, text: string): Import[] {
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const found: Import[] = [];
+  const add = (specifier: ts.Node | undefined, isType: boolean): void => {
+    if (specifier === undefined || !ts.isStringLiteralLike(specifier)) return;
+    const name = specifier.text;
+    const to = name.startsWith('.') ? posix.join(posix.dirname(path), name) : name;
+    found.push({ from: path, to, isType });
+  };
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node)) add(node.moduleSpecifier, node.importClause?.isTypeOnly ?? false);
+    else if (ts.isExportDeclaration(node)) add(node.moduleSpecifier, node.isTypeOnly);
+    else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument))
+      add(node.argument.literal, true);
+    else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
+      add(node.arguments[0], false);
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return found;
+}
+
+/** Files that import each other, through others too: one list per circle. */
+function circles(imports: readonly Import[]): string[][] {
+  const targets = new Map<string, string[]>();
+  for (const { from, to } of imports) targets.set(from, [...(targets.get(from) ?? []), to]);
+  const done = new Set<string>();
+  const found: string[][] = [];
+  const walk = (path: string, way: readonly string[]): void => {
+    const at = way.indexOf(path);
+    if (at >= 0) found.push([...way.slice(at), path]);
+    if (at >= 0 || done.has(path)) return;
+    for (const target of targets.get(path) ?? []) walk(target, [...way, path]);
+    done.add(path);
+  };
+  for (const path of targets.keys()) walk(path, []);
+  return found;
+}
