@@ -70,10 +70,13 @@ async function keep(path: string, code: string): Promise<boolean> {
   }
 }
 
-/** The folders that workflow code may import from, this file, and the SDK's version. */
+/** All that workflow code consists of lies in them, and nothing that costs a new bundle for no reason. */
+export const BUNDLED_FOLDERS = ['workflows', 'platform/temporal'];
+
+/** Those folders, this file, and the SDK's version. */
 async function sourceDigest(): Promise<string> {
   const digest = createHash('sha256');
-  for (const folder of ['workflows', 'domain']) {
+  for (const folder of BUNDLED_FOLDERS) {
     const entries = await readdir(join(SOURCE_FOLDER, folder), { recursive: true });
     const names = entries.filter((name) => name.endsWith('.ts')).sort();
     for (const name of names) digest.update(name).update(await readFile(join(SOURCE_FOLDER, folder, name)));

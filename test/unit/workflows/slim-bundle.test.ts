@@ -1,9 +1,11 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { slimBundle } from '../../../src/worker/workflow-bundle.ts';
+import { BUNDLED_FOLDERS, loadWorkflowBundle, slimBundle } from '../../../src/worker/workflow-bundle.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
 
 const COMMENT = '//# sourceMappingURL=data:application/json;charset=utf-8;base64,';
 
-function mapOf(code: string): unknown {
+function mapOf(code: string): { sources?: string[] } {
   return JSON.parse(Buffer.from(code.split(COMMENT)[1] ?? '', 'base64').toString());
 }
 
@@ -20,4 +22,13 @@ test('a slim bundle does the same, in ASCII, and its map tells lines without the
 
 test('code without a map stays as it is', () => {
   expect(slimBundle('const a = 1;')).toBe('const a = 1;');
+});
+
+test('what the name of a bundle is a digest of is all of our code in it', { timeout: 60_000 }, async () => {
+  const bundle = await loadWorkflowBundle(silentLogger);
+  const code = 'code' in bundle ? bundle.code : readFileSync(bundle.codePath, 'utf8');
+  const ours = (mapOf(code).sources ?? []).flatMap((source) => /\/src\/(.+\.ts)$/.exec(source)?.[1] ?? []);
+  const own = ours.filter((path) => existsSync(new URL(`../../../src/${path}`, import.meta.url)));
+  expect(own).toContain('workflows/deliver-event.ts');
+  expect(own.filter((path) => !BUNDLED_FOLDERS.some((folder) => path.startsWith(`${folder}/`)))).toEqual([]);
 });
