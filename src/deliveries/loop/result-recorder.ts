@@ -28,11 +28,13 @@ const GROUP = 250;
 const RETRY_MS = 250;
 
 /**
- * The recorder rests after a group. What comes meanwhile goes together: fewer commits, and the busier the machine, the
- * more it matters. A delivery that comes alone never waits, nor do lanes in which one follows another: what is recorded
- * there lets the next one go.
+ * After a group the recorder rests for so many times as long as the group took. What comes meanwhile goes together:
+ * fewer commits, and the busier the machine, the more it matters. A delivery that comes alone never waits, nor do
+ * lanes in which one follows another: what is recorded there lets the next one go. A longer rest delays those whose
+ * first delivery comes in the middle of it: with 20 ms, sent, delivered and read of a message took 20 ms instead of 7.
  */
-const REST_MS = 20;
+const REST_TIMES = 2;
+const MAX_REST_MS = 20;
 
 /**
  * Records attempts in groups of whatever is there. While the database is away, or refuses everything, a group is tried
@@ -57,9 +59,10 @@ export function makeResultRecorder(
     while (waiting.length > 0) {
       const group = waiting.slice(0, GROUP);
       waiting = waiting.slice(GROUP);
+      const startMs = performance.now();
       const isFollowed = await record(group);
       if (isFollowed || waiting.length >= GROUP) continue;
-      await sleep(REST_MS);
+      await sleep(Math.min(MAX_REST_MS, REST_TIMES * (performance.now() - startMs)));
     }
     running = false;
   };
