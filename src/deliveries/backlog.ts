@@ -1,8 +1,8 @@
-import { ACTIVE } from '../deliveries/queue/due-pick.ts';
-import { firstDue } from '../deliveries/queue/read-waiting.ts';
 import type { EndpointMode } from '../endpoints/endpoint-settings.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
+import { ACTIVE } from './queue/due-pick.ts';
+import { firstDue } from './queue/read-waiting.ts';
 
 /** Counting stops here, so that a million waiting deliveries cost no more than this many. */
 const MAX_COUNTED = 20_000;

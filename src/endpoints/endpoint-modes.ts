@@ -2,12 +2,12 @@ import { dropWaiting } from '../deliveries/queue/drop-waiting.ts';
 import { wakeDispatcher } from '../deliveries/queue/enqueue.ts';
 import { countWaiting } from '../deliveries/queue/read-waiting.ts';
 import { shownCount } from '../deliveries/shown-count.ts';
-import { setEndpointMode } from '../endpoints/store.ts';
 import { AccountError } from '../platform/account-error.ts';
 import { checkDescription } from '../platform/account-input.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { endpointName, knownEndpoint, unknownEndpoint } from './endpoints.ts';
+import { setEndpointMode } from './store.ts';
 
 type Tools = { database: Database } & Audited;
 

@@ -1,7 +1,7 @@
-import type { Endpoint } from '../endpoints/store.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { changeSealedHeaders, customHeaderNames } from './endpoint-headers.ts';
 import type { EndpointOptions } from './endpoint-options.ts';
+import type { Endpoint } from './store.ts';
 
 /** What a change of the URL meant for the endpoint's secrets. */
 export type EndpointMove = {

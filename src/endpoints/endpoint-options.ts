@@ -1,11 +1,11 @@
 import { listPhoneNumbers } from '../accounts/accounts.ts';
-import type { SettingLimits } from '../endpoints/setting.ts';
-import { type GivenSettings, type StoredSettings, settingsOf } from '../endpoints/settings.ts';
 import { AccountError, checkingMember } from '../platform/account-error.ts';
 import { shown } from '../platform/account-input.ts';
 import { checkEndpointUrl, type EndpointUrlRules } from '../platform/http/outbound-url.ts';
 import type { ResolveHost } from '../platform/http/resolve-host.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import type { SettingLimits } from './setting.ts';
+import { type GivenSettings, type StoredSettings, settingsOf } from './settings.ts';
 
 /** The rules by which the sender judges URLs too, so that what is accepted here is what is sent to. */
 export type UrlRules = EndpointUrlRules & { resolve: ResolveHost };

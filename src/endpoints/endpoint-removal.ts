@@ -1,9 +1,9 @@
 import { dropWaiting } from '../deliveries/queue/drop-waiting.ts';
-import { deleteEndpointRow, isPast } from '../endpoints/store.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { holdEndpoint } from './endpoint-modes.ts';
 import { endpointName, unknownEndpoint } from './endpoints.ts';
+import { deleteEndpointRow, isPast } from './store.ts';
 
 /** Longer than the database lets a statement of a publisher take. */
 const PUBLISHERS_MS = 30_000;

@@ -1,11 +1,11 @@
 import { isWebhookSecret, newWebhookSecret } from '../deliveries/webhook-signature.ts';
-import { findEndpointSecret, lockEndpoint, replaceEndpointSecret } from '../endpoints/store.ts';
 import { AccountError, invalidValue } from '../platform/account-error.ts';
 import { checkRowId } from '../platform/account-input.ts';
 import type { AccountTools } from '../platform/account-tools.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import { endpointSecretPlace } from '../platform/crypto/secret-places.ts';
 import { endpointName, unknownEndpoint } from './endpoints.ts';
+import { findEndpointSecret, lockEndpoint, replaceEndpointSecret } from './store.ts';
 
 const DEFAULT_OVERLAP_HOURS = 24;
 const MAX_OVERLAP_HOURS = 168;

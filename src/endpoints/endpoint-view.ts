@@ -1,6 +1,6 @@
-import type { Endpoint } from '../endpoints/store.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { customHeaderNames } from './endpoint-headers.ts';
+import type { Endpoint } from './store.ts';
 
 /**
  * An endpoint as it may be shown: without secrets, and of its own headers the names alone, because values are often

@@ -2,17 +2,6 @@ import { knownWaba } from '../accounts/known-accounts.ts';
 import { applyOrderScope } from '../deliveries/queue/order-scope.ts';
 import { countWaiting, type WaitingDeliveries } from '../deliveries/queue/read-waiting.ts';
 import { newWebhookSecret } from '../deliveries/webhook-signature.ts';
-import {
-  type Endpoint,
-  findEndpoint,
-  findEndpointForOperator,
-  insertEndpoint,
-  listEndpoints,
-  lockEndpoint,
-  nextEndpointId,
-  type StoredEndpointOptions,
-  saveEndpointOptions,
-} from '../endpoints/store.ts';
 import { AccountError } from '../platform/account-error.ts';
 import { checkRowId } from '../platform/account-input.ts';
 import type { AccountTools } from '../platform/account-tools.ts';
@@ -23,6 +12,17 @@ import { changeSealedHeaders } from './endpoint-headers.ts';
 import { type EndpointMove, headersAfterChange, moveDetail } from './endpoint-move.ts';
 import { checkEndpointOptions, type EndpointOptions, type OptionRules } from './endpoint-options.ts';
 import { type EndpointView, endpointView } from './endpoint-view.ts';
+import {
+  type Endpoint,
+  findEndpoint,
+  findEndpointForOperator,
+  insertEndpoint,
+  listEndpoints,
+  lockEndpoint,
+  nextEndpointId,
+  type StoredEndpointOptions,
+  saveEndpointOptions,
+} from './store.ts';
 
 /** Every event is fanned out to all of them. */
 export const MAX_ENDPOINTS = 100;

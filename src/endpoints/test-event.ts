@@ -1,7 +1,6 @@
 import { knownWaba } from '../accounts/known-accounts.ts';
 import { recordWorkflow } from '../deliveries/delivery-log.ts';
 import type { DeliveryLabel } from '../deliveries/queue/delivery-label.ts';
-import { listEndpoints } from '../endpoints/store.ts';
 import { AccountError, RateLimitError } from '../platform/account-error.ts';
 import { checkRowId } from '../platform/account-input.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
@@ -15,6 +14,7 @@ import {
   type StoredTestEvent,
   type TestEventProgress,
 } from './queue-test-event.ts';
+import { listEndpoints } from './store.ts';
 
 export type TestEventTools = {
   database: Database;

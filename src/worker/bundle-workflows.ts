@@ -1,5 +1,5 @@
 import { openLogger } from '../platform/json-logger.ts';
-import { loadWorkflowBundle } from '../worker/workflow-bundle.ts';
+import { loadWorkflowBundle } from './workflow-bundle.ts';
 
 /** Leaves the bundle where the worker looks for it. */
 export async function bundleWorkflows(): Promise<void> {

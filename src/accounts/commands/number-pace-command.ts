@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { setNumberPace, wabaOfNumber } from '../../accounts/number-pace.ts';
 import { invalidValue } from '../../platform/account-error.ts';
 import { adminAction } from '../../platform/cli/admin-action.ts';
+import { setNumberPace, wabaOfNumber } from '../number-pace.ts';
 
 /** `admin waba set-pace` */
 export function setPaceCommand(): Command {

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import type { GivenPhoneNumber } from '../../accounts/wabas.ts';
+import type { GivenPhoneNumber } from '../wabas.ts';
 
 /** Reads one `--number <phoneNumberId>[:<display number>[:<verified name>]]`; the name may contain colons. */
 export function parsePhoneNumber(text: string, earlier: GivenPhoneNumber[] = []): GivenPhoneNumber[] {

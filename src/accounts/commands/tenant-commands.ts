@@ -1,11 +1,11 @@
 import { Command } from 'commander';
-import { removeTenant, renameTenant } from '../../accounts/account-removal.ts';
-import { knownTenant } from '../../accounts/known-accounts.ts';
-import { createTenant } from '../../accounts/tenants.ts';
 import { invalidValue } from '../../platform/account-error.ts';
 import { adminAction } from '../../platform/cli/admin-action.ts';
 import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
 import { listTenants } from '../account-list.ts';
+import { removeTenant, renameTenant } from '../account-removal.ts';
+import { knownTenant } from '../known-accounts.ts';
+import { createTenant } from '../tenants.ts';
 
 /** `admin tenant …` */
 export function tenantCommand(): Command {

@@ -1,17 +1,11 @@
 import { Command } from 'commander';
-import {
-  addWaba,
-  type GivenPhoneNumber,
-  openAccessToken,
-  type SavedWaba,
-  setAccessToken,
-} from '../../accounts/wabas.ts';
 import { AccountError, invalidValue } from '../../platform/account-error.ts';
 import { checkAccessToken, checkUpstreamId } from '../../platform/account-input.ts';
 import { type AdminOutcome, type AdminTools, adminAction } from '../../platform/cli/admin-action.ts';
 import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
 import { listWabas } from '../account-list.ts';
 import { listPhoneNumbers } from '../accounts.ts';
+import { addWaba, type GivenPhoneNumber, openAccessToken, type SavedWaba, setAccessToken } from '../wabas.ts';
 import { type AccessTokenOptions, givenAccessToken, withAccessToken } from './access-token-option.ts';
 import { setPaceCommand } from './number-pace-command.ts';
 import { parsePhoneNumber } from './phone-number-option.ts';

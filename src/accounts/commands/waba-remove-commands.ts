@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import { removeNumber, removeWaba } from '../../accounts/account-removal.ts';
-import { knownWaba } from '../../accounts/known-accounts.ts';
 import { invalidValue } from '../../platform/account-error.ts';
 import { adminAction } from '../../platform/cli/admin-action.ts';
+import { removeNumber, removeWaba } from '../account-removal.ts';
+import { knownWaba } from '../known-accounts.ts';
 
 /** `admin waba remove` */
 export function wabaRemoveCommand(): Command {

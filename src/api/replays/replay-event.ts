@@ -11,7 +11,7 @@ import { NoQuery } from '../external/schema-kit.ts';
 import { accountOf, apiActorOf } from '../keys/api-key-auth.ts';
 import { SCOPES } from '../keys/key-scopes.ts';
 import { documented } from '../openapi/documented.ts';
-import { Replay, replayJson } from '../replays/replay-schemas.ts';
+import { Replay, replayJson } from './replay-schemas.ts';
 
 const Target = Type.Object(
   { endpointId: Type.Optional(Type.String({ pattern: '^[1-9]\\d{0,17}$' })) },

@@ -1,17 +1,17 @@
 import type { Client } from '@temporalio/client';
-import {
-  type DeliveryLabel,
-  type DeliveryPlace,
-  deliveryWorkflowId,
-  labelDeliveries,
-} from '../../deliveries/queue/delivery-label.ts';
-import type { Overdue } from '../../deliveries/queue/overdue.ts';
-import { dropUnsendable } from '../../deliveries/queue/remove.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { publicDeliveryId } from '../../platform/public-ids.ts';
 import { type StartAnswer, startOrReplace } from '../../platform/temporal/start-or-replace.ts';
 import { recordWorkflow } from '../delivery-log.ts';
+import {
+  type DeliveryLabel,
+  type DeliveryPlace,
+  deliveryWorkflowId,
+  labelDeliveries,
+} from '../queue/delivery-label.ts';
+import type { Overdue } from '../queue/overdue.ts';
+import { dropUnsendable } from '../queue/remove.ts';
 import { deliveryStart } from './start-delivery.ts';
 
 export type StartTools = {

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
-import type { DeliveryLoop } from '../../deliveries/loop/delivery-loop.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
+import type { DeliveryLoop } from '../loop/delivery-loop.ts';
 
 /** The task queue of the one worker process whose loop is shown. */
 export type DeliverSessionInput = { taskQueue: string };

@@ -1,8 +1,8 @@
 import type { WorkflowStartOptions } from '@temporalio/client';
-import { type DeliveryLabel, deliveryWorkflowId } from '../../deliveries/queue/delivery-label.ts';
 import { shownUrl } from '../../platform/http/shown-url.ts';
 import { publicDeliveryId } from '../../platform/public-ids.ts';
 import { searchAttributes } from '../../platform/temporal/search-attributes.ts';
+import { type DeliveryLabel, deliveryWorkflowId } from '../queue/delivery-label.ts';
 
 /** Ids only: the event's bytes stay in the database. */
 export type DeliverEventInput = {

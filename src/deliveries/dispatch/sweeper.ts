@@ -1,11 +1,11 @@
-import { releaseExpired } from '../../deliveries/queue/claim.ts';
-import { takeOverdue } from '../../deliveries/queue/overdue.ts';
-import { releaseDueRetries, retryInLoop } from '../../deliveries/queue/retries.ts';
-import { stepAside } from '../../deliveries/queue/step-aside.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { makeFullLooks } from '../../platform/postgres/full-looks.ts';
+import { releaseExpired } from '../queue/claim.ts';
+import { takeOverdue } from '../queue/overdue.ts';
+import { releaseDueRetries, retryInLoop } from '../queue/retries.ts';
+import { stepAside } from '../queue/step-aside.ts';
 import { restartDeliveries, type StartTools } from './restart-deliveries.ts';
 
 export type SweeperTools = StartTools & {

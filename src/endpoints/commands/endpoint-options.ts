@@ -1,10 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Kind } from '../../endpoints/setting.ts';
-import { type AnySetting, settingsOf } from '../../endpoints/settings.ts';
 import type { AdminTools } from '../../platform/cli/admin-action.ts';
 import { makeAddressGuard } from '../../platform/http/address-guard.ts';
 import { makeHostResolver } from '../../platform/http/resolve-host.ts';
 import type { EndpointOptions, OptionRules } from '../endpoint-options.ts';
+import type { Kind } from '../setting.ts';
+import { type AnySetting, settingsOf } from '../settings.ts';
 import { readHeadersFromStdin } from './endpoint-stdin.ts';
 
 /** How a value is written on a command line. */

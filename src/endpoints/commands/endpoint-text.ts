@@ -1,9 +1,9 @@
 import { shownCount } from '../../deliveries/shown-count.ts';
-import type { Section } from '../../endpoints/setting.ts';
-import { settingsOf } from '../../endpoints/settings.ts';
 import type { AdminOutcome } from '../../platform/cli/admin-action.ts';
 import { alignedFields } from '../../platform/cli/aligned-text.ts';
 import type { EndpointStatus } from '../endpoints.ts';
+import type { Section } from '../setting.ts';
+import { settingsOf } from '../settings.ts';
 
 /** An endpoint for operators: its options, its mode and what waits. */
 export function describeEndpoint(endpoint: EndpointStatus, notes: string[] = []): AdminOutcome {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type JsonNode, textOf } from '../json/json-text.ts';
+import { type JsonNode, textOf } from './json-text.ts';
 
 /** Longest id that is accepted, in UTF-16 units; real ones have fewer than 140. */
 export const MAX_ID_CHARS = 512;

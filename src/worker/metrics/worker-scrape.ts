@@ -2,9 +2,9 @@ import { makeFiguresCache } from '../../platform/metrics/figures-cache.ts';
 import { type Scrape, scrapeOf } from '../../platform/metrics/metrics-answer.ts';
 import { watchProcess } from '../../platform/metrics/process-metrics.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { makeSystemGauges } from '../metrics/system-gauges.ts';
-import { type WorkerMetrics, watchDeliveryLoop } from '../metrics/worker-metrics.ts';
 import { readSystemFigures } from './system-figures.ts';
+import { makeSystemGauges } from './system-gauges.ts';
+import { type WorkerMetrics, watchDeliveryLoop } from './worker-metrics.ts';
 
 /** Less than a scrape may take (10 s unless set otherwise), so that the process's own figures still get through. */
 const WAIT_MS = 3_000;

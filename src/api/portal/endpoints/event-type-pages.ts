@@ -11,10 +11,10 @@ import { viewerOf } from '../access/viewer.ts';
 import { wabaOf } from '../access/waba-of.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { dataTable } from '../components/table.ts';
-import { verifySamples } from '../endpoints/verify-samples.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp } from '../portal-app.ts';
 import { schemaRows } from './schema-rows.ts';
+import { verifySamples } from './verify-samples.ts';
 
 type Header = { name: string; required: boolean; description: string; example: string };
 type Operation = { summary: string; description: string; parameters: Header[] };

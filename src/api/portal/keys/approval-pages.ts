@@ -19,9 +19,9 @@ import { postForm, textField } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';
 import { pager } from '../components/pager.ts';
 import { detailList } from '../components/table.ts';
-import { requestFacts, requestTable } from '../keys/key-tables.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { requestFacts, requestTable } from './key-tables.ts';
 
 const PATH = '/portal/operator/approvals';
 const PAGE_SIZE = 25;
