@@ -1,6 +1,6 @@
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
-import { dayOfId } from '../replays/replay-selection.ts';
+import { dayOfUuidV7 } from '../platform/uuid-v7.ts';
 import type { ListedEvent } from './log/event-list.ts';
 
 /** One event of a WABA; null when it has none with this id. */
@@ -14,7 +14,7 @@ export async function findEvent(
     `select id, day, event_type as "eventType", event_id as "eventId", phone_number_id as "phoneNumberId", sequence,
             created_at as "createdAt", occurred_at as "occurredAt", coalesce(octet_length(body), 0) as "sizeBytes"
        from events where day = cast(:day as date) and id = :eventUuid and waba_id = :wabaId`,
-    { wabaId, eventUuid, day: dayOfId(eventUuid) },
+    { wabaId, eventUuid, day: dayOfUuidV7(eventUuid) },
   );
   return row ?? null;
 }

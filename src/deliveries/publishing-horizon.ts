@@ -1,7 +1,7 @@
 import type { Database } from '../platform/postgres/database.ts';
 import { PUBLISHING_LOCK } from '../platform/postgres/locks.ts';
 import { query } from '../platform/postgres/sql.ts';
-import { lowestUuidAt, msOfUuid } from '../replays/replay-selection.ts';
+import { lowestUuidAt, msOfUuidV7 } from '../platform/uuid-v7.ts';
 
 /** How far the clocks of our machines may be apart, in ms. */
 const CLOCK_SPARE_MS = 2_000;
@@ -41,5 +41,5 @@ export async function publishingHorizonMs(database: Database, wabaId: string): P
   if (row === undefined) throw new Error('the database did not tell its time');
   const { atMs, heldId } = row;
   const settledMs = Math.floor(atMs) - CLOCK_SPARE_MS;
-  return heldId === null ? settledMs : Math.min(settledMs, msOfUuid(heldId));
+  return heldId === null ? settledMs : Math.min(settledMs, msOfUuidV7(heldId));
 }

@@ -26,6 +26,12 @@ export function msOfUuidV7(uuid: string): number {
   return Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16);
 }
 
+/** The lowest UUID of a millisecond: version 7 UUIDs made from then on are not below it. */
+export function lowestUuidAt(atMs: number): string {
+  const hex = Math.max(0, atMs).toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-0000-0000-000000000000`;
+}
+
 /** The UTC day (`YYYY-MM-DD`) a version 7 UUID was made on: the partition its row is in. */
 export function dayOfUuidV7(uuid: string): string {
   return new Date(msOfUuidV7(uuid)).toISOString().slice(0, 10);

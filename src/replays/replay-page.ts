@@ -1,14 +1,7 @@
 import type { Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
-import {
-  dayOfId,
-  type IdSpan,
-  lowestUuidAt,
-  msOfUuid,
-  type ReplaySelection,
-  selectedDeliveries,
-  selectedUnsent,
-} from './replay-selection.ts';
+import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../platform/uuid-v7.ts';
+import { type IdSpan, type ReplaySelection, selectedDeliveries, selectedUnsent } from './replay-selection.ts';
 import { inLaneOrder, type ReplayedEvent } from './replay-sequence.ts';
 
 const DAY_MS = 86_400_000;
@@ -42,8 +35,8 @@ export async function readReplayPage(
   const found = await readRange(trx, wabaId, selection, end, size + 1);
   const last = found[size];
   if (last === undefined) return { deliveries: inLaneOrder(found), nextId: end.toId };
-  const lastMs = msOfUuid(last.id);
-  const before = found.filter((delivery) => msOfUuid(delivery.id) < lastMs);
+  const lastMs = msOfUuidV7(last.id);
+  const before = found.filter((delivery) => msOfUuidV7(delivery.id) < lastMs);
   if (before.length > 0) return { deliveries: inLaneOrder(before), nextId: lowestUuidAt(lastMs) };
   const nextId = lowestUuidAt(lastMs + 1);
   const ofOneMs = await readRange(trx, wabaId, selection, { ...range, toId: nextId }, null);
@@ -61,17 +54,17 @@ async function endOfStep(
   range: IdSpan,
 ): Promise<string> {
   if (selection.deliveryIds !== null) return range.toId;
-  const midnight = lowestUuidAt((Math.floor(msOfUuid(range.fromId) / DAY_MS) + 1) * DAY_MS);
+  const midnight = lowestUuidAt((Math.floor(msOfUuidV7(range.fromId) / DAY_MS) + 1) * DAY_MS);
   const end = midnight < range.toId ? midnight : range.toId;
   if (selectedUnsent(wabaId, selection, { ...range, toId: end }) === null) return end;
   const [event] = await query<{ id: string }>(
     trx,
     `select id from events where waba_id = ? and day = cast(? as date) and id >= ?
       order by id offset ${EVENTS_PER_STEP} limit 1`,
-    [wabaId, dayOfId(range.fromId), range.fromId],
+    [wabaId, dayOfUuidV7(range.fromId), range.fromId],
   );
   if (event === undefined) return end;
-  const eventMs = msOfUuid(event.id);
+  const eventMs = msOfUuidV7(event.id);
   const cut = lowestUuidAt(eventMs);
   const further = cut > range.fromId ? cut : lowestUuidAt(eventMs + 1);
   return further < end ? further : end;

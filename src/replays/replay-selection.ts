@@ -2,6 +2,7 @@ import type { EventType } from '../platform/event-type.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import type { Binding } from '../platform/postgres/statement.ts';
+import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../platform/uuid-v7.ts';
 
 /**
  * States in which a delivery can be sent again: open ones are sent anyway. `not_sent`: the endpoint takes such events now
@@ -23,17 +24,6 @@ export type ReplaySelection = {
   eventTypes: EventType[] | null;
   states: ReplayableState[] | null;
 };
-
-/** The lowest UUID of a millisecond: version 7 UUIDs made from then on are not below it. */
-export function lowestUuidAt(atMs: number): string {
-  const hex = Math.max(0, atMs).toString(16).padStart(12, '0');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-0000-0000-000000000000`;
-}
-
-/** The millisecond that a version 7 UUID was made in, as Unix time. */
-export function msOfUuid(uuid: string): number {
-  return Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16);
-}
 
 /** Ids from `fromId` on, before `toId`. */
 export type IdSpan = { fromId: string; toId: string };
@@ -80,7 +70,7 @@ export function selectedUnsent(wabaId: string, selection: ReplaySelection, span:
   const isWanted = deliveryIds === null ? states === null || states.includes('not_sent') : eventIds !== null;
   if (!isWanted) return null;
   const conditions = ['ev.waba_id = :wabaId', `ev.event_type <> 'test'`];
-  const bindings = { ...spanBindings(wabaId, span), hadFromDay: dayBefore(dayOfId(span.fromId)) };
+  const bindings = { ...spanBindings(wabaId, span), hadFromDay: dayBefore(dayOfUuidV7(span.fromId)) };
   const add = adderOf(conditions, bindings);
   add('ev.id = any (cast(:eventIds as uuid[]))', 'eventIds', eventIds);
   add('e.id = :endpointId', 'endpointId', selection.endpointId);
@@ -100,8 +90,8 @@ export function selectedUnsent(wabaId: string, selection: ReplaySelection, span:
 }
 
 function spanBindings(wabaId: string, { fromId, toId }: IdSpan): Record<string, Binding> {
-  const lastDay = dayOfId(lowestUuidAt(msOfUuid(toId) - 1));
-  return { wabaId, fromId, toId, fromDay: dayOfId(fromId), lastDay };
+  const lastDay = dayOfUuidV7(lowestUuidAt(msOfUuidV7(toId) - 1));
+  return { wabaId, fromId, toId, fromDay: dayOfUuidV7(fromId), lastDay };
 }
 
 /** The clock of a machine that queues deliveries may be behind that of the one that made the event. */
@@ -159,7 +149,7 @@ async function countPart(database: Database, part: Part | null, limit: number): 
 /** The ids between which the selection lies, `toId` exclusive; null when there can be nothing in it. */
 export async function selectionRange(database: Database, selection: ReplaySelection): Promise<IdSpan | null> {
   if (selection.deliveryIds !== null) {
-    const times = [...selection.deliveryIds, ...(selection.eventIds ?? [])].map(msOfUuid);
+    const times = [...selection.deliveryIds, ...(selection.eventIds ?? [])].map(msOfUuidV7);
     if (times.length === 0) return null;
     return { fromId: lowestUuidAt(Math.min(...times)), toId: lowestUuidAt(Math.max(...times) + 1) };
   }
@@ -177,9 +167,4 @@ async function oldestEventMs(database: Database): Promise<number | null> {
     'select least((select min(day) from deliveries), (select min(day) from events)) as day',
   );
   return row === undefined || row.day === null ? null : Date.parse(row.day);
-}
-
-/** The UTC day of the partition that holds the id. */
-export function dayOfId(uuid: string): string {
-  return new Date(msOfUuid(uuid)).toISOString().slice(0, 10);
 }

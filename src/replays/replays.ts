@@ -5,11 +5,11 @@ import { checkRowId } from '../platform/account-input.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
+import { msOfUuidV7 } from '../platform/uuid-v7.ts';
 import { countOf, type ReplayCount, totalOf } from './replay-count.ts';
 import { checkSelection, type GivenSelection } from './replay-input.ts';
 import {
   countSelection,
-  msOfUuid,
   type ReplaySelection,
   type SelectedGroup,
   selectionRange,
@@ -169,7 +169,7 @@ async function knownSelection(
   if (endpointId !== null && !(await listEndpoints(database, wabaId)).some(({ id }) => id === endpointId)) {
     throw new AccountError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`, 'endpointId');
   }
-  const future = deliveryIds?.find((id) => msOfUuid(id) > Date.now() + CLOCK_SPARE_MS);
+  const future = deliveryIds?.find((id) => msOfUuidV7(id) > Date.now() + CLOCK_SPARE_MS);
   if (future !== undefined) throw unknownDelivery(future);
   return selection;
 }

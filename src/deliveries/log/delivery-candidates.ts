@@ -1,6 +1,6 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
-import { dayOfId, lowestUuidAt } from '../../replays/replay-selection.ts';
+import { dayOfUuidV7, lowestUuidAt } from '../../platform/uuid-v7.ts';
 import { answerCondition, type DeliveryFilter, deliveryConditions, eventOfType } from './delivery-filter.ts';
 import type { DeliveryPosition } from './delivery-scan.ts';
 
@@ -39,7 +39,7 @@ export async function failedDeliveries(
       wabaId,
       belowId: belowId ?? HIGHEST_ID,
       sinceId: lowestUuidAt(sinceMs),
-      sinceDay: dayOfId(lowestUuidAt(sinceMs)),
+      sinceDay: dayOfUuidV7(lowestUuidAt(sinceMs)),
       limit,
       ...wanted?.bindings,
     },
@@ -100,7 +100,15 @@ export async function fittingDeliveries(
           : `and exists (select 1 from attempts a where a.day >= k.day and a.delivery_id = d.id and ${answer.text})`
       }
       order by k.n limit :limit`,
-    { days: ids.map(dayOfId), ids, limit, wabaId, ...own.bindings, ...type.bindings, ...answer?.bindings },
+    {
+      days: ids.map(dayOfUuidV7),
+      ids,
+      limit,
+      wabaId,
+      ...own.bindings,
+      ...type.bindings,
+      ...answer?.bindings,
+    },
   );
 }
 

@@ -1,7 +1,7 @@
 import type { EventType } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
-import { dayOfId } from '../../replays/replay-selection.ts';
+import { dayOfUuidV7 } from '../../platform/uuid-v7.ts';
 import type { QueueState } from '../queue/states.ts';
 import type { DeliveryState } from './delivery-filter.ts';
 import type { EventAttempt } from './event-deliveries.ts';
@@ -63,7 +63,7 @@ export async function findDeliveryDetail(
        left join delivery_queue q on q.delivery_id = d.id
        left join lateral (select * from events where day = d.event_day and id = d.event_uuid offset 0) as ev on true
       where d.day = cast(:day as date) and d.id = cast(:deliveryId as uuid) and d.waba_id = :wabaId`,
-    { wabaId, deliveryId, day: dayOfId(deliveryId) },
+    { wabaId, deliveryId, day: dayOfUuidV7(deliveryId) },
   );
   return row ?? null;
 }

@@ -1,7 +1,7 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import type { Binding } from '../../platform/postgres/statement.ts';
-import { dayOfId, lowestUuidAt } from '../../replays/replay-selection.ts';
+import { dayOfUuidV7, lowestUuidAt } from '../../platform/uuid-v7.ts';
 import { answerCondition, type DeliveryFilter, deliveryConditions, eventOfType } from './delivery-filter.ts';
 
 /** A delivery, and where it stands in the list: by day, then time in microseconds, then id, the newest first. */
@@ -215,7 +215,7 @@ async function daysWithDeliveries(
 }
 
 function dayOf(atMs: number): string {
-  return dayOfId(lowestUuidAt(atMs));
+  return dayOfUuidV7(lowestUuidAt(atMs));
 }
 
 function microsOfMs(atMs: number): string {

@@ -1,7 +1,7 @@
 import type { EventType } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
-import { dayOfId, lowestUuidAt, msOfUuid } from '../../replays/replay-selection.ts';
+import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../../platform/uuid-v7.ts';
 import { summarizeDeliveries } from './event-deliveries.ts';
 
 type DeliveryState = 'pending' | 'delivered' | 'failed' | 'dropped';
@@ -123,12 +123,12 @@ async function oldestEventMs(database: Database, wabaId: string): Promise<number
     'select id from events where waba_id = ? order by id limit 1',
     [wabaId],
   );
-  return row === undefined ? Date.now() : msOfUuid(row.id);
+  return row === undefined ? Date.now() : msOfUuidV7(row.id);
 }
 
 function daysOf({ afterId, beforeId }: Range, order: 'asc' | 'desc'): string[] {
   const days: string[] = [];
-  for (let atMs = Date.parse(dayOfId(afterId)); atMs < msOfUuid(beforeId); atMs += DAY_MS) {
+  for (let atMs = Date.parse(dayOfUuidV7(afterId)); atMs < msOfUuidV7(beforeId); atMs += DAY_MS) {
     days.push(new Date(atMs).toISOString().slice(0, 10));
   }
   return order === 'asc' ? days : days.reverse();

@@ -1,6 +1,6 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { deliveryUuidOf, eventUuidOf } from '../../platform/public-ids.ts';
-import { dayOfId, lowestUuidAt, msOfUuid } from '../../replays/replay-selection.ts';
+import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../../platform/uuid-v7.ts';
 import { mediaReadyEventId } from '../envelope.ts';
 import {
   type Candidates,
@@ -119,7 +119,7 @@ async function deliveriesNamed(database: Database, wabaId: string | null, id: st
   if (delivery !== null) return [delivery];
   const event = eventUuidOf(id);
   if (event !== null) {
-    const eventKeys = [{ id: event, day: dayOfId(event) }];
+    const eventKeys = [{ id: event, day: dayOfUuidV7(event) }];
     return await deliveriesOfEvents(database, wabaId, { eventIds: [], eventKeys });
   }
   const upstreamId = MESSAGE_ID.test(id) ? await upstreamIdOf(database, wabaId, id) : null;
@@ -149,7 +149,7 @@ function lower(id: string | null, other: string): string {
 }
 
 function positionOf(id: string): DeliveryPosition {
-  return { day: dayOfId(id), atMicros: String(msOfUuid(id) * 1_000), id };
+  return { day: dayOfUuidV7(id), atMicros: String(msOfUuidV7(id) * 1_000), id };
 }
 
 function timeOf({ atMicros }: DeliveryPosition): Date {

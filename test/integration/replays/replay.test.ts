@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { lowestUuidAt } from '../../../src/platform/uuid-v7.ts';
 import { checkSelection } from '../../../src/replays/replay-input.ts';
 import { readReplayPage } from '../../../src/replays/replay-page.ts';
-import { lowestUuidAt } from '../../../src/replays/replay-selection.ts';
 import { queueReplayPage } from '../../../src/replays/replay-steps.ts';
 import { findReplay } from '../../../src/replays/replay-store.ts';
 import { countReplay, replayOf, startReplay, switchReplay } from '../../../src/replays/replays.ts';

@@ -2,9 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AccountError } from '../../../src/platform/account-error.ts';
 import { publicDeliveryId } from '../../../src/platform/public-ids.ts';
-import { uuidV7 } from '../../../src/platform/uuid-v7.ts';
+import { lowestUuidAt, msOfUuidV7, uuidV7 } from '../../../src/platform/uuid-v7.ts';
 import { checkSelection } from '../../../src/replays/replay-input.ts';
-import { lowestUuidAt, msOfUuid } from '../../../src/replays/replay-selection.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 const check = (selection: Parameters<typeof checkSelection>[0]) => checkSelection(selection, NOW);
@@ -60,7 +59,7 @@ describe('the lowest id of a millisecond', () => {
       fc.property(fc.integer({ min: 1, max: 2 ** 47 }), (atMs) => {
         expect(uuidV7(atMs - 1) < lowestUuidAt(atMs)).toBe(true);
         expect(lowestUuidAt(atMs) <= uuidV7(atMs)).toBe(true);
-        expect(msOfUuid(uuidV7(atMs))).toBe(atMs);
+        expect(msOfUuidV7(uuidV7(atMs))).toBe(atMs);
       }),
     );
   });
