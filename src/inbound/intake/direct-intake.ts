@@ -71,12 +71,13 @@ export function makeDirectIntake(
     return outcome === 'done';
   };
   return (bodies) => {
-    const isResting = performance.now() < restUntilMs;
-    const tried = bodies.filter(
-      (body) => !isResting && newBodies([body]).every(({ shard }) => isPossible(shard)),
-    );
-    const batch = tried.length === 0 ? null : readBatch(tried);
-    if (batch === null) return { usual: bodies, tried: [], isKept: Promise.resolve(true) };
+    const allUsual = { usual: bodies, tried: [], isKept: Promise.resolve(true) };
+    if (performance.now() < restUntilMs) return allUsual;
+    const parts = new Map(bodies.map((body) => [body, newBodies([body])]));
+    const partsOf = (body: Buffer) => parts.get(body) ?? [];
+    const tried = bodies.filter((body) => partsOf(body).every(({ shard }) => isPossible(shard)));
+    const batch = tried.length === 0 ? null : readBatch(tried, tried.flatMap(partsOf));
+    if (batch === null) return allUsual;
     const isTried = new Set(tried);
     return { usual: bodies.filter((body) => !isTried.has(body)), tried, isKept: keep(batch) };
   };
@@ -85,10 +86,9 @@ export function makeDirectIntake(
 type Batch = { bodies: NewBody[]; items: UpstreamItem[]; shards: number[] };
 
 /** Null for what is not plain: too much, unreadable, with parts that become no event. */
-function readBatch(bodies: readonly Buffer[]): Batch | null {
+function readBatch(bodies: readonly Buffer[], parts: NewBody[]): Batch | null {
   const bytes = bodies.reduce((sum, body) => sum + body.length, 0);
   if (bodies.length > MOST.bodies || bytes > MOST.bytes) return null;
-  const parts = newBodies(bodies);
   const items: UpstreamItem[] = [];
   for (const { body } of parts) {
     const split = splitOrNull(body);

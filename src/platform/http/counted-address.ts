@@ -8,8 +8,10 @@ const MAX_KNOWN = 1_000;
 
 /** What attempts are counted by: an IPv4 address, or the /64 network that one IPv6 customer has to himself. */
 export function countedAddress(ip: string): string {
-  const counted = known.get(ip) ?? networkOf(ip);
+  const earlier = known.get(ip);
+  if (earlier !== undefined) return earlier;
   if (known.size >= MAX_KNOWN) known.clear();
+  const counted = networkOf(ip);
   known.set(ip, counted);
   return counted;
 }
