@@ -1,8 +1,8 @@
+import { onStopSignals } from '../src/dev/embedded/start.ts';
 /** The benchmark: starts the stack, drives it, prints a table. Run: npm run bench -- --help */
 
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
-import { onStopSignals } from '../src/dev/embedded/stop-signals.ts';
 import { startBenchProcesses } from './bench-processes.ts';
 import { type BenchOptions, readOptions, UsageError, usage } from './options.ts';
 import type { Figures } from './report/figures.ts';

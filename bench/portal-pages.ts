@@ -1,3 +1,4 @@
+import { buildApp } from '../src/api/app.ts';
 /**
  * How long the pages of the portal take with a long log behind them, and how large they are.
  * Run: node bench/portal-pages.ts [--deliveries 1000000] [--rounds 40]
@@ -5,7 +6,6 @@
 
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
-import { buildApp } from '../src/api/app.ts';
 import { startTestInfrastructure } from '../src/dev/embedded/test-infrastructure.ts';
 import { loadConfig } from '../src/platform/config/config.ts';
 import { openObjectStore } from '../src/platform/object-store/object-store.ts';

@@ -1,9 +1,9 @@
+import { onStopSignals } from '../src/dev/embedded/start.ts';
 /** The benchmark of the API's reads: starts the stack, fills it, reads. Run: npm run bench:reads -- --help */
 
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { onStopSignals } from '../src/dev/embedded/stop-signals.ts';
 import { apiKeyHints, hashApiKey, newApiKey } from '../src/keys/api-key-format.ts';
 import { insertApiKey } from '../src/keys/api-key-store.ts';
 import { startChild } from './child-process.ts';

@@ -13,11 +13,10 @@ import {
   lastPosition,
 } from '../../src/deliveries/queue/due-pick.ts';
 import { enqueueDeliveries } from '../../src/deliveries/queue/enqueue.ts';
-import { takeOverdue } from '../../src/deliveries/queue/overdue.ts';
 import { countWaiting } from '../../src/deliveries/queue/read-waiting.ts';
 import { releaseDueRetries } from '../../src/deliveries/queue/retries.ts';
 import { findRetryRoom, type SettledDelivery, settleDeliveries } from '../../src/deliveries/queue/settle.ts';
-import { stepAside } from '../../src/deliveries/queue/step-aside.ts';
+import { stepAside, takeOverdue } from '../../src/deliveries/queue/sweep.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { dayOfUuidV7, uuidV7 } from '../../src/platform/uuid-v7.ts';
 import { percentilesOf } from '../report/percentiles.ts';

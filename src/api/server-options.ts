@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyReply, FastifyRequest, FastifyServerOptions } from 'fastify';
+import { type FastifyReply, type FastifyRequest, type FastifyServerOptions, LogController } from 'fastify';
 import type { Logger } from 'pino';
 import type { Config } from '../platform/config/config.ts';
 import { ApiError } from './errors/api-error.ts';
@@ -9,7 +9,6 @@ import { errorBody } from './errors/error-body.ts';
 import type { ErrorCode } from './errors/error-codes.ts';
 import { makeErrorSender } from './plugins/errors.ts';
 import { sendErrorPage } from './portal/access/error-pages.ts';
-import { RequestLog } from './request-log.ts';
 
 /** TLS certificate chain and key, PEM. */
 export type TlsFiles = { cert: Buffer; key: Buffer };
@@ -93,4 +92,42 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket, p
 function codeOf(error: { code?: string }): ErrorCode {
   if (error.code === 'HPE_HEADER_OVERFLOW') return 'headers_too_large';
   return error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request_timeout' : 'invalid_request';
+}
+
+/**
+ * One line per request at debug, and nothing of it that is secret: no headers, no query string, in which the upstream
+ * handshake carries its token, and no path that is a secret itself. Errors are logged where they are answered.
+ */
+class RequestLog extends LogController {
+  constructor() {
+    super({ requestIdLogLabel: 'requestId' });
+  }
+
+  override incomingRequest(): void {}
+
+  override requestCompleted(
+    error: Error | null | undefined,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): void {
+    const line = {
+      method: request.method,
+      path: shownPath(request),
+      statusCode: reply.statusCode,
+      durationMs: Math.round(reply.elapsedTime),
+      wabaId: request.account?.wabaId,
+    };
+    if (error) request.log.warn({ ...line, err: error }, 'request was cut');
+    else request.log.debug(line, 'request');
+  }
+
+  override defaultErrorLog(): void {}
+
+  override routeNotFound(): void {}
+}
+
+/** One-time links and media addresses are for whoever has them: of those the log has the route only. */
+function shownPath({ url, routeOptions }: FastifyRequest): string {
+  const route = routeOptions.url ?? '';
+  return route.includes(':token') ? route : (url.split('?', 1)[0] ?? '');
 }

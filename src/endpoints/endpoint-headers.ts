@@ -1,7 +1,7 @@
+import { isReservedHeader } from '../deliveries/webhook-headers.ts';
 import { invalidValue } from '../platform/account-error.ts';
 import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import { endpointHeadersPlace } from '../platform/crypto/secret-places.ts';
-import { changeCustomHeaders } from './custom-headers.ts';
 
 type StoredHeaders = { id: string; customHeadersSealed: string | null };
 
@@ -34,4 +34,72 @@ export function customHeaderNames(secretBox: SecretBox, endpoint: StoredHeaders)
 function open(secretBox: SecretBox, { id, customHeadersSealed }: StoredHeaders): Record<string, string> {
   if (customHeadersSealed === null) return {};
   return JSON.parse(secretBox.open(customHeadersSealed, endpointHeadersPlace(id)));
+}
+
+/** Most headers of one endpoint, and most bytes of their names and values together. */
+const MAX_HEADERS = 20;
+const MAX_TOTAL_BYTES = 4_096;
+
+/** A token of RFC 9110 §5.6.2. */
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** A field value of RFC 9110 §5.5 without the obsolete bytes above ASCII: visible, with spaces or tabs inside only. */
+const VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
+const SHOWN_NAME_CHARS = 80;
+
+type CustomHeadersVerdict =
+  | { ok: true; headers: Record<string, string> }
+  /** Safe to show: it never holds a value, which may be a credential. */
+  | { ok: false; message: string };
+
+/**
+ * Applies a change to the headers that a tenant adds to its webhooks, as a JSON merge patch would: a text sets a
+ * header, null removes it, what is not named stays. Names are compared without case. All values are checked, also
+ * those that stay.
+ */
+export function changeCustomHeaders(
+  present: Readonly<Record<string, string>>,
+  change: Readonly<Record<string, string | null>>,
+): CustomHeadersVerdict {
+  const headers = new Map(
+    Object.entries(present).map(([name, value]) => [name.toLowerCase(), { name, value }]),
+  );
+  const named = new Set<string>();
+  for (const [name, value] of Object.entries(change)) {
+    const key = name.toLowerCase();
+    if (named.has(key)) return refuse(`The header ${shown(name)} is given twice.`);
+    named.add(key);
+    if (value === null) headers.delete(key);
+    else headers.set(key, { name, value });
+  }
+  return judge([...headers.values()]);
+}
+
+function judge(headers: readonly { name: string; value: string }[]): CustomHeadersVerdict {
+  for (const { name, value } of headers) {
+    if (!NAME.test(name)) return refuse(`${shown(name)} is no header name.`);
+    if (isReservedHeader(name)) return refuse(`The header ${shown(name)} is reserved.`);
+    if (typeof value !== 'string' || !VALUE.test(value)) {
+      return refuse(
+        `The value of header ${shown(name)} must be visible ASCII characters, with spaces only inside.`,
+      );
+    }
+  }
+  if (headers.length > MAX_HEADERS) {
+    return refuse(`An endpoint has at most ${MAX_HEADERS} headers of its own, not ${headers.length}.`);
+  }
+  const totalBytes = headers.reduce((sum, { name, value }) => sum + name.length + value.length, 0);
+  if (totalBytes > MAX_TOTAL_BYTES) {
+    return refuse(
+      `The headers have ${totalBytes} bytes together, more than the ${MAX_TOTAL_BYTES} that are allowed.`,
+    );
+  }
+  return { ok: true, headers: Object.fromEntries(headers.map(({ name, value }) => [name, value])) };
+}
+
+function shown(name: string): string {
+  return JSON.stringify(name.length > SHOWN_NAME_CHARS ? `${name.slice(0, SHOWN_NAME_CHARS)}…` : name);
+}
+
+function refuse(message: string): CustomHeadersVerdict {
+  return { ok: false, message };
 }

@@ -2,11 +2,11 @@ import { AccountError } from '../platform/account-error.ts';
 import { checkDescription } from '../platform/account-input.ts';
 import type { Actor } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 import { type Invitation, openInvitationsOf } from './invitation-store.ts';
 import { join, refuseForeignPassword, unknownInvitation } from './invitations.ts';
 import { beginSession, checkOwnPassword, type OwnSession, type Visitor } from './sign-in.ts';
 import { recordUserChange } from './user-audit.ts';
-import { deleteIdentities, findUserOfIdentity, type Identity, insertIdentity } from './user-identities.ts';
 import { emailOf } from './user-input.ts';
 import { firstPlaceOf } from './user-session-store.ts';
 import { findUser, insertUser, lockUser, type User } from './user-store.ts';
@@ -128,4 +128,36 @@ export function notInvited(): AccountError {
     'not_invited',
     'Your identity provider knows you, but nobody has invited this e-mail address here. Ask for an invitation.',
   );
+}
+
+/** A person at an OpenID provider. */
+type Identity = { issuer: string; subject: string };
+
+/** The user who signed in as this person before; null when nobody did. */
+async function findUserOfIdentity(database: Database, { issuer, subject }: Identity): Promise<string | null> {
+  const [row] = await query<{ userId: string }>(
+    database,
+    'select user_id as "userId" from user_identities where issuer = ? and subject = ?',
+    [issuer, subject],
+  );
+  return row?.userId ?? null;
+}
+
+/** Remembers whom a user is at a provider. False: the user is somebody else there. */
+async function insertIdentity(
+  database: Database,
+  userId: string,
+  { issuer, subject }: Identity,
+): Promise<boolean> {
+  const added = await execute(
+    database,
+    'insert into user_identities (issuer, subject, user_id) values (?, ?, ?) on conflict do nothing',
+    [issuer, subject, userId],
+  );
+  return added === 1;
+}
+
+/** Forgets whom a user is at providers; false when he is nobody there. */
+async function deleteIdentities(database: Database, userId: string): Promise<boolean> {
+  return (await execute(database, 'delete from user_identities where user_id = ?', [userId])) > 0;
 }

@@ -1,6 +1,9 @@
 import { availableParallelism } from 'node:os';
+import { type KeyRequestActivityTools, makeKeyRequestActivities } from '../activities/approve-api-key.ts';
 import { makeDeliverEventActivities } from '../activities/deliver-event.ts';
 import { makeDeliverSessionActivities } from '../activities/deliver-session.ts';
+import { makeReplayActivities, type ReplayActivityTools } from '../activities/replay-deliveries.ts';
+import { makeAlertActivities } from '../activities/send-endpoint-alert.ts';
 import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
 import { makeRecordGate } from '../deliveries/attempt/record-gate.ts';
 import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
@@ -11,13 +14,13 @@ import { makeDeliveryWorkflows } from '../deliveries/loop/delivery-workflows.ts'
 import { makeEndpointLimiter } from '../deliveries/loop/endpoint-limiter.ts';
 import { makeCalmWatch, makeRetryAllowance } from '../deliveries/loop/start-allowance.ts';
 import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
+import type { AlertActivityTools } from '../endpoints/alerts/attempt-alert.ts';
 import type { Config } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../platform/http/address-guard.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { DatabasePool } from '../platform/postgres/database.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
-import { openOperationsActivities } from './operations-activities.ts';
 
 /** Of them, what one endpoint may have open. */
 const RETRY_WORKFLOWS_PER_ENDPOINT = 20;
@@ -106,4 +109,15 @@ function openSender(config: Config): HttpSender {
   const { allowCidrs, allowHttp, connectTimeoutMs, timeoutMs } = config.webhooks;
   const guard = makeAddressGuard({ allowCidrs });
   return makeHttpSender({ guard, allowHttp, connectTimeoutMs, totalTimeoutMs: timeoutMs });
+}
+
+/** The activities for the task queue of operations: replays, endpoint alerts, key requests. They open nothing of their own. */
+export function openOperationsActivities(
+  tools: ReplayActivityTools & AlertActivityTools & KeyRequestActivityTools,
+) {
+  return {
+    ...makeReplayActivities(tools),
+    ...makeAlertActivities(tools),
+    ...makeKeyRequestActivities(tools),
+  };
 }

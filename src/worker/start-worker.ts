@@ -2,6 +2,10 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
+import { makeEnrichOrderActivities } from '../activities/enrich-order.ts';
+import { makeNumberActivities } from '../activities/refresh-numbers.ts';
+import { makeSendMessageActivities } from '../activities/send-message.ts';
+import { makeStoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
 import { startSessionWorkflow } from '../deliveries/dispatch/session-workflow.ts';
 import { deliveryStart } from '../deliveries/dispatch/start-delivery.ts';
 import { startProber, startRetryRelease, startSweeper } from '../deliveries/dispatch/sweeper.ts';
@@ -10,11 +14,18 @@ import { type DirectIntake, makeDirectIntake } from '../inbound/intake/direct-in
 import { type IntakeLoop, startIntake } from '../inbound/intake/intake-loop.ts';
 import { makeIntakeMemory } from '../inbound/intake/intake-memory.ts';
 import type { Config } from '../platform/config/config.ts';
+import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { reportUnreadableSecrets } from '../platform/crypto/secret-keys.ts';
+import { openGraphClient, openSendClient } from '../platform/graph/graph-client.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Loop } from '../platform/loop.ts';
+import { makeFiguresCache } from '../platform/metrics/figures-cache.ts';
+import { type InnerServer, startInnerServer } from '../platform/metrics/inner-server.ts';
+import { answerScrape, type Scrape, scrapeOf } from '../platform/metrics/metrics-answer.ts';
+import { watchProcess } from '../platform/metrics/process-metrics.ts';
+import { counted } from '../platform/metrics/result-counter.ts';
 import { openObjectStore } from '../platform/object-store/object-store.ts';
-import { type DatabasePool, openDatabase } from '../platform/postgres/database.ts';
+import { type Database, type DatabasePool, openDatabase } from '../platform/postgres/database.ts';
 import { listenToDatabase } from '../platform/postgres/database-listener.ts';
 import { warnWhenNotDurable } from '../platform/postgres/durability.ts';
 import type { WorkerPeers } from '../platform/postgres/worker-processes.ts';
@@ -24,14 +35,12 @@ import { connectTemporal } from '../platform/temporal/worker-connection.ts';
 import { startWorkflowStarter } from '../platform/temporal/workflow-starter.ts';
 import { wakeAllTasks } from '../platform/temporal/workflow-tasks.ts';
 import { openDelivery } from './attempt-tools.ts';
-import { startHealthServer } from './health-server.ts';
 import { startHousekeeping } from './housekeeping/housekeeping.ts';
-import { openMediaActivities } from './media-activities.ts';
-import { makeWorkerMetrics, type WorkerMetrics } from './metrics/worker-metrics.ts';
-import { makeWorkerScrape } from './metrics/worker-scrape.ts';
+import { readSystemFigures } from './metrics/system-figures.ts';
+import { makeSystemGauges } from './metrics/system-gauges.ts';
+import { makeWorkerMetrics, type WorkerMetrics, watchDeliveryLoop } from './metrics/worker-metrics.ts';
 import { startNumberSchedule } from './number-schedule.ts';
 import { REHEARSED_CONNECTIONS, rehearse } from './rehearsal.ts';
-import { openSendActivities } from './send-activities.ts';
 import { runTemporalWorkers } from './temporal-workers.ts';
 import { leavesToOthers, watchLoad } from './worker-load.ts';
 import { workerOptions } from './worker-options.ts';
@@ -276,4 +285,85 @@ async function connectWhenUp(
       await new Promise((resolve) => setTimeout(resolve, CONNECT_RETRY_MS));
     }
   }
+}
+
+export type HealthServer = InnerServer;
+
+/** Answers /healthz with 200, /readyz with 200 once `isReady`, else 503, and /metrics with a scrape. A port of -1 starts nothing. */
+export async function startHealthServer(options: {
+  host: string;
+  port: number;
+  isReady: () => boolean;
+  /** Asked for once, if anything is started at all. */
+  makeScrape: () => Scrape;
+}): Promise<HealthServer> {
+  if (options.port < 0) return { close: async () => {} };
+  const scrape = options.makeScrape();
+  return await startInnerServer(options, (request, response) => {
+    if (request.url === '/metrics') {
+      void answerScrape(response, scrape);
+      return;
+    }
+    const known = request.url === '/healthz' || request.url === '/readyz';
+    const status = !known ? 404 : request.url === '/readyz' && !options.isReady() ? 503 : 200;
+    response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' });
+    response.end(status === 200 ? 'ok\n' : 'not ready\n');
+  });
+}
+
+/** Less than a scrape may take (10 s unless set otherwise), so that the process's own figures still get through. */
+const WAIT_MS = 3_000;
+
+/** A scrape must not become what the database is busy with. */
+const STATEMENT_TIMEOUT_MS = 2_000;
+
+/** What a worker's GET /metrics answers: the process's own figures, and what PostgreSQL knows when it answers. */
+export function makeWorkerScrape(
+  { registry }: WorkerMetrics,
+  { database, loop }: { database: Database; loop: { inFlight(): number } },
+): Scrape {
+  watchProcess(registry);
+  watchDeliveryLoop(registry, loop);
+  const show = makeSystemGauges(registry);
+  const read = () => readSystemFigures(database, STATEMENT_TIMEOUT_MS);
+  const latest = makeFiguresCache({ read, now: () => performance.now(), waitMs: WAIT_MS });
+  return scrapeOf(registry, async () => show(await latest()));
+}
+
+/** The activities that send messages. `close` ends their connections. */
+function openSendActivities(
+  config: Config,
+  tools: { database: Database; secretBox: SecretBox; logger: Logger },
+  metrics: WorkerMetrics,
+) {
+  const sender = openSendClient(config);
+  const objectStore = openObjectStore(config.objectStore);
+  const { sending } = config;
+  const sends = makeSendMessageActivities({ ...tools, sender, objectStore, sending });
+  const sendToUpstream = counted(sends.sendToUpstream, metrics.send);
+  const close = async () => {
+    await sender.close();
+    objectStore.close();
+  };
+  return { activities: { ...sends, sendToUpstream }, close };
+}
+
+/** The activities for inbound files, and for look-ups of orders and phone numbers. `close` ends their connections. */
+function openMediaActivities(
+  config: Config,
+  tools: { database: Database; secretBox: SecretBox; logger: Logger },
+  metrics: WorkerMetrics,
+) {
+  const graph = openGraphClient(config);
+  const objectStore = openObjectStore(config.objectStore);
+  const shared = { ...tools, graph, publicUrl: config.api.publicUrl };
+  const { maxBytes } = config.media;
+  const media = makeStoreInboundMediaActivities({ ...shared, objectStore, maxBytes });
+  const fetchAndStoreMedia = counted(media.fetchAndStoreMedia, metrics.mediaDownload);
+  const orderActivities = { ...makeEnrichOrderActivities(shared), ...makeNumberActivities(shared) };
+  const close = async () => {
+    await graph.close();
+    objectStore.close();
+  };
+  return { activities: { ...media, fetchAndStoreMedia }, orderActivities, close };
 }

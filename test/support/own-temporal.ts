@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { onTestFinished } from 'vitest';
 import { ensureBinaries } from '../../src/dev/embedded/binaries.ts';
+import { startTemporal } from '../../src/dev/embedded/infrastructure.ts';
 import { findFreePorts } from '../../src/dev/embedded/ports.ts';
 import { createSupervisor, type Supervisor } from '../../src/dev/embedded/supervisor.ts';
-import { startTemporal } from '../../src/dev/embedded/temporal-server.ts';
 
 export type OwnTemporal = {
   address: string;

@@ -1,15 +1,14 @@
-import { Command } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { AccountError, invalidValue } from '../../platform/account-error.ts';
 import { checkAccessToken, checkUpstreamId } from '../../platform/account-input.ts';
 import { type AdminOutcome, type AdminTools, adminAction } from '../../platform/cli/admin-action.ts';
 import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
 import { listWabas } from '../account-list.ts';
+import { removeNumber, removeWaba } from '../account-removal.ts';
 import { listPhoneNumbers } from '../accounts.ts';
+import { knownWaba } from '../known-accounts.ts';
+import { setNumberPace, wabaOfNumber } from '../number-pace.ts';
 import { addWaba, type GivenPhoneNumber, openAccessToken, type SavedWaba, setAccessToken } from '../wabas.ts';
-import { type AccessTokenOptions, givenAccessToken, withAccessToken } from './access-token-option.ts';
-import { setPaceCommand } from './number-pace-command.ts';
-import { parsePhoneNumber } from './phone-number-option.ts';
-import { numberRemoveCommand, wabaRemoveCommand } from './waba-remove-commands.ts';
 
 type AddOptions = AccessTokenOptions & {
   tenant: string;
@@ -152,4 +151,119 @@ function setTokenCommand(): Command {
       };
     },
   );
+}
+
+/** Reads one `--number <phoneNumberId>[:<display number>[:<verified name>]]`; the name may contain colons. */
+export function parsePhoneNumber(text: string, earlier: GivenPhoneNumber[] = []): GivenPhoneNumber[] {
+  const [, phoneNumberId, displayPhoneNumber, verifiedName] =
+    /^(\d{1,64})(?::([^:]*)(?::(.*))?)?$/s.exec(text) ?? [];
+  if (phoneNumberId === undefined) {
+    throw new InvalidArgumentError('Write it as <phoneNumberId>[:<display number>[:<verified name>]].');
+  }
+  return [
+    ...earlier,
+    {
+      phoneNumberId,
+      ...(displayPhoneNumber && { displayPhoneNumber }),
+      ...(verifiedName && { verifiedName }),
+    },
+  ];
+}
+
+/** Longer than any token: whoever pipes the wrong file is told so instead of waiting. */
+const MAX_INPUT_CHARS = 65_536;
+
+type AccessTokenOptions = { accessToken?: string; accessTokenStdin?: boolean };
+
+/** Adds the two ways of giving an upstream access token. */
+function withAccessToken(command: Command): Command {
+  return command
+    .addOption(new Option('--access-token-stdin', 'read the upstream access token from standard input'))
+    .addOption(
+      new Option(
+        '--access-token <token>',
+        'the upstream access token; other users of this machine can see it while the command runs',
+      ).conflicts('accessTokenStdin'),
+    );
+}
+
+/** The access token as it was given; null when none was. */
+async function givenAccessToken(options: AccessTokenOptions): Promise<string | null> {
+  if (options.accessTokenStdin !== true) return options.accessToken ?? null;
+  let text = '';
+  for await (const chunk of process.stdin.setEncoding('utf8')) {
+    text += chunk;
+    if (text.length > MAX_INPUT_CHARS) break;
+  }
+  return text;
+}
+
+/** `admin waba set-pace` */
+function setPaceCommand(): Command {
+  const command = new Command('set-pace')
+    .description(
+      'how many messages may leave one phone number per second; others use HELIOGRAPH_SEND_MESSAGES_PER_SECOND',
+    )
+    .argument('<phoneNumberId>')
+    .requiredOption('--per-second <number>', '1 to 1000; "default" goes back to the setting');
+  const example = 'waba set-pace 800000000000111 --per-second 20';
+  return adminAction<{ perSecond: string }>(command, example, async ({ tools, args, options }) => {
+    const [phoneNumberId = ''] = args;
+    const { perSecond } = options;
+    if (!/^(default|\d{1,6})$/.test(perSecond)) {
+      throw invalidValue('Give --per-second a whole number, or "default".');
+    }
+    const messagesPerSecond = perSecond === 'default' ? null : Number(perSecond);
+    const wabaId = await wabaOfNumber(tools.database, phoneNumberId);
+    await setNumberPace(tools, wabaId, { phoneNumberId, messagesPerSecond });
+    const pace = messagesPerSecond ?? tools.config.sending.messagesPerSecond;
+    return {
+      json: { wabaId, phoneNumberId, messagesPerSecond },
+      text: `Up to ${pace} messages per second leave ${phoneNumberId}${messagesPerSecond === null ? ' (the setting)' : ''}.`,
+    };
+  });
+}
+
+/** `admin waba remove` */
+function wabaRemoveCommand(): Command {
+  const command = new Command('remove')
+    .description(
+      'take a WABA away: its keys, its token, and its endpoints with what waits; its history stays',
+    )
+    .argument('<wabaId>')
+    .option('--yes', 'yes, remove it');
+  const example = 'waba remove 900000000000101 --yes';
+  return adminAction<{ yes?: true }>(command, example, async ({ tools, args, options }) => {
+    const [wabaId = ''] = args;
+    const { businessName } = await knownWaba(tools.database, wabaId);
+    if (!options.yes)
+      throw invalidValue(`WABA ${wabaId} of ${businessName} would be removed: say so with --yes.`);
+    const removed = await removeWaba(tools, wabaId);
+    const history = removed.kept
+      ? 'its history is kept, and only its tenant can have it again'
+      : 'it is gone';
+    return {
+      json: removed,
+      text: `WABA ${wabaId} is removed with ${removed.endpoints} endpoints (${removed.dropped} deliveries dropped); ${history}.`,
+    };
+  });
+}
+
+/** `admin waba remove-number` */
+function numberRemoveCommand(): Command {
+  const command = new Command('remove-number')
+    .description(
+      'take a number away from a WABA, whatever upstream lists; "waba add --number" brings it back',
+    )
+    .argument('<wabaId>')
+    .argument('<phoneNumberId>');
+  const example = 'waba remove-number 900000000000101 800000000000112';
+  return adminAction(command, example, async ({ tools, args }) => {
+    const [wabaId = '', phoneNumberId = ''] = args;
+    await removeNumber(tools, wabaId, phoneNumberId);
+    return {
+      json: { wabaId, phoneNumberId, removed: true },
+      text: `Phone number ${phoneNumberId} is removed from WABA ${wabaId}; its history is kept.`,
+    };
+  });
 }

@@ -1,16 +1,29 @@
+import { Type } from 'typebox';
+import { type AlertView, endpointAlertsOf } from '../../endpoints/alerts/operations-url.ts';
+import { enableEndpoint, holdEndpoint } from '../../endpoints/endpoint-modes.ts';
+import { deleteEndpoint } from '../../endpoints/endpoint-removal.ts';
+import { rotateSecret } from '../../endpoints/endpoint-secrets.ts';
+import type { EndpointView } from '../../endpoints/endpoint-view.ts';
+import { addEndpoint, endpointStatus, endpointsOf, updateEndpoint } from '../../endpoints/endpoints.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
-import { createWebhookEndpoint } from './create-endpoint.ts';
-import { deleteWebhookEndpoint } from './delete-endpoint.ts';
-import { enableWebhookEndpoint } from './enable-endpoint.ts';
-import { endpointAlerts } from './endpoint-alerts.ts';
+import { accountObjectId } from '../external/object-id.ts';
+import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../external/page.ts';
+import { count, dateTime, listOf, NoQuery, nullable, text } from '../external/schema-kit.ts';
+import { accountOf, apiActorOf } from '../keys/api-key-auth.ts';
+import { SCOPES } from '../keys/key-scopes.ts';
+import { documented } from '../openapi/documented.ts';
+import {
+  ChangedEndpoint,
+  CreatedEndpoint,
+  EndpointChange,
+  EndpointWithWaiting,
+  EXAMPLE_SECRET,
+  IdParams,
+  NewEndpoint,
+} from './endpoint-schemas.ts';
 import { webhookEndpointStatistics } from './endpoint-statistics.ts';
-import { getWebhookEndpoint } from './get-endpoint.ts';
-import { listWebhookEndpoints } from './list-endpoints.ts';
 import { changeOperationsUrl, operationsUrl } from './operations-url.ts';
-import { pauseWebhookEndpoint } from './pause-endpoint.ts';
-import { rotateWebhookEndpointSecret } from './rotate-endpoint-secret.ts';
 import { testWebhookEndpoint } from './test-endpoint.ts';
-import { updateWebhookEndpoint } from './update-endpoint.ts';
 
 /** Everything about webhook endpoints and the alerts that tell of them. */
 export function webhookRoutes(app: ExternalApp, context: ExternalContext): void {
@@ -27,4 +40,348 @@ export function webhookRoutes(app: ExternalApp, context: ExternalContext): void 
   operationsUrl(app, context);
   changeOperationsUrl(app, context);
   endpointAlerts(app, context);
+}
+
+/** GET /api/external/webhook-endpoints/:id */
+function getWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): void {
+  const schema = {
+    ...documented({
+      operationId: 'getWebhookEndpoint',
+      summary: 'Get a webhook endpoint',
+      description: 'With what waits for it.',
+      tag: 'Webhook endpoints',
+      answers: { 200: { description: 'The endpoint.' } },
+    }),
+    params: IdParams,
+    querystring: NoQuery,
+    response: { 200: EndpointWithWaiting },
+  };
+  const options = { schema, config: SCOPES.readWebhooks };
+  app.get('/api/external/webhook-endpoints/:id', options, async (request) => {
+    const { wabaId } = accountOf(request);
+    return endpointJson(await endpointStatus(accounts, wabaId, accountObjectId(request.params.id)));
+  });
+}
+
+/** GET /api/external/webhook-endpoints: the endpoints of a WABA, the oldest first. */
+function listWebhookEndpoints(app: ExternalApp, { accounts, cursors }: ExternalContext): void {
+  const schema = {
+    ...documented({
+      operationId: 'listWebhookEndpoints',
+      summary: 'List webhook endpoints',
+      description:
+        'The oldest first, with what waits for each. Secrets and values of headers are never shown.',
+      tag: 'Webhook endpoints',
+      answers: { 200: { description: 'A page of endpoints.' } },
+    }),
+    querystring: Type.Object(PAGE_PARAMETERS, { additionalProperties: false }),
+    response: { 200: listOf(EndpointWithWaiting) },
+  };
+  app.get('/api/external/webhook-endpoints', { schema, config: SCOPES.readWebhooks }, async (request) => {
+    const { wabaId } = accountOf(request);
+    const { limit, cursor } = request.query;
+    const scope = [wabaId, 'webhook-endpoints'];
+    const [afterId = '0'] = positionOf(cursors, scope, cursor) ?? [];
+    const found = await endpointsOf(accounts, wabaId, { afterId, limit: rowsToRead(limit) });
+    const { rows, ...page } = pageOf(found, limit, ({ id }) => cursors.encode(scope, [id]));
+    return { data: rows.map(endpointJson), ...page };
+  });
+}
+
+/** DELETE /api/external/webhook-endpoints/:id: what waits is dropped and stays in the log. */
+function deleteWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): void {
+  const schema = {
+    ...documented({
+      operationId: 'deleteWebhookEndpoint',
+      summary: 'Delete a webhook endpoint',
+      description: 'What waits for it is dropped; the log stays.',
+      tag: 'Webhook endpoints',
+      answers: { 200: { description: 'How many were dropped.' } },
+    }),
+    params: IdParams,
+    querystring: NoQuery,
+    response: {
+      200: Type.Object({ id: text('3'), deleted: Type.Literal(true), dropped: count(2) }),
+    },
+  };
+  const options = { schema, config: SCOPES.manageWebhooks };
+  app.delete('/api/external/webhook-endpoints/:id', options, async (request) => {
+    const { wabaId } = accountOf(request);
+    const { id, dropped } = await deleteEndpoint(
+      { ...accounts, actor: apiActorOf(request) },
+      wabaId,
+      accountObjectId(request.params.id),
+    );
+    return { id, deleted: true as const, dropped };
+  });
+}
+
+/** POST /api/external/webhook-endpoints/:id/pause: events wait until the endpoint is enabled. */
+function pauseWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): void {
+  const schema = {
+    ...documented({
+      operationId: 'pauseWebhookEndpoint',
+      summary: 'Pause a webhook endpoint',
+      description: 'Events wait until it is enabled.',
+      tag: 'Webhook endpoints',
+      requests: { 'without a reason': {}, 'with a reason': { reason: 'release' } },
+      answers: {
+        200: {
+          description: 'The endpoint as it is now.',
+          example: { mode: 'paused', modeReason: 'release' },
+        },
+      },
+    }),
+    params: IdParams,
+    querystring: NoQuery,
+    body: Type.Object({ reason: Type.Optional(Type.String()) }, { additionalProperties: false }),
+    response: { 200: EndpointWithWaiting },
+  };
+  const options = { schema, config: SCOPES.manageWebhooks };
+  app.post('/api/external/webhook-endpoints/:id/pause', options, async (request) => {
+    const { wabaId } = accountOf(request);
+    const id = accountObjectId(request.params.id);
+    const { reason = '' } = request.body;
+    await holdEndpoint({ ...accounts, actor: apiActorOf(request) }, wabaId, { id, mode: 'paused', reason });
+    return endpointJson(await endpointStatus(accounts, wabaId, id));
+  });
+}
+
+/** PATCH /api/external/webhook-endpoints/:id: changes the members that are given; null goes back to the default. */
+function updateWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): void {
+  const schema = {
+    ...documented({
+      operationId: 'updateWebhookEndpoint',
+      summary: 'Change a webhook endpoint',
+      description:
+        'Changes the members that are given; null goes back to the default. When scheme, host or port of `url` change, ' +
+        '`customHeaders` that are not given in the same request are forgotten, because their values were meant for the ' +
+        'server before: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the server before still ' +
+        'knows the signing secret.',
+      tag: 'Webhook endpoints',
+      errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint'],
+      requests: { url: { url: 'https://shop.example/hook' }, 'all events': { eventTypes: null } },
+      answers: { 200: { description: 'The endpoint as it is now.' } },
+    }),
+    params: IdParams,
+    querystring: NoQuery,
+    body: EndpointChange,
+    response: { 200: ChangedEndpoint },
+  };
+  const options = { schema, config: SCOPES.manageWebhooks };
+  app.patch('/api/external/webhook-endpoints/:id', options, async (request) => {
+    const { wabaId } = accountOf(request);
+    const { id, droppedHeaderNames, secretRotationAdvised } = await updateEndpoint(
+      { ...accounts, actor: apiActorOf(request) },
+      wabaId,
+      accountObjectId(request.params.id),
+      request.body,
+    );
+    const changed = endpointJson(await endpointStatus(accounts, wabaId, id));
+    return { ...changed, droppedHeaderNames, secretRotationAdvised };
+  });
+}
+
+/** POST /api/external/webhook-endpoints: adds an endpoint; its secret is in this answer only. */
+function createWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): void {
+  const schema = {
+    ...documented({
+      operationId: 'createWebhookEndpoint',
+      summary: 'Add a webhook endpoint',
+      description: 'Up to 100 in a WABA. `secret` is in this answer only.',
+      tag: 'Webhook endpoints',
+      errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint', 'too_many_endpoints'],
+      requests: {
+        'everything by default': { url: 'https://shop.example/hook' },
+        'some events, own header': {
+          url: 'https://shop.example/hook',
+          description: 'shop server',
+          eventTypes: ['message', 'status'],
+          customHeaders: { 'X-Token': 'a value of yours' },
+        },
+      },
+      answers: {
+        201: {
+          description: 'The endpoint; events that come from now on are sent to it.',
+          headers: ['Location'],
+        },
+      },
+    }),
+    querystring: NoQuery,
+    body: NewEndpoint,
+    response: { 201: CreatedEndpoint },
+  };
+  const options = { schema, config: SCOPES.manageWebhooks };
+  app.post('/api/external/webhook-endpoints', options, async (request, reply) => {
+    const created = await addEndpoint(
+      { ...accounts, actor: apiActorOf(request) },
+      accountOf(request).wabaId,
+      request.body,
+    );
+    reply.code(201).header('location', `/api/external/webhook-endpoints/${created.id}`);
+    return endpointJson(created);
+  });
+}
+
+const Enabling = Type.Object(
+  { waiting: Type.Optional(Type.Enum(['send', 'drop'])) },
+  { additionalProperties: false },
+);
+
+/** POST /api/external/webhook-endpoints/:id/enable: `waiting` says what becomes of what waits, and must when any does. */
+function enableWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): void {
+  const schema = {
+    ...documented({
+      operationId: 'enableWebhookEndpoint',
+      summary: 'Enable a webhook endpoint',
+      description: 'Lets what waits go, or drops it: say which when any does.',
+      tag: 'Webhook endpoints',
+      errors: ['waiting_choice_required'],
+      requests: {
+        'nothing waits': {},
+        'send what waits': { waiting: 'send' },
+        'drop it': { waiting: 'drop' },
+      },
+      answers: { 200: { description: 'The endpoint as it is now.' } },
+    }),
+    params: IdParams,
+    querystring: NoQuery,
+    body: Enabling,
+    response: { 200: Type.Object({ ...EndpointWithWaiting.properties, dropped: Type.Integer() }) },
+  };
+  const options = { schema, config: SCOPES.manageWebhooks };
+  app.post('/api/external/webhook-endpoints/:id/enable', options, async (request) => {
+    const { wabaId, keyId } = accountOf(request);
+    const id = accountObjectId(request.params.id);
+    const { waiting = null } = request.body;
+    const { dropped } = await enableEndpoint({ ...accounts, actor: apiActorOf(request) }, wabaId, {
+      id,
+      waiting,
+      by: `API key ${keyId}`,
+    });
+    return { ...endpointJson(await endpointStatus(accounts, wabaId, id)), dropped };
+  });
+}
+
+const Rotation = Type.Object(
+  {
+    overlapHours: Type.Optional(Type.Number({ minimum: 0, maximum: 168 })),
+    secret: Type.Optional(Type.String()),
+  },
+  { additionalProperties: false },
+);
+
+const RotatedSecret = Type.Object(
+  {
+    id: text('3'),
+    secret: text(EXAMPLE_SECRET),
+    previousSecretExpiresAt: nullable(dateTime(), '2026-11-22T09:30:00.000Z'),
+  },
+  { title: 'RotatedSecret' },
+);
+
+/** POST /api/external/webhook-endpoints/:id/rotate-secret: the new secret is in this answer only. */
+function rotateWebhookEndpointSecret(app: ExternalApp, { accounts }: ExternalContext): void {
+  const schema = {
+    ...documented({
+      operationId: 'rotateWebhookEndpointSecret',
+      summary: 'Give a webhook endpoint a new secret',
+      description:
+        '`secret` is in this answer only. The old one signs too for `overlapHours`, 24 unless given. Bring one of your own if you like.',
+      tag: 'Webhook endpoints',
+      errors: ['secret_in_use'],
+      requests: { 'a day of both': {}, 'at once': { overlapHours: 0 } },
+      answers: { 200: { description: 'The new secret.' } },
+    }),
+    params: IdParams,
+    querystring: NoQuery,
+    body: Rotation,
+    response: { 200: RotatedSecret },
+  };
+  const options = { schema, config: SCOPES.manageWebhooks };
+  app.post('/api/external/webhook-endpoints/:id/rotate-secret', options, async (request) => {
+    const { wabaId } = accountOf(request);
+    const endpointId = accountObjectId(request.params.id);
+    const rotated = await rotateSecret(
+      { ...accounts, actor: apiActorOf(request) },
+      wabaId,
+      endpointId,
+      request.body,
+    );
+    return {
+      ...rotated,
+      previousSecretExpiresAt: rotated.previousSecretExpiresAt?.toISOString() ?? null,
+    };
+  });
+}
+
+const Alert = Type.Object(
+  {
+    id: text('alr_019aa2b37c4d7e8f9a0b1c2d3e4f5063'),
+    endpointId: text('3'),
+    alert: text('endpoint.failing'),
+    state: Type.Enum(['waiting', 'delivered', 'given_up'], { examples: ['delivered'] }),
+    attempts: count(1),
+    lastError: nullable(Type.String()),
+    createdAt: dateTime(),
+    deliveredAt: nullable(dateTime(), '2026-11-21T09:30:00.210Z'),
+    givenUpAt: nullable(dateTime()),
+  },
+  { title: 'EndpointAlert' },
+);
+
+/** GET /api/external/endpoint-alerts: what went wrong with endpoints and who was told, the newest first. */
+function endpointAlerts(app: ExternalApp, { accounts, cursors }: ExternalContext): void {
+  const schema = {
+    ...documented({
+      operationId: 'listEndpointAlerts',
+      summary: 'List alerts about endpoints',
+      description:
+        'The newest first, also those that were sent nowhere. `alert` is `endpoint.failing`, `endpoint.disabled`, ' +
+        '`endpoint.recovered` or `endpoint.deliveries_failed`; more can come.',
+      tag: 'Endpoint alerts',
+      answers: { 200: { description: 'A page of alerts.' } },
+    }),
+    querystring: Type.Object(PAGE_PARAMETERS, { additionalProperties: false }),
+    response: { 200: listOf(Alert) },
+  };
+  app.get('/api/external/endpoint-alerts', { schema, config: SCOPES.readWebhooks }, async (request) => {
+    const { wabaId } = accountOf(request);
+    const { limit, cursor } = request.query;
+    const scope = [wabaId, 'endpoint-alerts'];
+    const [createdAt, uuid] = positionOf(cursors, scope, cursor) ?? [];
+    const before = createdAt === undefined || uuid === undefined ? null : { createdAt, uuid };
+    const found = await endpointAlertsOf(accounts, wabaId, { before, limit: rowsToRead(limit) });
+    const { rows, ...page } = pageOf(found, limit, (row) => cursors.encode(scope, positionIn(row)));
+    return { data: rows.map(alertJson), ...page };
+  });
+}
+
+/** PostgreSQL reads a UUID without dashes too. */
+function positionIn({ createdAt, alertId }: AlertView): [string, string] {
+  return [createdAt.toISOString(), alertId.slice('alr_'.length)];
+}
+
+function alertJson({ alertId, wabaId, isEndpointDeleted, ...alert }: AlertView) {
+  return {
+    id: alertId,
+    ...alert,
+    createdAt: alert.createdAt.toISOString(),
+    deliveredAt: alert.deliveredAt?.toISOString() ?? null,
+    givenUpAt: alert.givenUpAt?.toISOString() ?? null,
+  };
+}
+
+/** An endpoint as tenants see it. */
+function endpointJson<View extends EndpointView>(view: View) {
+  const { wabaId, version, probeFailures, ...shown } = view;
+  return {
+    ...shown,
+    modeChangedAt: view.modeChangedAt.toISOString(),
+    failingSince: view.failingSince?.toISOString() ?? null,
+    nextProbeAt: view.nextProbeAt?.toISOString() ?? null,
+    previousSecretExpiresAt: view.previousSecretExpiresAt?.toISOString() ?? null,
+    createdAt: view.createdAt.toISOString(),
+    updatedAt: view.updatedAt.toISOString(),
+  };
 }

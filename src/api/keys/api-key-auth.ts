@@ -1,14 +1,14 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import { hashApiKey, hasRightCheckDigits, isApiKey } from '../../keys/api-key-format.ts';
+import { type ApiKeyState, findApiKeys, noteApiKeyUse } from '../../keys/api-key-store.ts';
 import type { Actor } from '../../platform/audit/audit.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError } from '../errors/api-error.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
+import { createBatchedLookup } from '../plugins/batched-lookup.ts';
 import type { RequestLimits } from '../rate-limits/request-limits.ts';
 import type { ConnectionShares } from '../shares/connection-shares.ts';
-import { createKeyLookup } from './key-lookup.ts';
 import { checkScopes, requireDeclaredScopes } from './key-scopes.ts';
-import { createKeyUsage } from './key-usage.ts';
 
 /** Whom a request speaks for: the WABA of its API key. */
 export type Account = { keyId: string; wabaId: string; tenantId: string };
@@ -73,4 +73,42 @@ export function apiActorOf(request: FastifyRequest): Actor {
 function unauthorized(code: ErrorCode, token: string | undefined): ApiError {
   const challenge = `Bearer realm="heliograph"${token === undefined ? '' : ', error="invalid_token"'}`;
   return new ApiError(code, { headers: { 'www-authenticate': challenge } });
+}
+
+/** Notes the use of API keys beside the requests: no request waits for it, and its failure harms none. */
+function createKeyUsage(database: Database, log: FastifyBaseLogger) {
+  const underWay = new Map<string, Promise<void>>();
+  return {
+    note(wabaId: string, keyId: string): void {
+      if (underWay.has(keyId)) return;
+      const noted = noteApiKeyUse(database, wabaId, keyId)
+        .catch((error: unknown) => log.debug({ err: error }, 'use of an API key was not noted'))
+        .finally(() => underWay.delete(keyId));
+      underWay.set(keyId, noted);
+    },
+    /** Resolves when nothing is under way any more. */
+    async settled(): Promise<void> {
+      await Promise.all(underWay.values());
+    },
+  };
+}
+
+/** Connections that look-ups of keys take at most. */
+const CONNECTIONS = { usual: 2, doubtful: 1 };
+
+/** Finds a key by its hash. What is likely to be made up goes in a lane of its own and holds up no other. */
+type KeyLookup = (keyHash: Buffer, isDoubtful?: boolean) => Promise<ApiKeyState | null>;
+
+/** Looks API keys up, each time afresh: a key that is revoked is refused at once. */
+export function createKeyLookup(database: Database): KeyLookup {
+  const find = async (hashes: readonly string[]) => {
+    const states = await findApiKeys(
+      database,
+      hashes.map((hash) => Buffer.from(hash, 'hex')),
+    );
+    return new Map(states.map((state) => [state.keyHash.toString('hex'), state]));
+  };
+  const usual = createBatchedLookup({ find, maxUnderWay: CONNECTIONS.usual });
+  const doubtful = createBatchedLookup({ find, maxUnderWay: CONNECTIONS.doubtful });
+  return (keyHash, isDoubtful = false) => (isDoubtful ? doubtful : usual)(keyHash.toString('hex'));
 }

@@ -1,15 +1,15 @@
 import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
 import { deliveryUuidOf, eventUuidOf } from '../../platform/public-ids.ts';
 import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../../platform/uuid-v7.ts';
 import { mediaReadyEventId } from '../envelope.ts';
 import {
-  type Candidates,
-  failedDeliveries,
-  fittingDeliveries,
-  openDeliveries,
-} from '../log/delivery-candidates.ts';
-import { type DeliveryFilter, isFailedAnswer } from '../log/delivery-filter.ts';
-import { deliveriesOfEvents, upstreamIdOf } from '../log/delivery-lookup.ts';
+  answerCondition,
+  type DeliveryFilter,
+  deliveryConditions,
+  eventOfType,
+  isFailedAnswer,
+} from '../log/delivery-filter.ts';
 import { describeDeliveries, type ListedDelivery } from '../log/delivery-rows.ts';
 import { type DeliveryPosition, type Scan, scanDeliveries } from '../log/delivery-scan.ts';
 import { checkDeliveryFilter, type GivenDeliveryFilter } from './delivery-input.ts';
@@ -154,4 +154,168 @@ function positionOf(id: string): DeliveryPosition {
 
 function timeOf({ atMicros }: DeliveryPosition): Date {
   return new Date(Number(atMicros) / 1_000);
+}
+
+const MAX_EVENTS = 100;
+const MAX_DELIVERIES = 200;
+
+/** Every WABA is named for operators, so that the index on (waba_id, event_id) serves. */
+function owners(wabaId: string | null): string {
+  return wabaId === null ? 'waba_id = any (array(select waba_id from wabas))' : 'waba_id = :wabaId';
+}
+
+/** The newest deliveries of the events of a WABA (null: of all) with one of these eventIds or one of these ids. */
+async function deliveriesOfEvents(
+  database: Database,
+  wabaId: string | null,
+  { eventIds, eventKeys }: { eventIds: readonly string[]; eventKeys: readonly { day: string; id: string }[] },
+): Promise<string[]> {
+  const events =
+    eventKeys.length > 0
+      ? eventKeys.map(({ id }) => id)
+      : (
+          await query<{ id: string }>(
+            database,
+            `select id from events where ${owners(wabaId)} and event_id = any (cast(:eventIds as text[]))
+              order by id desc limit ${MAX_EVENTS}`,
+            { eventIds, wabaId },
+          )
+        ).map(({ id }) => id);
+  if (events.length === 0) return [];
+  const rows = await query<{ id: string }>(
+    database,
+    `select id from deliveries where event_uuid = any (cast(:events as uuid[])) and ${owners(wabaId)}
+      order by id desc limit ${MAX_DELIVERIES}`,
+    { events, wabaId },
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** The upstream id of a message of a WABA (null: of any) by our Message_Id; null when there is none. */
+async function upstreamIdOf(
+  database: Database,
+  wabaId: string | null,
+  messageId: string,
+): Promise<string | null> {
+  const [row] = await query<{ upstreamId: string }>(
+    database,
+    `select upstream_id as "upstreamId" from messages
+      where id = cast(:messageId as bigint) ${wabaId === null ? '' : 'and waba_id = :wabaId'}`,
+    { messageId, wabaId },
+  );
+  return row?.upstreamId ?? null;
+}
+
+/** Deliveries that may be what somebody looks for, the newest first. */
+type Candidates = {
+  ids: string[];
+  /** There may be more below this id; null: these are all. */
+  nextBelow: string | null;
+};
+
+const HIGHEST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+/**
+ * Deliveries of a WABA (null: of all, for operators) with an attempt that failed, or that was answered so. Found along
+ * the index of failed attempts, WABA by WABA.
+ */
+async function failedDeliveries(
+  database: Database,
+  wabaId: string | null,
+  { answer, sinceMs }: DeliveryFilter & { sinceMs: number },
+  { belowId, limit }: { belowId: string | null; limit: number },
+): Promise<Candidates> {
+  const wanted = answer === null ? null : answerCondition(answer);
+  const rows = await query<{ id: string; fits: boolean }>(
+    database,
+    `select a.delivery_id as id, ${wanted === null ? 'true' : `coalesce(${wanted.text}, false)`} as fits
+       from ${wabaId === null ? 'wabas w' : '(select cast(:wabaId as text) as waba_id) as w'}
+      cross join lateral (
+        select delivery_id, status_code, error_class from attempts
+         where waba_id = w.waba_id and (status_code between 200 and 299) is not true
+           and delivery_id < cast(:belowId as uuid) and delivery_id >= cast(:sinceId as uuid)
+           and day >= cast(:sinceDay as date)
+         order by delivery_id desc limit cast(:limit as bigint)) as a
+      order by a.delivery_id desc limit cast(:limit as bigint)`,
+    {
+      wabaId,
+      belowId: belowId ?? HIGHEST_ID,
+      sinceId: lowestUuidAt(sinceMs),
+      sinceDay: dayOfUuidV7(lowestUuidAt(sinceMs)),
+      limit,
+      ...wanted?.bindings,
+    },
+  );
+  const ids = [...new Set(rows.filter(({ fits }) => fits).map(({ id }) => id))];
+  const last = rows.at(-1);
+  if (rows.length < limit || last === undefined) return { ids, nextBelow: null };
+  // The last delivery may have been cut off between two attempts: it is looked at again.
+  return { ids: ids.filter((id) => id !== last.id), nextBelow: idAbove(last.id) };
+}
+
+/** Deliveries that are open, by the queue; null when there are more than `limit`. */
+async function openDeliveries(
+  database: Database,
+  wabaId: string | null,
+  limit: number,
+): Promise<Candidates | null> {
+  const own = wabaId === null ? '' : 'where waba_id = :wabaId';
+  const rows = await query<{ id: string }>(
+    database,
+    `select q.id from (select id from webhook_endpoints ${own}) as e
+      cross join lateral (
+        (select delivery_id as id from delivery_queue where endpoint_id = e.id and state <> 'queued'
+          order by endpoint_id, lane limit cast(:limit as bigint))
+        union all
+        (select delivery_id from delivery_queue where endpoint_id = e.id and state = 'queued'
+          order by endpoint_id, lane limit cast(:limit as bigint))) as q
+      limit cast(:limit as bigint)`,
+    { limit, wabaId },
+  );
+  if (rows.length >= limit) return null;
+  const ids = rows.map(({ id }) => id).sort();
+  return { ids: ids.reverse(), nextBelow: null };
+}
+
+/** Of these deliveries, in their order, those that fit the filter: at most `limit`. */
+async function fittingDeliveries(
+  database: Database,
+  wabaId: string | null,
+  filter: DeliveryFilter,
+  ids: readonly string[],
+  limit: number,
+): Promise<DeliveryPosition[]> {
+  if (ids.length === 0) return [];
+  const own = deliveryConditions(filter);
+  const type = eventOfType(filter);
+  const answer = filter.answer === null ? null : answerCondition(filter.answer);
+  return await query<DeliveryPosition>(
+    database,
+    `select k.day, k.id, cast(extract(epoch from d.created_at) * 1000000 as bigint) as "atMicros"
+       from unnest(cast(:days as date[]), cast(:ids as uuid[])) with ordinality as k (day, id, n)
+      cross join lateral (select * from deliveries where day = k.day and id = k.id
+                            ${wabaId === null ? '' : 'and waba_id = :wabaId'} offset 0) as d
+      ${type.text}
+      where ${own.text} ${
+        answer === null
+          ? ''
+          : `and exists (select 1 from attempts a where a.day >= k.day and a.delivery_id = d.id and ${answer.text})`
+      }
+      order by k.n limit :limit`,
+    {
+      days: ids.map(dayOfUuidV7),
+      ids,
+      limit,
+      wabaId,
+      ...own.bindings,
+      ...type.bindings,
+      ...answer?.bindings,
+    },
+  );
+}
+
+/** The id that follows, so that "below" takes this one in. */
+function idAbove(id: string): string {
+  const next = (BigInt(`0x${id.replaceAll('-', '')}`) + 1n).toString(16).padStart(32, '0');
+  return next.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }

@@ -1,6 +1,10 @@
-import { Client, type Dispatcher, Pool } from 'undici';
-import { type ConnectRules, makeGuardedConnector, type TlsSessionSlot } from './guarded-connector.ts';
-import { type ConnectionPhases, newConnectionPhases } from './phase-timings.ts';
+import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { type buildConnector, Client, type Dispatcher, Pool } from 'undici';
+import type { AddressGuard } from '../../platform/http/address-guard.ts';
+import type { ResolveHost } from '../../platform/http/resolve-host.ts';
+import { type ConnectionPhases, elapsedMs, newConnectionPhases } from './phase-timings.ts';
+import { errorCode, SendError, tlsFailure } from './send-error.ts';
 
 const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
 
@@ -113,4 +117,155 @@ function makeClient(url: URL, options: object, rules: PoolRules, tlsSession: Tls
 
 function isConnectionAware(handler: Dispatcher.DispatchHandler): handler is ConnectionAware {
   return 'onConnectionAssigned' in handler;
+}
+
+type ConnectRules = {
+  guard: AddressGuard;
+  resolve: ResolveHost;
+  /** DNS, TCP and TLS together. */
+  connectTimeoutMs: number;
+  /** Certificates to trust in place of the well-known ones. */
+  ca?: string | undefined;
+};
+
+/** The TLS session of an origin, kept so that the next connection needs a shorter handshake. */
+type TlsSessionSlot = { session: Buffer | undefined };
+
+/**
+ * An undici connector that resolves the host itself, refuses it when any of its addresses is not allowed, and
+ * connects to exactly the addresses it checked, so that a second DNS answer cannot lead elsewhere. An IP literal,
+ * for which no lookup would ever be made, goes through the same check. Fills in `phases()`, which it asks for once
+ * per connection. Fails with SendError, or with the system's error of the TCP connection.
+ */
+function makeGuardedConnector(
+  rules: ConnectRules,
+  tlsSession: TlsSessionSlot,
+  newPhases: () => ConnectionPhases,
+): buildConnector.connector {
+  return (target, callback) => {
+    const phases = newPhases();
+    let socket: Socket | undefined;
+    let finished = false;
+    const finish = (error: Error | null): void => {
+      if (finished) return;
+      finished = true;
+      clearTimeout(timer);
+      if (error === null && socket !== undefined) {
+        callback(null, socket);
+        return;
+      }
+      socket?.destroy();
+      callback(error ?? connectionFailed(), null);
+    };
+    const timer = setTimeout(
+      () => finish(new SendError('timeout', 'The connection was not made in time.')),
+      rules.connectTimeoutMs,
+    );
+    checkedAddresses(target.hostname, rules, phases)
+      .then((addresses) => {
+        if (finished) return;
+        socket = openSocket(target, addresses, rules, tlsSession);
+        watchSocket(socket, target.protocol === 'https:', phases, finish);
+      })
+      .catch((error: unknown) => finish(error instanceof Error ? error : connectionFailed()));
+  };
+}
+
+async function checkedAddresses(
+  hostname: string,
+  rules: ConnectRules,
+  phases: ConnectionPhases,
+): Promise<string[]> {
+  const addresses = isIP(hostname) === 0 ? await resolveTimed(hostname, rules, phases) : [hostname];
+  if (addresses.length === 0) throw new SendError('dns', 'The name has no address.');
+  if (addresses.every((address) => rules.guard.check(address).allowed)) return addresses;
+  throw new SendError('blocked_address', 'The URL leads to an address that webhooks are not sent to.');
+}
+
+async function resolveTimed(
+  hostname: string,
+  rules: ConnectRules,
+  phases: ConnectionPhases,
+): Promise<string[]> {
+  const startMs = performance.now();
+  try {
+    return await rules.resolve(hostname);
+  } catch (error) {
+    throw new SendError('dns', 'The name could not be resolved.', error);
+  } finally {
+    phases.dnsMs = elapsedMs(startMs);
+  }
+}
+
+function openSocket(
+  target: buildConnector.Options,
+  addresses: readonly string[],
+  rules: ConnectRules,
+  tlsSession: TlsSessionSlot,
+): Socket {
+  const secure = target.protocol === 'https:';
+  const options = {
+    host: target.hostname,
+    port: Number(target.port) || (secure ? 443 : 80),
+    lookup: pinnedLookup(addresses),
+    autoSelectFamily: true,
+    // The default of 250 ms gives up on far-away receivers that have more than one address.
+    autoSelectFamilyAttemptTimeout: Math.max(250, Math.floor(rules.connectTimeoutMs / 3)),
+    noDelay: true,
+  };
+  if (!secure) return connectTcp(options);
+  const socket = connectTls({
+    ...options,
+    servername: isIP(target.hostname) === 0 ? target.hostname : '',
+    ALPNProtocols: ['http/1.1'],
+    session: tlsSession.session,
+    ca: rules.ca,
+  });
+  return socket.on('session', (session) => {
+    tlsSession.session = session;
+  });
+}
+
+/** Answers every lookup with the addresses that were checked. */
+function pinnedLookup(addresses: readonly string[]): LookupFunction {
+  return (_hostname, { all }, callback) => {
+    const answers = addresses.map((address) => ({ address, family: isIP(address) }));
+    const [first] = answers;
+    if (all === true || first === undefined) callback(null, answers);
+    else callback(null, first.address, first.family);
+  };
+}
+
+function watchSocket(
+  socket: Socket,
+  secure: boolean,
+  phases: ConnectionPhases,
+  finish: (error: Error | null) => void,
+): void {
+  const startMs = performance.now();
+  let connectedMs: number | null = null;
+  socket.once('connect', () => {
+    connectedMs = performance.now();
+    phases.connectMs = elapsedMs(startMs);
+    phases.remoteAddress = socket.remoteAddress ?? null;
+    if (!secure) finish(null);
+  });
+  socket.once('secureConnect', () => {
+    phases.tlsMs = elapsedMs(connectedMs ?? startMs);
+    finish(null);
+  });
+  // Stays for the life of the socket: an error between two owners must never be unhandled.
+  socket.on('error', (error) => finish(secure && connectedMs !== null ? handshakeError(error) : error));
+}
+
+function connectionFailed(): SendError {
+  return new SendError('other', 'The connection failed.');
+}
+
+function handshakeError(error: Error): Error {
+  const code = errorCode(error);
+  if (code === 'ECONNRESET')
+    return new SendError('reset', 'The connection ended during the TLS handshake.', error);
+  const { errorClass, message } = tlsFailure(code);
+  return new SendError(errorClass, message, error);
 }

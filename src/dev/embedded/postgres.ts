@@ -1,10 +1,24 @@
-import { mkdirSync } from 'node:fs';
+import {
+  existsSync,
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { keptSecret } from '../../platform/local-stack/private-file.ts';
 import { minimalEnvironment } from './minimal-environment.ts';
-import { choosePostgresAccount } from './postgres-account.ts';
-import { clusterDirectory, DATABASE_USER, ensureCluster } from './postgres-cluster.ts';
-import { removePostgresLeftovers } from './postgres-leftovers.ts';
-import { findPostgresPrograms } from './postgres-programs.ts';
+import { choosePostgresAccount, type PostgresAccount } from './postgres-account.ts';
+import { findPostgresPrograms, type PostgresPrograms } from './postgres-programs.ts';
+import { commandLineOf, identifyProcess } from './process-identity.ts';
+import { runCommand } from './run-command.ts';
 import type { Supervisor } from './supervisor.ts';
 
 interface PostgresOptions {
@@ -82,5 +96,148 @@ async function withClient<T>(connectionString: string, work: (client: pg.Client)
     return await work(client);
   } finally {
     await client.end().catch(() => undefined);
+  }
+}
+
+const DATABASE_USER = 'heliograph';
+
+interface PostgresCluster {
+  readonly dataDirectory: string;
+  readonly password: string;
+}
+
+/** The directories of the cluster below `directory`; nothing is made yet. */
+function clusterDirectory(directory: string): string {
+  return join(directory, 'data');
+}
+
+/**
+ * The database cluster in `directory`, made there at the first call (UTF-8, C locale, password in a file
+ * beside it). An interrupted creation leaves nothing that would pass for a cluster.
+ */
+async function ensureCluster(
+  directory: string,
+  programs: PostgresPrograms,
+  account: PostgresAccount,
+): Promise<PostgresCluster> {
+  const dataDirectory = clusterDirectory(directory);
+  const passwordFile = join(directory, 'password');
+  const password = keptSecret(passwordFile, 24);
+  if (!existsSync(join(dataDirectory, 'PG_VERSION'))) {
+    const unfinished = join(directory, 'data.unfinished');
+    rmSync(unfinished, { recursive: true, force: true });
+    mkdirSync(unfinished, { mode: 0o700 });
+    giveTo(unfinished, account);
+    giveTo(passwordFile, account);
+    await initialise(unfinished, passwordFile, programs, account);
+    renameSync(unfinished, dataDirectory);
+  }
+  giveTo(dataDirectory, account);
+  return { dataDirectory, password };
+}
+
+async function initialise(
+  target: string,
+  passwordFile: string,
+  programs: PostgresPrograms,
+  account: PostgresAccount,
+): Promise<void> {
+  const command = [
+    ...[...account.launcher, programs.initdb, '--pgdata', target, '--username', DATABASE_USER],
+    ...['--pwfile', passwordFile, '--auth', 'scram-sha-256', '--encoding', 'UTF8', '--locale', 'C'],
+    // The server's own start-up makes the files safe; a cluster lost before that holds nothing.
+    ...['--no-instructions', '--no-sync'],
+  ];
+  const { code, output } = await runCommand(command, { env: minimalEnvironment(), timeoutMs: 120_000 });
+  if (code !== 0) throw new Error(`initdb failed (exit code ${code}):\n${output.trim()}`);
+}
+
+/** Only root can, and needs to: the way PostgreSQL is run may differ from the last time. */
+function giveTo(path: string, account: PostgresAccount): void {
+  const { uid, gid } = account.ownerId;
+  const stat = lstatSync(path);
+  if (process.getuid?.() !== 0 || stat.uid === uid) return;
+  if (stat.isDirectory()) {
+    for (const name of readdirSync(path, { recursive: true, encoding: 'utf8' })) {
+      lchownSync(join(path, name), uid, gid);
+    }
+  }
+  // The top comes last, so that an interrupted change is done again.
+  lchownSync(path, uid, gid);
+}
+
+const ORPHAN_GRACE_MS = 3_000;
+const SHUTDOWN_GRACE_MS = 10_000;
+
+/**
+ * Makes a data directory free for a new postmaster: what a killed one left running is ended and waited for,
+ * since two servers on the same files would destroy them.
+ */
+async function removePostgresLeftovers(dataDirectory: string): Promise<void> {
+  const main = recordedPostmaster(dataDirectory);
+  if (main !== undefined && isServerOf(main, dataDirectory)) {
+    send(main, 'SIGINT');
+    await until(() => !isServerOf(main, dataDirectory), SHUTDOWN_GRACE_MS);
+  }
+  // Backends notice the end of their postmaster by themselves, unless they are busy.
+  await until(() => serversOf(dataDirectory).length === 0, ORPHAN_GRACE_MS);
+  for (const pid of serversOf(dataDirectory)) send(pid, 'SIGKILL');
+  await until(() => serversOf(dataDirectory).length === 0, ORPHAN_GRACE_MS);
+  removeMisleadingPidFile(dataDirectory);
+}
+
+/**
+ * PostgreSQL clears the file of a dead postmaster itself, and looks at the shared memory named in it.
+ * Only when the number has gone to some other program, which PostgreSQL would take for a server, is it removed.
+ */
+function removeMisleadingPidFile(dataDirectory: string): void {
+  const pid = recordedPostmaster(dataDirectory);
+  if (pid === undefined || identifyProcess(pid) === undefined || isServerOf(pid, dataDirectory)) return;
+  rmSync(join(dataDirectory, 'postmaster.pid'), { force: true });
+}
+
+function recordedPostmaster(dataDirectory: string): number | undefined {
+  try {
+    const [first = ''] = readFileSync(join(dataDirectory, 'postmaster.pid'), 'utf8').split('\n');
+    const pid = Number(first);
+    return Number.isInteger(pid) && pid > 1 ? pid : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Every PostgreSQL process works in its data directory; without /proc only the recorded one is known. */
+function serversOf(dataDirectory: string): number[] {
+  if (process.platform === 'linux') {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)
+      .filter((pid) => isServerOf(pid, dataDirectory));
+  }
+  const pid = recordedPostmaster(dataDirectory);
+  return pid !== undefined && isServerOf(pid, dataDirectory) ? [pid] : [];
+}
+
+function isServerOf(pid: number, dataDirectory: string): boolean {
+  if (identifyProcess(pid) === undefined) return false;
+  if (process.platform !== 'linux') return commandLineOf(pid).includes(dataDirectory);
+  try {
+    if (readlinkSync(`/proc/${pid}/cwd`) !== realpathSync(dataDirectory)) return false;
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'postgres';
+  } catch {
+    return false;
+  }
+}
+
+async function until(condition: () => boolean, timeoutMs: number): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  while (!condition() && Date.now() < deadline) await delay(20);
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It ended in the meantime.
   }
 }

@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import pc from 'picocolors';
 import {
   DEVELOPMENT_APP_SECRET,
   DEVELOPMENT_VERIFY_TOKEN,
@@ -18,10 +19,9 @@ import { ensureCertificate, type LocalCertificate } from './certificate.ts';
 import { openDataDirectory, recordFileOf } from './data-directory.ts';
 import { embeddedEnvironment, embeddedUrls } from './embedded-environment.ts';
 import { type Infrastructure, startInfrastructure } from './infrastructure.ts';
+import type { MinioCredentials } from './minio.ts';
 import { assertPortsFree, type EmbeddedPorts, readPorts } from './ports.ts';
 import type { PartDefinition } from './process-part.ts';
-import { readyBanner } from './ready-banner.ts';
-import { onStopSignals } from './stop-signals.ts';
 import { createSupervisor, type Supervisor } from './supervisor.ts';
 
 /** One of our own processes, run as `node <mainScript> <args>`. */
@@ -246,4 +246,98 @@ function isTerminal(): boolean {
 
 function log(line: string): void {
   process.stdout.write(`${line}\n`);
+}
+
+/** npm passes a terminal's Ctrl-C on, so that one key press arrives twice. */
+const SAME_KEY_PRESS_MS = 500;
+
+const PARENT_CHECK_INTERVAL_MS = 500;
+
+/**
+ * Calls back at the first signal to stop and at the next one; returns the function that ends this.
+ * The end of the shell in which npm runs a script counts as a signal: npm passes SIGTERM to that shell, which
+ * dies of it without telling us.
+ */
+export function onStopSignals(handlers: { onFirst: () => void; onSecond: () => void }): () => void {
+  let firstAt: number | undefined;
+  const listener = (): void => {
+    if (firstAt === undefined) {
+      firstAt = performance.now();
+      handlers.onFirst();
+    } else if (performance.now() - firstAt > SAME_KEY_PRESS_MS) {
+      handlers.onSecond();
+    }
+  };
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (isNpmScript() && process.ppid !== parent && firstAt === undefined) listener();
+  }, PARENT_CHECK_INTERVAL_MS);
+  watch.unref();
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const signal of signals) process.on(signal, listener);
+  return () => {
+    clearInterval(watch);
+    for (const signal of signals) process.off(signal, listener);
+  };
+}
+
+function isNpmScript(): boolean {
+  return process.env.npm_lifecycle_event !== undefined;
+}
+
+export interface BannerData {
+  readonly description: EmbeddedDescription;
+  readonly minioConsoleUrl: string;
+  readonly minioCredentials: MinioCredentials;
+  readonly descriptionFile: string;
+  readonly logDirectory: string;
+  readonly startSeconds: number;
+}
+
+/** What a newcomer needs once everything runs; coloured only when asked. */
+export function readyBanner(data: BannerData, colored: boolean): string {
+  const { bold, cyan, dim, green } = pc.createColors(colored);
+  const { description } = data;
+  const tenant = description.tenants[0];
+  const rows: [string, string][] = [
+    [
+      'Sandbox console',
+      `${bold(cyan(`${description.portalUrl}/sandbox`))} ${dim('begin here: play a customer')}`,
+    ],
+    ['Portal', cyan(description.portalUrl)],
+    ...description.portalUsers.map(({ role, email, password }): [string, string] => [
+      `  as ${role}`,
+      `${bold(email)} ${dim('password')} ${bold(password)}`,
+    ]),
+    ['API', cyan(description.apiUrl)],
+    ['API over https', `${cyan(description.publicUrl)} ${dim(`(trust ${description.caPath})`)}`],
+    ['Webhook ingress', cyan(`${description.ingressUrl}/upstream/webhook`)],
+    ['Temporal UI', cyan(description.temporalUiUrl)],
+    [
+      'MinIO console',
+      `${cyan(data.minioConsoleUrl)} ${dim(`user ${data.minioCredentials.accessKey}, password`)} ${data.minioCredentials.secretKey}`,
+    ],
+    ['Sample tenant', `${cyan(description.receiverUrl)} ${dim('prints below what it receives')}`],
+  ];
+  if (tenant !== undefined)
+    rows.push(['Demo API key', `${bold(tenant.apiKey)} ${dim(`(${tenant.businessName})`)}`]);
+  rows.push(['All of it', data.descriptionFile], ['Logs', data.logDirectory]);
+  const width = Math.max(...rows.map(([label]) => label.length));
+  const steps = ['npm run sandbox -- message "hello"', 'npm run sandbox -- image'];
+  if (tenant !== undefined) {
+    steps.push(`curl -H 'Authorization: Bearer ${tenant.apiKey}' ${description.apiUrl}/me`);
+  }
+  return [
+    '',
+    `${green(bold('Heliograph is ready'))} ${dim(`after ${data.startSeconds.toFixed(1)} s`)}`,
+    '',
+    ...rows.map(([label, value]) => `  ${label.padEnd(width)}  ${value}`),
+    '',
+    '  Send a first message in the sandbox console, or in another terminal:',
+    ...steps.map((step) => `    ${step}`),
+    '',
+    `  ${dim('Ctrl-C stops everything; the data stay. npm start -- --fresh starts empty.')}`,
+    '',
+    '',
+  ].join('\n');
 }

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { PartFailedError, partReport, SupervisorStoppedError } from './part-failure.ts';
 import { describeExit, type PartDefinition, type PartProcess, startPartProcess } from './process-part.ts';
 import { recordProcesses } from './recorded-processes.ts';
 
@@ -170,4 +169,30 @@ function running(state: State): { name: string; pid: number; command: string }[]
   return state.parts.flatMap(({ definition: { name, command }, process: child }) =>
     child?.pid === undefined || child.hasExited() ? [] : [{ name, pid: child.pid, command }],
   );
+}
+
+/** A part did not become ready, or crashed too often. The message holds its last log lines. */
+export class PartFailedError extends Error {
+  readonly part: string;
+  constructor(definition: PartDefinition, child: PartProcess | undefined, what: string) {
+    super(partReport(definition, child, what));
+    this.name = 'PartFailedError';
+    this.part = definition.name;
+  }
+}
+
+/** Start-up was interrupted by a stop. */
+export class SupervisorStoppedError extends Error {
+  override readonly name = 'SupervisorStoppedError';
+}
+
+/** What happened to a part, its last log lines, and where the whole log is. */
+function partReport(definition: PartDefinition, child: PartProcess | undefined, what: string): string {
+  const lines = child?.lastLines() ?? [];
+  const heading = lines.length === 0 ? `${what}.` : `${what}. Its last lines:`;
+  return [
+    `${definition.name} ${heading}`,
+    ...lines.map((line) => `  | ${line}`),
+    `  log: ${definition.logFile}`,
+  ].join('\n');
 }

@@ -7,11 +7,11 @@ import { operationsSecretPlace } from '../../platform/crypto/secret-places.ts';
 import { checkEndpointUrl } from '../../platform/http/outbound-url.ts';
 import { isSameTarget } from '../../platform/http/same-target.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
 import type { UrlRules } from '../endpoint-options.ts';
 import { listEndpoints } from '../store.ts';
 import { alertName, publicAlertId } from './alert-envelope.ts';
 import { type AlertPosition, type ListedAlert, listEndpointAlerts } from './endpoint-alerts.ts';
-import { findOperationsUrl, moveOperationsUrl, saveOperationsUrl } from './operations-urls.ts';
 
 /**
  * `secret` is what the tenant verifies signatures with; null when it stays the one that was shown before.
@@ -152,4 +152,34 @@ async function save(
 /** No more of a URL is written down: paths can be secrets. */
 function hostOf(url: string | null): string | null {
   return url === null ? null : new URL(url).host;
+}
+
+/** Where a WABA's alerts go; both members are null when it has no such URL. */
+type OperationsUrl = { url: string | null; secretSealed: string | null };
+
+/** Null when there is no such WABA. */
+export async function findOperationsUrl(database: Database, wabaId: string): Promise<OperationsUrl | null> {
+  const [row] = await query<OperationsUrl>(
+    database,
+    'select operations_url as url, operations_secret_sealed as "secretSealed" from wabas where waba_id = ?',
+    [wabaId],
+  );
+  return row ?? null;
+}
+
+/** Changes the URL alone: the secret is not written back, because it may have been encrypted anew since it was read. */
+async function moveOperationsUrl(database: Database, wabaId: string, url: string): Promise<void> {
+  await execute(database, 'update wabas set operations_url = ? where waba_id = ?', [url, wabaId]);
+}
+
+export async function saveOperationsUrl(
+  database: Database,
+  wabaId: string,
+  { url, secretSealed }: OperationsUrl,
+): Promise<void> {
+  await execute(
+    database,
+    'update wabas set operations_url = ?, operations_secret_sealed = ? where waba_id = ?',
+    [url, secretSealed, wabaId],
+  );
 }

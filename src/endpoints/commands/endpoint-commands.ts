@@ -1,19 +1,33 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { shownCount } from '../../deliveries/shown-count.ts';
-import { adminAction } from '../../platform/cli/admin-action.ts';
-import { alignedTable } from '../../platform/cli/aligned-text.ts';
-import { endpointForOperator, endpointStatus, endpointsOf } from '../endpoints.ts';
-import { endpointAddCommand } from './endpoint-add-command.ts';
-import { endpointDeleteCommand } from './endpoint-delete-command.ts';
+import { invalidValue } from '../../platform/account-error.ts';
+import { type AdminOutcome, adminAction } from '../../platform/cli/admin-action.ts';
+import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
+import type { Config } from '../../platform/config/config.ts';
+import { workflowUrl } from '../../platform/temporal/workflow-url.ts';
+import { enableEndpoint, holdEndpoint } from '../endpoint-modes.ts';
+import type { EndpointMove } from '../endpoint-move.ts';
+import { deleteEndpoint } from '../endpoint-removal.ts';
+import { rotateSecret } from '../endpoint-secrets.ts';
 import {
-  endpointDisableCommand,
-  endpointEnableCommand,
-  endpointPauseCommand,
-} from './endpoint-mode-commands.ts';
-import { endpointRotateSecretCommand } from './endpoint-secret-command.ts';
-import { endpointTestCommand } from './endpoint-test-command.ts';
-import { describeEndpoint } from './endpoint-text.ts';
-import { endpointUpdateCommand } from './endpoint-update-command.ts';
+  addEndpoint,
+  type EndpointStatus,
+  endpointForOperator,
+  endpointStatus,
+  endpointsOf,
+  updateEndpoint,
+} from '../endpoints.ts';
+import type { Section } from '../setting.ts';
+import { settingsOf } from '../settings.ts';
+import { sendTestEvent, type TestEventResult } from '../test-event.ts';
+import {
+  type EndpointCommandOptions,
+  givenEndpointOptions,
+  optionRulesOf,
+  parseNumber,
+  withEndpointOptions,
+} from './endpoint-options.ts';
+import { readStdin } from './endpoint-stdin.ts';
 
 /** `admin endpoint …` */
 export function endpointCommand(): Command {
@@ -64,4 +78,318 @@ function showCommand(): Command {
     const { id, wabaId } = await endpointForOperator(tools, args[0] ?? '');
     return describeEndpoint(await endpointStatus(tools, wabaId, id));
   });
+}
+
+/** `admin endpoint delete` */
+function endpointDeleteCommand(): Command {
+  const command = new Command('delete')
+    .description('delete a webhook endpoint and drop what waits for it; the log of its deliveries stays')
+    .argument('<id>')
+    .option('--yes', 'yes, delete it');
+  return adminAction<{ yes?: true }>(command, 'endpoint delete 3 --yes', async ({ tools, args, options }) => {
+    const { id, wabaId } = await endpointForOperator(tools, args[0] ?? '');
+    if (!options.yes) {
+      const { url, waiting } = await endpointStatus(tools, wabaId, id);
+      throw invalidValue(
+        `Endpoint ${id} (${url}) would be deleted with ${shownCount(waiting)} waiting deliveries: say so with --yes.`,
+      );
+    }
+    const deleted = await deleteEndpoint(tools, wabaId, id);
+    const dropped = deleted.dropped.toLocaleString('en-US');
+    return { json: deleted, text: `Endpoint ${id} is deleted; ${dropped} waiting deliveries were dropped.` };
+  });
+}
+
+type AddOptions = EndpointCommandOptions & { waba: string; url: string };
+
+/** `admin endpoint add` */
+function endpointAddCommand(): Command {
+  const command = new Command('add')
+    .description('add a webhook endpoint; prints the secret that its signatures are verified with')
+    .requiredOption('--waba <id>', 'the WABA whose events it receives')
+    .requiredOption('--url <url>', 'where they are sent, https:// unless the settings allow http');
+  const example = 'endpoint add --waba 900000000000101 --url https://shop.example/webhooks --json';
+  return adminAction<AddOptions>(withEndpointOptions(command), example, async ({ tools, options }) => {
+    const { waba, url } = options;
+    const given = { ...(await givenEndpointOptions(options)), url };
+    const endpoint = await addEndpoint({ ...tools, ...optionRulesOf(tools) }, waba, given);
+    return {
+      json: endpoint,
+      text: alignedFields([
+        ['id', endpoint.id],
+        ['secret', endpoint.secret],
+        ['URL', endpoint.url],
+        ['WABA', endpoint.wabaId],
+        ['events', endpoint.eventTypes ?? 'all'],
+      ]),
+    };
+  });
+}
+
+type RotateOptions = { overlapHours: number; secretStdin?: true };
+
+/** `admin endpoint rotate-secret` */
+function endpointRotateSecretCommand(): Command {
+  const command = new Command('rotate-secret')
+    .description(
+      'give an endpoint another signing secret and print it; the present one signs too for a while',
+    )
+    .argument('<id>')
+    .option(
+      '--overlap-hours <hours>',
+      'how long both sign, 0 to 168; the secret before the present one ends at once',
+      parseNumber,
+      24,
+    )
+    .option('--secret-stdin', "read the new secret from standard input: the tenant's own, whsec_ and base64");
+  const example = 'endpoint rotate-secret 3 --overlap-hours 48 --json';
+  return adminAction<RotateOptions>(command, example, async ({ tools, args, options }) => {
+    const { id, wabaId } = await endpointForOperator(tools, args[0] ?? '');
+    const { overlapHours, secretStdin } = options;
+    const rotated = await rotateSecret(tools, wabaId, id, {
+      overlapHours,
+      ...(secretStdin && { secret: (await readStdin()).trim() }),
+    });
+    const until = rotated.previousSecretExpiresAt;
+    return {
+      json: rotated,
+      text: alignedFields([
+        ['id', rotated.id],
+        ['secret', rotated.secret],
+        ['old secret', until === null ? 'ended' : `signs too until ${until.toISOString()}`],
+      ]),
+    };
+  });
+}
+
+type UpdateOptions = EndpointCommandOptions & { url?: string; removeHeader?: string[]; clearHeaders?: true };
+
+/** `admin endpoint update` */
+function endpointUpdateCommand(): Command {
+  const command = new Command('update')
+    .description('change what is given of a webhook endpoint; "default" as a value goes back to the default')
+    .argument('<id>')
+    .option(
+      '--url <url>',
+      'where its webhooks are sent, waiting ones included; own headers go to another host only if given again',
+    );
+  withEndpointOptions(command)
+    .option('--remove-header <name...>', 'take these headers of its own away')
+    .option('--clear-headers', 'take all headers of its own away');
+  const example = 'endpoint update 3 --events message,status --timeout-ms 5000';
+  return adminAction<UpdateOptions>(command, example, async ({ tools, args, options }) => {
+    const { id, wabaId } = await endpointForOperator(tools, args[0] ?? '');
+    const { url, removeHeader = [], clearHeaders } = options;
+    const { customHeaders, ...given } = await givenEndpointOptions(options);
+    const removed = Object.fromEntries(removeHeader.map((name) => [name, null]));
+    const headers = { ...removed, ...customHeaders };
+    const namesHeaders = Object.keys(headers).length > 0;
+    if (clearHeaders && namesHeaders) throw invalidValue('--clear-headers goes with no other header option.');
+    const patch = {
+      ...given,
+      ...(url !== undefined && { url }),
+      ...(namesHeaders && { customHeaders: headers }),
+      ...(clearHeaders && { customHeaders: null }),
+    };
+    if (Object.keys(patch).length === 0) throw invalidValue('Say what is to be changed; see --help.');
+    const move = await updateEndpoint({ ...tools, ...optionRulesOf(tools) }, wabaId, id, patch);
+    const changed = await endpointStatus(tools, wabaId, id);
+    const note = `the order scope becomes "${changed.wantedOrderScope}" once nothing of the present one is open, or while it is paused.`;
+    const notes = changed.wantedOrderScope === null ? [] : [note];
+    const { json, ...described } = describeEndpoint(changed, [...notes, ...moveNotes(id, move)]);
+    const { droppedHeaderNames, secretRotationAdvised } = move;
+    return { ...described, json: { ...json, droppedHeaderNames, secretRotationAdvised } };
+  });
+}
+
+function moveNotes(id: string, { droppedHeaderNames, secretRotationAdvised }: EndpointMove): string[] {
+  const names = droppedHeaderNames.join(', ');
+  const dropped = `the URL leads to another server, so these own headers were dropped: ${names}; give them again with --header.`;
+  const rotate = `the server before still knows the signing secret: "endpoint rotate-secret ${id}" makes a new one.`;
+  return [...(names === '' ? [] : [dropped]), ...(secretRotationAdvised ? [rotate] : [])];
+}
+
+const BY = 'an operator';
+
+/** `admin endpoint pause` */
+function endpointPauseCommand(): Command {
+  return holdCommand('pause', 'let its events wait for a while; none is lost', 'paused');
+}
+
+/** `admin endpoint disable` */
+function endpointDisableCommand(): Command {
+  return holdCommand(
+    'disable',
+    'switch it off until it is enabled; its events wait, none is lost',
+    'disabled',
+  );
+}
+
+function holdCommand(name: string, description: string, mode: 'paused' | 'disabled'): Command {
+  const command = new Command(name)
+    .description(description)
+    .argument('<id>')
+    .option('--reason <text>', 'the reason that operators and tenants see', `${mode} by ${BY}`);
+  return adminAction<{ reason: string }>(command, `endpoint ${name} 3`, async ({ tools, args, options }) => {
+    const { id, wabaId } = await endpointForOperator(tools, args[0] ?? '');
+    await holdEndpoint(tools, wabaId, { id, mode, reason: options.reason });
+    return describeEndpoint(await endpointStatus(tools, wabaId, id));
+  });
+}
+
+/** `admin endpoint enable` */
+function endpointEnableCommand(): Command {
+  const command = new Command('enable')
+    .description('let its events go out')
+    .argument('<id>')
+    .addOption(
+      new Option(
+        '--waiting <what>',
+        'what becomes of events that wait: send them first, in order, or drop them for good; needed when there are any',
+      ).choices(['send', 'drop']),
+    );
+  return adminAction<{ waiting?: 'send' | 'drop' }>(
+    command,
+    'endpoint enable 3 --waiting send',
+    async ({ tools, args, options }) => {
+      const { id, wabaId } = await endpointForOperator(tools, args[0] ?? '');
+      const { waiting = null } = options;
+      const { dropped } = await enableEndpoint(tools, wabaId, { id, waiting, by: BY });
+      const { json, ...shown } = describeEndpoint(
+        await endpointStatus(tools, wabaId, id),
+        waiting === 'drop' ? [`${dropped.toLocaleString('en-US')} deliveries were dropped.`] : [],
+      );
+      return { ...shown, json: { ...json, dropped } };
+    },
+  );
+}
+
+/** Beside the time limit of the attempt itself. */
+const SPARE_MS = 5_000;
+
+/** `admin endpoint test <id>` */
+function endpointTestCommand(): Command {
+  const command = new Command('test')
+    .description(
+      'send the test event to an endpoint, whatever its mode and filters, and wait for its answer; ' +
+        'the exit code is 0 when the event was stored, the outcome is in "state"',
+    )
+    .argument('<id>', 'the id of the endpoint');
+  return adminAction(command, 'endpoint test 3 --json', async ({ tools, args }) => {
+    const { config, database, actor } = tools;
+    const endpoint = await endpointForOperator(tools, args[0] ?? '');
+    // Loading the Temporal client takes half a second, which no other command needs.
+    const { openDeliveryStarter } = await import('../../deliveries/delivery-starter.ts');
+    const starter = openDeliveryStarter(config);
+    try {
+      const waitMs = config.webhooks.timeoutMs + SPARE_MS;
+      const testTools = { database, actor, waitMs, startDelivery: starter.start };
+      const result = await sendTestEvent(testTools, endpoint.wabaId, endpoint.id);
+      return describeResult(config, endpoint.url, result);
+    } finally {
+      await starter.close();
+    }
+  });
+}
+
+function describeResult(
+  { temporal }: Config,
+  endpointUrl: string,
+  { startError, ...result }: TestEventResult,
+): AdminOutcome {
+  const url = workflowUrl(temporal, result.workflowId);
+  const notes =
+    startError !== null
+      ? [
+          `Temporal at ${temporal.address} did not take the workflow (${firstLine(startError)}); ` +
+            `the event is queued and the worker sends it when Temporal answers: admin find ${result.eventId}`,
+        ]
+      : result.state === 'pending'
+        ? [`there is no outcome yet; is a worker running? Look again with: admin find ${result.eventId}`]
+        : [];
+  return {
+    json: { ...result, workflowUrl: url },
+    notes,
+    text: alignedFields([
+      ['state', result.state],
+      ['URL', endpointUrl],
+      ['status', result.statusCode],
+      ['error', result.error],
+      ['duration', result.durationMs === null ? null : `${result.durationMs.toFixed(1)} ms`],
+      ['eventId', result.eventId],
+      ['deliveryId', result.deliveryId],
+      ['workflow', url],
+    ]),
+  };
+}
+
+function firstLine(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
+}
+
+/** An endpoint for operators: its options, its mode and what waits. */
+export function describeEndpoint(endpoint: EndpointStatus, notes: string[] = []): AdminOutcome {
+  return {
+    json: endpoint,
+    notes,
+    text: alignedFields([
+      ['id', endpoint.id],
+      ['mode', endpoint.mode],
+      ['reason', endpoint.modeReason],
+      ['since', endpoint.modeChangedAt],
+      ...troubleOf(endpoint),
+      ['waiting', waitingText(endpoint.waiting)],
+      ['URL', endpoint.url],
+      ['WABA', endpoint.wabaId],
+      ...rowsOf(endpoint, 'where', 'what'),
+      ['own headers', headersText(endpoint.customHeaderNames)],
+      ...rowsOf(endpoint, 'signature'),
+      ['old secret', untilText(endpoint.previousSecretExpiresAt)],
+      ...rowsOf(endpoint, 'order', 'retries', 'limits'),
+      ['created', endpoint.createdAt],
+      ['updated', endpoint.updatedAt],
+    ]),
+  };
+}
+
+function rowsOf(endpoint: EndpointStatus, ...sections: Section[]): [string, unknown][] {
+  return settingsOf(...sections).map(([name, { command }]): [string, unknown] => {
+    const value = endpoint[name];
+    const shown = value === null ? command.byDefault : (command.show?.(value) ?? value);
+    const wanted = name === 'orderScope' ? endpoint.wantedOrderScope : null;
+    return [command.label, wanted === null ? shown : `${shown}, wanted: ${wanted}`];
+  });
+}
+
+function troubleOf({ failingSince, nextProbeAt, probeFailures }: EndpointStatus): [string, unknown][] {
+  return [
+    ...(failingSince === null ? [] : [['failing since', failingSince] as [string, unknown]]),
+    ...(nextProbeAt === null ? [] : [['next probe', nextProbeAt] as [string, unknown]]),
+    ...(probeFailures === 0 ? [] : [['probes failed', probeFailures] as [string, unknown]]),
+  ];
+}
+
+function waitingText(waiting: EndpointStatus['waiting']): string {
+  if (waiting.count === 0) return 'nothing';
+  const states = (['due', 'queued', 'unreleased', 'suspended', 'retrying', 'claimed'] as const).flatMap(
+    (state) => (waiting[state] === 0 ? [] : [`${waiting[state].toLocaleString('en-US')} ${state}`]),
+  );
+  const age = waiting.oldestMs === null ? '' : `; the oldest for ${durationText(waiting.oldestMs)}`;
+  return `${shownCount(waiting)} (${waiting.more ? 'at least ' : ''}${states.join(', ')})${age}`;
+}
+
+function durationText(ms: number): string {
+  const seconds = Math.round(Math.max(ms, 0) / 1000);
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} days`;
+}
+
+function headersText(names: string[] | null): string | string[] {
+  if (names === null) return 'stored under an encryption key that is missing';
+  return names.length === 0 ? 'none' : names;
+}
+
+function untilText(until: Date | null): string {
+  return until === null ? 'ended' : `signs too until ${until.toISOString()}`;
 }

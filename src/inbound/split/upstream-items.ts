@@ -1,7 +1,19 @@
+import { jsonNumberText } from '../../platform/decimal.ts';
 import { JsonSyntaxError } from '../../platform/json/json-scanner.ts';
-import { items, type JsonNode, member, parseJson, stringOf } from '../../platform/json/json-text.ts';
-import { storableText } from '../../platform/json/storable-text.ts';
+import { memberRemovals, sourceWithEdits, type TextEdit } from '../../platform/json/json-splice.ts';
 import {
+  items,
+  type JsonNode,
+  member,
+  members,
+  parseJson,
+  sourceOf,
+  stringOf,
+  textOf,
+} from '../../platform/json/json-text.ts';
+import { boundedIdOf, idOf, rawIdOf, shortTextOf, storableText } from '../../platform/json/storable-text.ts';
+import {
+  type ItemBase,
   type ItemContext,
   ItemRefused,
   type OwnerIds,
@@ -11,7 +23,6 @@ import {
   wabaIdOf,
 } from './item-context.ts';
 import { type MessageItem, readMessageItem } from './message-item.ts';
-import { isPaymentEntry, type PaymentItem, readPaymentItem } from './payment-item.ts';
 import { readStatusItem, type StatusItem } from './status-item.ts';
 
 const MAX_FIELD_CHARS = 128;
@@ -159,4 +170,126 @@ export function splitUpstreamBody(body: Uint8Array): SplitBody {
     });
   });
   return split;
+}
+
+const MAX_STATUS_CHARS = 128;
+/** No message has this status. */
+const PAYMENT_STATUS = 'captured';
+const ID_NAME = /^(?:.*_)?id$/;
+
+/** A payment update. Only a hint: whoever needs certainty looks the payment up. */
+export type PaymentItem = ItemBase & {
+  kind: 'payment';
+  referenceId: string | null;
+  status: string | null;
+  transactionId: string | null;
+  /** The customer; null for what upstream does not say. */
+  recipient: { waId: string | null; userId: string | null };
+};
+
+/** Whether a `statuses[]` entry is about a payment and not about a message: it says so, or has a `payment`. */
+function isPaymentEntry(entry: JsonNode): boolean {
+  if (stringOf(member(entry, 'type')) === 'payment') return true;
+  if ((member(entry, 'payment')?.kind ?? 'null') !== 'null') return true;
+  return stringOf(member(entry, 'status')) === PAYMENT_STATUS;
+}
+
+/** A string as it is written, a number as a string; null for what is neither. */
+function stringJsonOf(node: JsonNode | null): string | null {
+  if (node?.kind === 'string') return sourceOf(node);
+  return node?.kind === 'number' ? JSON.stringify(sourceOf(node)) : null;
+}
+
+/** `amount` with `value` and `offset` as numbers: digits in a string lose the quotes, what is no number goes. */
+function amountJsonOf(amount: JsonNode | null): string | null {
+  if (amount?.kind !== 'object') return null;
+  const edits: TextEdit[] = [];
+  const removedNames: string[] = [];
+  for (const name of ['value', 'offset']) {
+    const node = member(amount, name);
+    if (node === null || node.kind === 'number') continue;
+    const number = jsonNumberText(stringOf(node) ?? '');
+    if (number === null) removedNames.push(name);
+    else edits.push({ start: node.start, end: node.end, text: number });
+  }
+  return sourceWithEdits(amount, [...edits, ...memberRemovals(amount, removedNames)]);
+}
+
+/** The edits that quote numeric ids, at any depth, as they are written: a reader's numbers would not hold them. */
+function idQuotes(node: JsonNode): TextEdit[] {
+  if (node.kind === 'array') return items(node).flatMap(idQuotes);
+  return members(node).flatMap(({ name, value }) => {
+    if (value.kind !== 'number') return idQuotes(value);
+    const { start, end } = value;
+    return ID_NAME.test(stringOf(name) ?? '') ? [{ start, end, text: JSON.stringify(sourceOf(value)) }] : [];
+  });
+}
+
+function transactionJsonOf(transaction: JsonNode | null): string | null {
+  if (transaction === null || transaction.kind === 'null') return null;
+  return sourceWithEdits(transaction, idQuotes(transaction));
+}
+
+function dedupKeyOf(entry: JsonNode, context: ItemContext): string {
+  const payment = member(entry, 'payment');
+  const transaction = member(payment, 'transaction');
+  const referenceId = rawIdOf(member(payment, 'reference_id'));
+  const refunds = [...items(member(payment, 'refunds')), ...items(member(transaction, 'refunds'))];
+  return JSON.stringify([
+    'payment',
+    context.phoneNumberId,
+    referenceId,
+    textOf(member(entry, 'status')),
+    textOf(member(transaction, 'id')),
+    textOf(member(transaction, 'status')),
+    textOf(member(transaction, 'updated_timestamp')),
+    refunds.map((refund) => [textOf(member(refund, 'id')), textOf(member(refund, 'status'))]),
+    // Without a reference different payments would look alike, so only the same object counts as the same.
+    referenceId === null ? sourceOf(entry) : null,
+  ]);
+}
+
+function eventDataOf(entry: JsonNode, context: ItemContext): string {
+  const payment = member(entry, 'payment');
+  const transaction = member(payment, 'transaction');
+  const parts: [string, string | null][] = [
+    ['metadata', context.metadataJson],
+    ['reference_id', stringJsonOf(member(payment, 'reference_id'))],
+    ['status', stringJsonOf(member(entry, 'status'))],
+    ['amount', amountJsonOf(member(payment, 'amount'))],
+    ['currency', stringJsonOf(member(payment, 'currency'))],
+    ['transaction', transactionJsonOf(transaction)],
+    ['recipient_id', stringJsonOf(member(entry, 'recipient_id'))],
+    ['timestamp', stringJsonOf(member(entry, 'timestamp'))],
+    ['raw', sourceOf(entry)],
+  ];
+  const present = parts.filter(([, json]) => json !== null);
+  return `{${present.map(([name, json]) => `"${name}":${json}`).join(',')}}`;
+}
+
+/** Turns one `statuses[]` entry about a payment into an item. Throws OversizedIdError. */
+function readPaymentItem(entry: JsonNode, context: ItemContext, path: string): PaymentItem {
+  const payment = member(entry, 'payment');
+  const referenceId = idOf(member(payment, 'reference_id'));
+  const transactionId = idOf(member(member(payment, 'transaction'), 'id'));
+  const status = shortTextOf(member(entry, 'status'), MAX_STATUS_CHARS);
+  const eventId = `payment:${referenceId ?? ''}:${transactionId ?? ''}:${status ?? ''}`;
+  return {
+    kind: 'payment',
+    path,
+    wabaId: context.wabaId,
+    phoneNumberId: context.phoneNumberId,
+    displayPhoneNumber: context.displayPhoneNumber,
+    dedupKey: dedupKeyOf(entry, context),
+    laneKey: referenceId ?? eventId,
+    eventId,
+    eventData: eventDataOf(entry, context),
+    referenceId,
+    status,
+    transactionId,
+    recipient: {
+      waId: boundedIdOf(member(entry, 'recipient_id')),
+      userId: boundedIdOf(member(entry, 'recipient_user_id')),
+    },
+  };
 }

@@ -1,11 +1,18 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Command } from 'commander';
+import { AccountError } from '../account-error.ts';
 import { type Audited, OPERATOR_COMMAND } from '../audit/audit.ts';
-import type { Config } from '../config/config.ts';
-import { makeSecretBox, parseEncryptionKeys, type SecretBox } from '../crypto/secret-box.ts';
+import { type Config, loadConfig } from '../config/config.ts';
+import { InvalidSettingsError } from '../config/read-settings.ts';
+import { makeSecretBox, parseEncryptionKeys, type SecretBox, SecretBoxError } from '../crypto/secret-box.ts';
 import { redactError } from '../error-redaction.ts';
+import { GraphError } from '../graph/graph-error.ts';
+import { InvalidCidrError } from '../http/address-guard.ts';
+import { descriptionFile, type EmbeddedDescription } from '../local-stack/embedded-description.ts';
+import { readJsonFile } from '../local-stack/private-file.ts';
 import { type Database, type DatabasePool, openDatabase } from '../postgres/database.ts';
-import { adminFailure } from './admin-failure.ts';
-import { adminSettings } from './admin-settings.ts';
+import { isTransientError } from '../postgres/error-class.ts';
 
 /** What a command works with; the database is closed when it ends. */
 export type AdminTools = { config: Config; database: Database; secretBox: SecretBox } & Audited;
@@ -78,4 +85,100 @@ function reportFailure(error: unknown, databaseUrl: string | null, options: Comm
   process.exitCode = exitCode;
   process.stderr.write(`error: ${message}\n`);
   if (options.json) process.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`);
+}
+
+/** What a failed command says; exit code 2 is wrong usage or settings, 1 everything else. */
+type AdminFailure = { code: string; message: string; exitCode: 1 | 2 };
+
+/** Reads an error as something that the operator can act on; null when it is a fault of the program. */
+function adminFailure(error: unknown, databaseUrl: string | null): AdminFailure | null {
+  if (error instanceof AccountError) {
+    return { code: error.code, message: error.message, exitCode: error.code === 'invalid_value' ? 2 : 1 };
+  }
+  if (error instanceof InvalidSettingsError || error instanceof InvalidCidrError) {
+    return { code: 'invalid_settings', message: error.message, exitCode: 2 };
+  }
+  if (error instanceof SecretBoxError) {
+    const message = `${error.message} Check HELIOGRAPH_ENCRYPTION_KEYS.`;
+    return { code: 'encryption_keys', message, exitCode: 1 };
+  }
+  if (error instanceof GraphError) {
+    const message = `The upstream platform did not tell the phone numbers: ${error.message}`;
+    return { code: 'upstream', message, exitCode: 1 };
+  }
+  return databaseFailure(error, databaseUrl);
+}
+
+function databaseFailure(error: unknown, databaseUrl: string | null): AdminFailure | null {
+  const host = (databaseUrl === null ? null : URL.parse(databaseUrl)?.host) ?? 'its address';
+  const sqlState = error instanceof Error && 'code' in error ? error.code : null;
+  if (sqlState === '42P01') {
+    const message = `The database at ${host} has no tables yet: run "heliograph migrate" first.`;
+    return { code: 'not_migrated', message, exitCode: 1 };
+  }
+  if (sqlState === '28P01' || sqlState === '28000' || sqlState === '3D000') {
+    const message = `The database at ${host} refuses the login: check HELIOGRAPH_DATABASE_URL (user, password, database name).`;
+    return { code: 'database_login', message, exitCode: 1 };
+  }
+  if (sqlState === '57014' || sqlState === '55P03') {
+    const message = `The database at ${host} is too busy for this now: nothing was changed, try again later.`;
+    return { code: 'database_busy', message, exitCode: 1 };
+  }
+  if (!isTransientError(error)) return null;
+  const message =
+    `The database at ${host} does not answer: start it (npm start runs everything) ` +
+    'or check HELIOGRAPH_DATABASE_URL.';
+  return { code: 'database_away', message, exitCode: 1 };
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The settings of the installation that a command is for: the environment's when it names a database, otherwise those
+ * of the stack that `npm start` keeps in `dataDir`. Throws InvalidSettingsError, and AccountError `no_installation`.
+ */
+function adminSettings(env: Environment, dataDir: string): Config {
+  if (env.HELIOGRAPH_DATABASE_URL?.trim()) return loadConfig(env);
+  const description = readJsonFile(descriptionFile(dataDir));
+  if (!isDescription(description)) {
+    throw new AccountError(
+      'no_installation',
+      `There is no running stack in ${dataDir} and HELIOGRAPH_DATABASE_URL is not set: ` +
+        'run npm start in another terminal, or set the HELIOGRAPH_* variables of your installation.',
+    );
+  }
+  return loadConfig({ ...env, ...embeddedSettings(description, dataDir) });
+}
+
+/** The part of the embedded stack's settings that commands use; the others are there because they are required. */
+function embeddedSettings(description: EmbeddedDescription, dataDir: string): Record<string, string> {
+  const key = Buffer.from(readFileSync(join(dataDir, 'encryption-key'), 'utf8').trim(), 'base64url');
+  return {
+    HELIOGRAPH_MODE: 'development',
+    HELIOGRAPH_DATABASE_URL: description.postgresUrl,
+    HELIOGRAPH_TEMPORAL_ADDRESS: description.temporalAddress,
+    HELIOGRAPH_TEMPORAL_NAMESPACE: 'default',
+    HELIOGRAPH_TEMPORAL_UI_URL: description.temporalUiUrl,
+    HELIOGRAPH_PUBLIC_URL: description.publicUrl,
+    HELIOGRAPH_UPSTREAM_GRAPH_URL: description.sandboxUrl,
+    HELIOGRAPH_UPSTREAM_APP_SECRETS: description.upstream.appSecret,
+    HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: description.upstream.verifyToken,
+    HELIOGRAPH_WEBHOOK_ALLOW_HTTP: 'true',
+    HELIOGRAPH_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8,::1/128',
+    HELIOGRAPH_ENCRYPTION_KEYS: `local:${key.toString('base64')}`,
+    HELIOGRAPH_OBJECT_STORE_URL: description.minioUrl,
+    HELIOGRAPH_OBJECT_STORE_ACCESS_KEY: 'not-used',
+    HELIOGRAPH_OBJECT_STORE_SECRET_KEY: 'not-used',
+  };
+}
+
+function isDescription(value: unknown): value is EmbeddedDescription {
+  if (typeof value !== 'object' || value === null || !('upstream' in value)) return false;
+  const { upstream } = value;
+  const texts = ['postgresUrl', 'temporalAddress', 'temporalUiUrl', 'publicUrl', 'sandboxUrl', 'minioUrl'];
+  return (
+    texts.every((name) => typeof (value as Record<string, unknown>)[name] === 'string') &&
+    typeof upstream === 'object' &&
+    upstream !== null
+  );
 }

@@ -1,10 +1,10 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import http from 'node:http';
 import https from 'node:https';
+import { createRequire } from 'node:module';
 import type { Readable } from 'node:stream';
 import type { Client } from 'minio';
 import type { Config } from '../config/config.ts';
-import { boundedTransport } from './bounded-transport.ts';
-import { uploadObject } from './multipart-upload.ts';
 import { isBucketMissing, objectStoreError } from './object-store-error.ts';
 
 const DEFAULT_TIMEOUTS = { answerTimeoutMs: 20_000, stallTimeoutMs: 30_000 };
@@ -37,7 +37,7 @@ export function openObjectStore(
 ): ObjectStore {
   const { bucket } = config;
   const agent = openAgent(config);
-  let opening: Promise<Client> | null = null;
+  let client: Client | null = null;
   let bucketIsThere = false;
 
   const ensureBucket = async (client: Client) => {
@@ -46,8 +46,7 @@ export function openObjectStore(
     bucketIsThere = true;
   };
   const run = async <Result>(key: string, work: (client: Client) => Promise<Result>): Promise<Result> => {
-    opening ??= openClient(config, agent, timeouts);
-    const client = await opening;
+    client ??= openClient(config, agent, timeouts);
     try {
       return await work(client);
     } catch (error) {
@@ -84,12 +83,12 @@ function openAgent({ url }: Config['objectStore']): http.Agent {
   return new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
 }
 
-async function openClient(
+function openClient(
   config: Config['objectStore'],
   agent: http.Agent,
   timeouts: { answerTimeoutMs: number; stallTimeoutMs: number },
-): Promise<Client> {
-  const { Client: MinioClient } = await import('./minio-library.ts');
+): Client {
+  const { Client: MinioClient } = loadLibrary();
   const url = new URL(config.url);
   const useSSL = url.protocol === 'https:';
   return new MinioClient({
@@ -104,6 +103,14 @@ async function openClient(
     // Whoever calls decides about retries; the library's own are silent and hold the caller up.
     retryOptions: { disableRetry: true },
   });
+}
+
+/**
+ * The MinIO library in its CommonJS form. As an ES module it reads the CommonJS libraries under it twice and keeps both
+ * texts, and its own source maps: some 4 MiB of memory per process.
+ */
+function loadLibrary(): typeof import('minio') {
+  return createRequire(import.meta.url)('minio');
 }
 
 /** Several processes may start at once: the bucket that another one made meanwhile is as good. */
@@ -127,4 +134,118 @@ function watchSource(source: AsyncIterable<Uint8Array>) {
     }
   }
   return { source: watched(), failure: () => failure };
+}
+
+type Transport = Pick<typeof http, 'request'>;
+
+/** Statuses at which the client library gives up without reading the body. */
+const UNREAD_STATUSES = new Set([408, 429, 499, 500, 502, 503, 504, 520]);
+
+/**
+ * An http transport that never hangs: a connection that carries nothing for `answerTimeoutMs` before the response is
+ * destroyed, and so is a response whose body stalls for `stallTimeoutMs` while its reader waits for more.
+ */
+function boundedTransport(timeouts: { answerTimeoutMs: number; stallTimeoutMs: number }): Transport {
+  const request = (options: http.RequestOptions, onResponse?: (response: IncomingMessage) => void) => {
+    const { request: start } = options.protocol === 'https:' ? https : http;
+    const outgoing: ClientRequest = start(options, (response) => {
+      outgoing.setTimeout(0);
+      if (UNREAD_STATUSES.has(response.statusCode ?? 0)) response.resume();
+      endWhenStalled(response, timeouts.stallTimeoutMs);
+      onResponse?.(response);
+    });
+    outgoing.setTimeout(timeouts.answerTimeoutMs, () => {
+      outgoing.destroy(new Error(`no answer within ${timeouts.answerTimeoutMs} ms`));
+    });
+    return outgoing;
+  };
+  return { request: request as Transport['request'] };
+}
+
+/** A socket timeout would also cut a body that our own slow reader holds back; this looks at who is waiting. */
+function endWhenStalled(response: IncomingMessage, stallTimeoutMs: number): void {
+  let seenBytes = -1;
+  const timer = setInterval(() => {
+    const bytesRead = response.socket?.bytesRead ?? seenBytes;
+    const readerWaits = response.readableLength === 0;
+    if (readerWaits && bytesRead === seenBytes) {
+      response.destroy(new Error(`the answer stalled for ${stallTimeoutMs} ms`));
+    }
+    seenBytes = bytesRead;
+  }, stallTimeoutMs);
+  timer.unref();
+  response.once('close', () => clearInterval(timer));
+}
+
+/** The smallest part that S3 accepts; at most one part is held in memory. */
+export const PART_BYTES = 5 * 1024 * 1024;
+
+type Target = { client: Client; bucket: string; key: string; contentType: string };
+type Part = { part: number; etag: string };
+
+/**
+ * Stores the bytes of `source` as one object. Nothing becomes visible before the source has ended: if it throws, or
+ * the store fails, the upload is aborted and the error passed on. Returns how many bytes were stored.
+ */
+async function uploadObject(target: Target, source: AsyncIterable<Uint8Array>): Promise<number> {
+  let uploadId: string | null = null;
+  let sizeBytes = 0;
+  const parts: Part[] = [];
+  try {
+    for await (const { bytes, isLast } of partsOf(source)) {
+      sizeBytes += bytes.length;
+      if (isLast && uploadId === null) {
+        await putWhole(target, bytes);
+        return sizeBytes;
+      }
+      uploadId ??= await begin(target);
+      parts.push(await putPart(target, uploadId, parts.length + 1, bytes));
+    }
+    if (uploadId !== null) {
+      await target.client.completeMultipartUpload(target.bucket, target.key, uploadId, parts);
+    }
+    return sizeBytes;
+  } catch (error) {
+    if (uploadId !== null) await abort(target, uploadId);
+    throw error;
+  }
+}
+
+/** Cuts a stream into parts of PART_BYTES; the last one, possibly empty, is marked. */
+async function* partsOf(
+  source: AsyncIterable<Uint8Array>,
+): AsyncGenerator<{ bytes: Buffer; isLast: boolean }> {
+  let chunks: Uint8Array[] = [];
+  let collectedBytes = 0;
+  for await (const chunk of source) {
+    chunks.push(chunk);
+    collectedBytes += chunk.length;
+    while (collectedBytes > PART_BYTES) {
+      const collected = Buffer.concat(chunks);
+      yield { bytes: collected.subarray(0, PART_BYTES), isLast: false };
+      chunks = [collected.subarray(PART_BYTES)];
+      collectedBytes -= PART_BYTES;
+    }
+  }
+  yield { bytes: Buffer.concat(chunks), isLast: true };
+}
+
+async function putWhole({ client, bucket, key, contentType }: Target, bytes: Buffer): Promise<void> {
+  await client.putObject(bucket, key, bytes, bytes.length, { 'Content-Type': contentType });
+}
+
+async function begin({ client, bucket, key, contentType }: Target): Promise<string> {
+  return await client.initiateNewMultipartUpload(bucket, key, { 'Content-Type': contentType });
+}
+
+async function putPart(target: Target, uploadID: string, partNumber: number, bytes: Buffer): Promise<Part> {
+  const { client, bucket: bucketName, key: objectName } = target;
+  const headers = { 'Content-Length': bytes.length };
+  const { etag } = await client.uploadPart({ bucketName, objectName, uploadID, partNumber, headers }, bytes);
+  return { part: partNumber, etag };
+}
+
+/** Best effort: the store itself drops uploads that nobody completes. */
+async function abort({ client, bucket, key }: Target, uploadId: string): Promise<void> {
+  await client.abortMultipartUpload(bucket, key, uploadId).catch(() => undefined);
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { buildApp } from '../../../src/api/app.ts';
-import { createWrongKeys } from '../../../src/api/rate-limits/wrong-keys.ts';
+import { createWrongKeys } from '../../../src/api/rate-limits/request-limits.ts';
 import { hashApiKey, newApiKey } from '../../../src/keys/api-key-format.ts';
 import { insertApiKey, revokeApiKey } from '../../../src/keys/api-key-store.ts';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';

@@ -6,7 +6,7 @@ import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limit
 import { claimDue, claimProbes, releaseExpired } from '../../../src/deliveries/queue/claim.ts';
 import { findLatelyDue, lastPosition } from '../../../src/deliveries/queue/due-pick.ts';
 import { findWantedScopes } from '../../../src/deliveries/queue/order-scope.ts';
-import { takeOverdue } from '../../../src/deliveries/queue/overdue.ts';
+import { takeOverdue } from '../../../src/deliveries/queue/sweep.ts';
 import { findFailingFor } from '../../../src/endpoints/endpoint-health.ts';
 import { findChangedEndpoints } from '../../../src/endpoints/endpoint-settings.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { findEventsForOperator } from '../../../src/deliveries/search/event-search.ts';
+import { findEventsForOperator } from '../../../src/deliveries/commands/find-command.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { startAdmin, WABA } from '../../support/admin-cli.ts';
 import { takeIn } from '../../support/take-in.ts';

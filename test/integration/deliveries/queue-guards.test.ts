@@ -6,7 +6,7 @@ import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/deliveries/loop/e
 import { claimProbes } from '../../../src/deliveries/queue/claim.ts';
 import { dropDelivery } from '../../../src/deliveries/queue/remove.ts';
 import { keepDeliveries } from '../../../src/deliveries/queue/settle.ts';
-import { stepAside } from '../../../src/deliveries/queue/step-aside.ts';
+import { stepAside } from '../../../src/deliveries/queue/sweep.ts';
 import { startProbing } from '../../../src/endpoints/breaker-modes.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

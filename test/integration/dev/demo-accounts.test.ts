@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { listTenants } from '../../../src/accounts/account-list.ts';
-import { seedDemoAccounts } from '../../../src/dev/demo-accounts.ts';
+import { seedDemoAccounts } from '../../../src/dev/start.ts';
 import { listEndpoints } from '../../../src/endpoints/store.ts';
 import { hashApiKey } from '../../../src/keys/api-key-format.ts';
 import { findApiKey, revokeApiKey } from '../../../src/keys/api-key-store.ts';

@@ -12,7 +12,7 @@ import {
   registerSearchAttributes,
 } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-starter.ts';
-import { openOperationsActivities } from '../../../src/worker/operations-activities.ts';
+import { openOperationsActivities } from '../../../src/worker/attempt-tools.ts';
 import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';

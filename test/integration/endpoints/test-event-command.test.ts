@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { enqueueDeliveries } from '../../../src/deliveries/queue/enqueue.ts';
-import { takeOverdue } from '../../../src/deliveries/queue/overdue.ts';
+import { takeOverdue } from '../../../src/deliveries/queue/sweep.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { uuidV7 } from '../../../src/platform/uuid-v7.ts';
 import { startAdmin, WABA } from '../../support/admin-cli.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createKeyLookup } from '../../../src/api/keys/key-lookup.ts';
+import { createKeyLookup } from '../../../src/api/keys/api-key-auth.ts';
 import { hashApiKey, newApiKey } from '../../../src/keys/api-key-format.ts';
 import { revokeApiKey } from '../../../src/keys/api-key-store.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';

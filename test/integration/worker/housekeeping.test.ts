@@ -6,10 +6,13 @@ import type { Database, DatabasePool } from '../../../src/platform/postgres/data
 import { listHousekeepingSteps } from '../../../src/platform/postgres/housekeeping-steps.ts';
 import { DAILY_TABLES } from '../../../src/platform/postgres/partitions.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { dropDay, listDaysInUse } from '../../../src/worker/housekeeping/expired-days.ts';
-import { runStep } from '../../../src/worker/housekeeping/housekeeping.ts';
-import { housekeepingSteps } from '../../../src/worker/housekeeping/housekeeping-steps.ts';
-import { applyRetention } from '../../../src/worker/housekeeping/retention.ts';
+import {
+  applyRetention,
+  dropDay,
+  housekeepingSteps,
+  listDaysInUse,
+  runStep,
+} from '../../../src/worker/housekeeping/housekeeping.ts';
 import { readSystemFigures } from '../../../src/worker/metrics/system-figures.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';

@@ -2,8 +2,12 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { type DatabasePool, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { type DailyTable, DAILY_TABLES as TABLES } from '../../../src/platform/postgres/partitions.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { dropDay, forgetOldOrderingKeys } from '../../../src/worker/housekeeping/expired-days.ts';
-import { applyRetention, type RetentionDays } from '../../../src/worker/housekeeping/retention.ts';
+import {
+  applyRetention,
+  dropDay,
+  forgetOldOrderingKeys,
+  type RetentionDays,
+} from '../../../src/worker/housekeeping/housekeeping.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

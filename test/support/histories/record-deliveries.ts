@@ -1,5 +1,5 @@
 import { deliveryStart } from '../../../src/deliveries/dispatch/start-delivery.ts';
-import { insertTestEvent } from '../../../src/endpoints/queue-test-event.ts';
+import { insertTestEvent } from '../../../src/endpoints/test-event.ts';
 import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, textMessage } from '../load/upstream-bodies.ts';

@@ -7,19 +7,19 @@ import {
   EndpointWithWaiting,
   NewEndpoint,
 } from '../../../src/api/endpoints/endpoint-schemas.ts';
-import { endpointForm } from '../../../src/api/portal/endpoints/endpoint-form.ts';
+import { endpointForm } from '../../../src/api/portal/endpoints/endpoint-edit.ts';
 import {
   optionsOf,
   readEndpointForm,
   valuesOf,
 } from '../../../src/api/portal/endpoints/endpoint-form-values.ts';
-import { settingsList } from '../../../src/api/portal/endpoints/endpoint-settings.ts';
+import { settingsList } from '../../../src/api/portal/endpoints/endpoint-page.ts';
 import { formValues } from '../../../src/api/portal/form-values.ts';
+import { describeEndpoint } from '../../../src/endpoints/commands/endpoint-commands.ts';
 import {
   givenEndpointOptions,
   withEndpointOptions,
 } from '../../../src/endpoints/commands/endpoint-options.ts';
-import { describeEndpoint } from '../../../src/endpoints/commands/endpoint-text.ts';
 import { checkEndpointOptions, type EndpointOptions } from '../../../src/endpoints/endpoint-options.ts';
 import type { EndpointView } from '../../../src/endpoints/endpoint-view.ts';
 import type { EndpointStatus } from '../../../src/endpoints/endpoints.ts';

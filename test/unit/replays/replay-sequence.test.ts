@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { laneOf } from '../../../src/deliveries/ordering-key.ts';
-import { inLaneOrder, replayLane } from '../../../src/replays/replay-sequence.ts';
+import { inLaneOrder, replayLane } from '../../../src/replays/replay-steps.ts';
 
 describe('the order within a replay', () => {
   test('the events of a lane follow their sequence, and each lane keeps its places', () => {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { findServedMedia, type ServedMedia } from '../../../messages/media.ts';
 import type { ObjectStore } from '../../../platform/object-store/object-store.ts';
@@ -5,11 +6,6 @@ import { ObjectMissing, ObjectStoreUnavailable } from '../../../platform/object-
 import type { Database } from '../../../platform/postgres/database.ts';
 import { notFound, unavailable } from '../../errors/api-error.ts';
 import { createBatchedLookup } from '../../plugins/batched-lookup.ts';
-import { type ByteRange, parseByteRange } from './byte-range.ts';
-import { contentDisposition } from './content-disposition.ts';
-import { isNoneMatch, isRangeCurrent } from './entity-tag.ts';
-import { registerProductPlaceholder } from './product-placeholder.ts';
-import { servedFileName } from './served-file-name.ts';
 
 export type ReceivedMediaTools = { database: Database; objectStore: ObjectStore };
 
@@ -106,4 +102,135 @@ async function open(
 function headerOf(request: FastifyRequest, name: string): string | undefined {
   const value = request.headers[name];
   return Array.isArray(value) ? value[0] : value;
+}
+
+const ENTITY_TAG = /(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g;
+
+/** Whether an If-None-Match header (RFC 9110 §13.1.2, weak comparison) names this strong tag, quotes included. */
+export function isNoneMatch(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  if (header.trim() === '*') return true;
+  return (header.match(ENTITY_TAG) ?? []).some((tag) => tag.replace(/^W\//, '') === etag);
+}
+
+/** Whether a Range may be honoured: If-Range (§13.1.5) is absent or is this strong tag. We give out no dates. */
+export function isRangeCurrent(header: string | undefined, etag: string): boolean {
+  return header === undefined || header.trim() === etag;
+}
+
+const IMAGE = readFileSync(new URL('./product-placeholder.png', import.meta.url));
+
+/** GET and HEAD /assets/product-placeholder.png: stands in for the image of a product that has none. */
+function registerProductPlaceholder(app: FastifyInstance): void {
+  app.get('/assets/product-placeholder.png', async (_request, reply) =>
+    reply
+      .headers({
+        'content-type': 'image/png',
+        'cache-control': 'public, max-age=86400',
+        'cross-origin-resource-policy': 'cross-origin',
+      })
+      .send(IMAGE),
+  );
+}
+
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  'image/jpeg': 'jpg',
+  'image/png': 'png',
+  'image/webp': 'webp',
+  'image/gif': 'gif',
+  'video/mp4': 'mp4',
+  'video/3gpp': '3gp',
+  'video/webm': 'webm',
+  'audio/ogg': 'ogg',
+  'audio/mpeg': 'mp3',
+  'audio/mp4': 'm4a',
+  'audio/aac': 'aac',
+  'audio/amr': 'amr',
+  'application/pdf': 'pdf',
+};
+
+/** The name a file is offered under: the customer's own, or the kind of media and the message's id. */
+function servedFileName(file: {
+  fileName: string | null;
+  mediaType: string;
+  messageId: string;
+  servedType: string;
+}): string {
+  if (file.fileName !== null && file.fileName.trim() !== '') return file.fileName;
+  const [essence = ''] = file.servedType.split(/\s*;/, 1);
+  return `${file.mediaType}-${file.messageId}.${EXTENSIONS[essence] ?? 'bin'}`;
+}
+
+/** Both ends inclusive. */
+type ByteRange = { start: number; end: number };
+
+const SINGLE_RANGE = /^bytes=\s*(\d*)-(\d*)\s*$/i;
+
+/**
+ * What a Range header (RFC 9110 §14.2) asks of a file of `sizeBytes`: a part, `unsatisfiable`, or `whole` for no header,
+ * several ranges, other units and malformed text, all of which a server may ignore.
+ */
+export function parseByteRange(
+  header: string | undefined,
+  sizeBytes: number,
+): ByteRange | 'whole' | 'unsatisfiable' {
+  const match = SINGLE_RANGE.exec(header ?? '');
+  if (match === null) return 'whole';
+  const [, first = '', last = ''] = match;
+  if (first === '') return last === '' ? 'whole' : suffixRange(Number(last), sizeBytes);
+  const start = Number(first);
+  const end = last === '' ? Number.POSITIVE_INFINITY : Number(last);
+  if (end < start) return 'whole';
+  if (start >= sizeBytes) return 'unsatisfiable';
+  return { start, end: Math.min(end, sizeBytes - 1) };
+}
+
+/** The last `lengthBytes` of the file. */
+function suffixRange(lengthBytes: number, sizeBytes: number): ByteRange | 'unsatisfiable' {
+  if (lengthBytes === 0 || sizeBytes === 0) return 'unsatisfiable';
+  return { start: Math.max(sizeBytes - lengthBytes, 0), end: sizeBytes - 1 };
+}
+
+const MAX_NAME_CHARS = 150;
+
+/** Types that a browser may show by itself; everything else is offered as a download. */
+const INLINE_TYPE =
+  /^(?:image\/(?:jpeg|png|webp|gif)|audio\/[a-z0-9.+-]+|video\/[a-z0-9.+-]+|application\/pdf)(?:\s*;|$)/;
+
+/**
+ * The Content-Disposition of a stored file. The name, which the customer chose, is only ever a hint: path separators,
+ * control and direction characters and quotes are taken out; `filename*` (RFC 8187) holds what is not ASCII.
+ */
+export function contentDisposition(contentType: string, fileName: string): string {
+  const kind = INLINE_TYPE.test(contentType) ? 'inline' : 'attachment';
+  const name = safeFileName(fileName);
+  const ascii = name.replace(/[^\x20-\x7e]/gu, '_').replace(/[%]/g, '_');
+  const plain = `${kind}; filename="${ascii}"`;
+  return ascii === name ? plain : `${plain}; filename*=UTF-8''${percentEncode(name)}`;
+}
+
+function safeFileName(fileName: string): string {
+  const cleaned = fileName
+    .toWellFormed()
+    .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
+    .replace(/["\\/:*?<>|;]/g, '_')
+    .replace(/\s+/g, ' ')
+    .replace(/^[.\s]+|[.\s]+$/g, '');
+  const short = cutKeepingExtension(cleaned);
+  return short === '' ? 'file' : short;
+}
+
+function cutKeepingExtension(name: string): string {
+  const characters = [...name];
+  if (characters.length <= MAX_NAME_CHARS) return name;
+  const extension = /\.[A-Za-z0-9]{1,8}$/.exec(name)?.[0] ?? '';
+  return characters.slice(0, MAX_NAME_CHARS - extension.length).join('') + extension;
+}
+
+/** RFC 8187 leaves fewer characters bare than encodeURIComponent does. */
+function percentEncode(name: string): string {
+  return encodeURIComponent(name).replace(
+    /['()*!]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 }

@@ -1,23 +1,199 @@
 import { type TObject, type TProperties, type TSchema, Type } from 'typebox';
-import { ContactsContent } from './kinds/contacts-message.ts';
-import { addressMessage } from './kinds/interactive-address.ts';
-import { buttonMessage } from './kinds/interactive-button.ts';
-import { catalogMessage } from './kinds/interactive-catalog.ts';
-import { ctaUrlMessage } from './kinds/interactive-cta-url.ts';
 import { flowMessage } from './kinds/interactive-flow.ts';
 import { listMessage } from './kinds/interactive-list.ts';
-import { locationRequestMessage } from './kinds/interactive-location-request.ts';
 import { orderDetailsMessage } from './kinds/interactive-order-details.ts';
-import { orderStatusMessage } from './kinds/interactive-order-status.ts';
-import { productMessage } from './kinds/interactive-product.ts';
+import { Body, interactiveKind } from './kinds/interactive-parts.ts';
 import { productListMessage } from './kinds/interactive-product-list.ts';
-import { locationMessage } from './kinds/location-message.ts';
-import { mediaMessages } from './kinds/media-messages.ts';
-import type { MessageKind } from './kinds/message-kind.ts';
-import { reactionMessage } from './kinds/reaction-message.ts';
-import { strict, text, UpstreamId } from './kinds/schema-parts.ts';
+import { type MessageKind, messageKind } from './kinds/message-kind.ts';
+import { exactlyOne, firstProblem, noneTwice } from './kinds/problem.ts';
+import { MEDIA_SOURCE, strict, text, UpstreamId, WebAddress } from './kinds/schema-parts.ts';
 import { templateMessage } from './kinds/template-message.ts';
-import { textMessage } from './kinds/text-message.ts';
+
+const MAX_CONTACTS = 257;
+const Word = Type.Optional(text(1_000));
+
+const listOf = <T extends TProperties>(properties: T) =>
+  Type.Optional(Type.Array(strict(properties), { maxItems: 100 }));
+
+const Contact = strict({
+  name: strict({
+    formatted_name: text(1_000),
+    first_name: Word,
+    last_name: Word,
+    middle_name: Word,
+    prefix: Word,
+    suffix: Word,
+  }),
+  phones: listOf({ phone: Word, wa_id: Word, type: Word }),
+  emails: listOf({ email: Word, type: Word }),
+  addresses: listOf({
+    street: Word,
+    city: Word,
+    state: Word,
+    zip: Word,
+    country: Word,
+    country_code: Word,
+    type: Word,
+  }),
+  org: Type.Optional(strict({ company: Word, department: Word, title: Word })),
+  urls: listOf({ url: Word, type: Word }),
+  birthday: Type.Optional(Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' })),
+});
+
+/** The one content that is a list. */
+const ContactsContent = Type.Array(Contact, { minItems: 1, maxItems: MAX_CONTACTS });
+
+const Button = strict({
+  type: Type.Literal('reply'),
+  reply: strict({ id: text(256), title: text(20) }),
+});
+
+type Content = { action: { buttons: { reply: { id: string; title: string } }[] } };
+
+const buttonMessage = interactiveKind({
+  interactiveType: 'button',
+  header: { types: ['text', 'image', 'video', 'document'] },
+  members: {
+    body: Body,
+    action: strict({ buttons: Type.Array(Button, { minItems: 1, maxItems: 3 }) }),
+  },
+  check: ({ action: { buttons } }: Content, path) => {
+    const replies = (member: 'id' | 'title') =>
+      buttons.map(
+        ({ reply }, index) => [`${path}/action/buttons/${index}/reply/${member}`, reply[member]] as const,
+      );
+    return firstProblem(
+      () => noneTwice(replies('id')),
+      () => noneTwice(replies('title')),
+    );
+  },
+});
+
+const Caption = Type.Optional(text(1_024));
+
+const check = (content: Record<string, unknown>, path: string) => exactlyOne(content, ['id', 'link'], path);
+
+const captioned = strict({ ...MEDIA_SOURCE, caption: Caption });
+
+/** Messages that are a file. */
+const mediaMessages = [
+  messageKind({ type: 'image', content: captioned, check }),
+  messageKind({ type: 'video', content: captioned, check }),
+  messageKind({
+    type: 'audio',
+    content: strict({ ...MEDIA_SOURCE, voice: Type.Optional(Type.Boolean()) }),
+    check,
+  }),
+  messageKind({
+    type: 'document',
+    content: strict({ ...MEDIA_SOURCE, caption: Caption, filename: Type.Optional(text(240)) }),
+    check,
+  }),
+  messageKind({ type: 'sticker', content: strict(MEDIA_SOURCE), check }),
+];
+
+const MAX_SAVED_ADDRESSES = 100;
+/** Members differ from country to country. */
+const Values = Type.Object({}, { additionalProperties: Type.String({ maxLength: 1_000 }) });
+
+const addressMessage = interactiveKind({
+  interactiveType: 'address_message',
+  header: { types: ['text', 'image', 'video', 'document'] },
+  members: {
+    body: Body,
+    action: strict({
+      name: Type.Literal('address_message'),
+      parameters: strict({
+        country: Type.String({ pattern: '^[A-Z]{2}$' }),
+        values: Type.Optional(Values),
+        saved_addresses: Type.Optional(
+          Type.Array(strict({ id: text(256), value: Values }), { maxItems: MAX_SAVED_ADDRESSES }),
+        ),
+        validation_errors: Type.Optional(Values),
+      }),
+    }),
+  },
+});
+
+const orderStatusMessage = interactiveKind({
+  interactiveType: 'order_status',
+  members: {
+    body: Body,
+    action: strict({
+      name: Type.Literal('review_order'),
+      parameters: strict({
+        reference_id: Type.String({ pattern: '^[A-Za-z0-9_.-]{1,35}$' }),
+        order: strict({
+          status: Type.Enum(['processing', 'partially_shipped', 'shipped', 'completed', 'canceled']),
+          description: Type.Optional(text(120)),
+        }),
+      }),
+    }),
+  },
+});
+
+const degrees = (maximum: number) => Type.Number({ minimum: -maximum, maximum });
+/** Upstream’s own examples give them as text too. */
+const degreesText = Type.String({ pattern: '^-?\\d{1,3}(\\.\\d{1,20})?$' });
+
+const locationMessage = messageKind({
+  type: 'location',
+  content: strict({
+    latitude: Type.Union([degrees(90), degreesText]),
+    longitude: Type.Union([degrees(180), degreesText]),
+    name: Type.Optional(text(1_000)),
+    address: Type.Optional(text(1_000)),
+  }),
+});
+
+const ctaUrlMessage = interactiveKind({
+  interactiveType: 'cta_url',
+  header: { types: ['text', 'image', 'video', 'document'] },
+  members: {
+    body: Body,
+    action: strict({
+      name: Type.Literal('cta_url'),
+      parameters: strict({ display_text: text(20), url: WebAddress }),
+    }),
+  },
+});
+
+const catalogMessage = interactiveKind({
+  interactiveType: 'catalog_message',
+  members: {
+    body: Body,
+    action: strict({
+      name: Type.Literal('catalog_message'),
+      parameters: Type.Optional(strict({ thumbnail_product_retailer_id: Type.Optional(UpstreamId) })),
+    }),
+  },
+});
+
+const MAX_EMOJI_CHARS = 64;
+
+/** An empty `emoji` takes the reaction back. */
+const reactionMessage = messageKind({
+  type: 'reaction',
+  content: strict({ message_id: UpstreamId, emoji: Type.String({ maxLength: MAX_EMOJI_CHARS }) }),
+});
+
+const productMessage = interactiveKind({
+  interactiveType: 'product',
+  members: {
+    body: Type.Optional(Body),
+    action: strict({ catalog_id: UpstreamId, product_retailer_id: UpstreamId }),
+  },
+});
+
+const textMessage = messageKind({
+  type: 'text',
+  content: strict({ body: text(4_096), preview_url: Type.Optional(Type.Boolean()) }),
+});
+
+const locationRequestMessage = interactiveKind({
+  interactiveType: 'location_request_message',
+  members: { body: Body, action: strict({ name: Type.Literal('send_location') }) },
+});
 
 const KINDS: readonly MessageKind[] = [
   textMessage,

@@ -1,5 +1,8 @@
+import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Compile, type Validator } from 'typebox/compile';
 import { listPhoneNumbers } from '../../../accounts/accounts.ts';
+import { type MediaUse, mediaUsesOf } from '../../../messages/send/files-in-message.ts';
 import {
   findIdempotencyKey,
   holdIdempotencyKey,
@@ -7,22 +10,35 @@ import {
   type KnownKey,
   saveIdempotentAnswer,
 } from '../../../messages/send/idempotency-keys.ts';
+import { findMediaUploads } from '../../../messages/send/media-uploads.ts';
 import { findSendProgress } from '../../../messages/send/outbound-messages.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
 import { ApiError } from '../../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
 import { sendJsonText } from '../../external/json-text.ts';
 import { NoQuery } from '../../external/schema-kit.ts';
 import { accountOf } from '../../keys/api-key-auth.ts';
 import { SCOPES } from '../../keys/key-scopes.ts';
+import { documented } from '../../openapi/documented.ts';
 import { validatorCompiler } from '../../plugins/validation.ts';
-import { sendProblem } from './check-send.ts';
-import { idempotencyKeyOf } from './idempotency-key.ts';
+import { extraProblem, isMembers, mergeExtra } from './extra-members.ts';
+import { exactlyOne, firstProblem, type Problem } from './kinds/problem.ts';
+import { memberProblem } from './member-problem.ts';
 import { isOutcome } from './outcome-waiter.ts';
 import { HOLD_MS, queueMessage } from './queue-message.ts';
 import { type SendAnswer, SentMessage, sendAnswer } from './send-answer.ts';
-import { SendBody, type SendRequest } from './send-body.ts';
-import { sendDocs } from './send-docs.ts';
-import { checkMedia } from './sendable-media.ts';
+import {
+  INTERACTIVE_TYPES,
+  MESSAGE_TYPES,
+  NEW_INTERACTIVE_TYPE,
+  NEW_TYPE,
+  SEND_FORMS,
+  SendBody,
+  type SendForm,
+  type SendRequest,
+} from './send-body.ts';
+import { storableProblem } from './storable-value.ts';
+import { messageOf } from './upstream-payload.ts';
 
 const OPERATION = 'sendMessage';
 
@@ -143,3 +159,189 @@ async function repeat(
   }
   throw new ApiError('idempotency_key_in_flight', { headers: { 'retry-after': RETRY_AFTER_SECONDS } });
 }
+
+const HEADER = 'Idempotency-Key';
+const PRINTABLE = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
+
+/**
+ * The Idempotency-Key of a request, bound to its body; null without one. Throws ApiError 400 for one that is not 1 to
+ * 255 visible ASCII characters.
+ */
+function idempotencyKeyOf(request: FastifyRequest, operation: string): IdempotencyKey | null {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return null;
+  if (typeof key !== 'string' || !PRINTABLE.test(key)) {
+    const message = 'The header must be 1 to 255 visible ASCII characters.';
+    throw new ApiError('invalid_parameter', { param: HEADER, message });
+  }
+  const fingerprint = createHash('sha256').update(JSON.stringify(request.body)).digest();
+  return { operation, key, fingerprint };
+}
+
+/** Makes sure that the WABA has the files of ours that a message names. Throws ApiError 422, which names the member. */
+async function checkMedia(database: Database, wabaId: string, request: SendRequest): Promise<void> {
+  const uses = mediaUsesOf(mergeExtra(messageOf(request), request.extra ?? {}));
+  if (uses.length === 0) return;
+  const uuids = new Set(uses.flatMap(({ uuid }) => uuid ?? []));
+  const found = await findMediaUploads(database, wabaId, [...uuids]);
+  const files = new Map(found.map((file) => [file.uuid, file]));
+  for (const use of uses) checkUse(use, files.get(use.uuid ?? ''));
+}
+
+function checkUse(
+  { param, kind }: MediaUse,
+  file: { mediaType: string; mimeType: string; isExpired: boolean } | undefined,
+): void {
+  if (file === undefined) throw new ApiError('unknown_media', { param });
+  if (file.isExpired) throw new ApiError('media_expired', { param });
+  if (file.mediaType === kind) return;
+  const message = `The file is of type ${file.mediaType} (${file.mimeType}) and cannot be sent as ${kind}.`;
+  throw new ApiError('wrong_media_type', { param, message });
+}
+
+/** Compiled when first needed: a tenant uses few of the forms. */
+const validators = new Map<SendForm, Validator>();
+
+/** The first thing that is wrong with the body of a send; null when it can be sent. */
+export function sendProblem(body: unknown): Problem | null {
+  if (!isMembers(body)) return { param: '', message: 'The body must be a JSON object.' };
+  const unstorable = storableProblem(body);
+  if (unstorable !== null) return unstorable;
+  const form = formOf(body);
+  if ('message' in form) return form;
+  const validator = validators.get(form) ?? Compile(form.schema);
+  validators.set(form, validator);
+  if (!validator.Check(body)) return memberProblem(validator.Errors(body));
+  const request = body as SendRequest;
+  return firstProblem(
+    () => exactlyOne(request, ['to', 'recipient'], ''),
+    () => phoneProblem(request.to),
+    () => contentProblem(form, request),
+    () => (request.extra === undefined ? null : extraProblem(messageOf(request), request.extra)),
+  );
+}
+
+function formOf(body: Readonly<Record<string, unknown>>): SendForm | Problem {
+  const { type, extra } = body;
+  if (type === undefined && isMembers(extra) && isNew(extra.type, MESSAGE_TYPES)) return NEW_TYPE;
+  if (type !== 'interactive') {
+    const form = typeof type === 'string' && !type.includes('/') ? SEND_FORMS.get(type) : undefined;
+    return form ?? { param: 'type', message: `The parameter must be one of ${MESSAGE_TYPES.join(', ')}.` };
+  }
+  const content = body.interactive;
+  if (content === undefined) {
+    const added = isMembers(extra) && isMembers(extra.interactive) ? extra.interactive.type : undefined;
+    if (isNew(added, INTERACTIVE_TYPES)) return NEW_INTERACTIVE_TYPE;
+    return { param: 'interactive', message: 'The parameter is missing.' };
+  }
+  if (!isMembers(content)) return { param: 'interactive', message: 'The parameter must be object.' };
+  return (
+    SEND_FORMS.get(`interactive/${content.type}`) ?? {
+      param: 'interactive/type',
+      message: `The parameter must be one of ${INTERACTIVE_TYPES.join(', ')}.`,
+    }
+  );
+}
+
+/** What is known has to be given outside of `extra`, where it is checked. */
+function isNew(type: unknown, known: readonly string[]): boolean {
+  return typeof type === 'string' && type !== '' && !known.includes(type);
+}
+
+const DIGITS = { minimum: 4, maximum: 17 };
+
+function phoneProblem(to: string | undefined): Problem | null {
+  if (to === undefined) return null;
+  const count = to.replace(/\D/g, '').length;
+  if (count >= DIGITS.minimum && count <= DIGITS.maximum) return null;
+  return { param: 'to', message: `A phone number has ${DIGITS.minimum} to ${DIGITS.maximum} digits.` };
+}
+
+function contentProblem({ content, check }: SendForm, request: SendRequest): Problem | null {
+  if (content === null || check === undefined) return null;
+  return check(request[content] as never, content);
+}
+
+const FROM = { phoneNumberId: '800000000000111', to: '+12025550143' };
+
+const requests = {
+  text: { ...FROM, type: 'text', text: { body: 'Your order is ready.' } },
+  reply: {
+    ...FROM,
+    type: 'text',
+    context: { message_id: 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUZFOERGMUE1QTE5ODA0OTNDQQA=' },
+    text: { body: 'Yes, in blue too.' },
+  },
+  image: { ...FROM, type: 'image', image: { link: 'https://shop.example/mug.jpg', caption: 'New' } },
+  template: {
+    ...FROM,
+    type: 'template',
+    template: {
+      name: 'order_ready',
+      language: { code: 'en_US' },
+      components: [{ type: 'body', parameters: [{ type: 'text', text: 'Asha' }] }],
+    },
+  },
+  buttons: {
+    ...FROM,
+    type: 'interactive',
+    interactive: {
+      type: 'button',
+      body: { text: 'Shall we deliver today?' },
+      action: {
+        buttons: [
+          { type: 'reply', reply: { id: 'yes', title: 'Yes' } },
+          { type: 'reply', reply: { id: 'no', title: 'No' } },
+        ],
+      },
+    },
+  },
+  'order status': {
+    ...FROM,
+    type: 'interactive',
+    interactive: {
+      type: 'order_status',
+      body: { text: 'On its way' },
+      action: {
+        name: 'review_order',
+        parameters: { reference_id: 'ord-1001', order: { status: 'shipped' } },
+      },
+    },
+  },
+  'business-scoped id': {
+    phoneNumberId: '800000000000111',
+    recipient: 'US.13491208655302741918',
+    type: 'text',
+    text: { body: 'Hello' },
+  },
+};
+
+/** What the document says about sending. */
+const sendDocs = documented({
+  operationId: 'sendMessage',
+  summary: 'Send a message',
+  description:
+    'The body is the upstream platform’s own message object with `phoneNumberId` in front, and exactly one of `to` and `recipient`. The answer waits up to about 10 seconds for upstream. What upstream has added since goes into `extra`.',
+  tag: 'Messages',
+  idempotent: true,
+  errors: [
+    'unknown_phone_number',
+    'unknown_media',
+    'media_expired',
+    'wrong_media_type',
+    'idempotency_key_in_flight',
+    'idempotency_key_reused',
+    'upstream_refused',
+    'message_not_sent',
+  ],
+  requests,
+  answers: {
+    200: { description: 'Upstream has the message.', headers: ['Idempotent-Replayed'] },
+    202: {
+      description:
+        '`queued`: the message goes out by itself. `unknown`: it may have reached upstream, and is not sent again.',
+      example: { metaMessageId: null, state: 'queued' },
+      headers: ['Idempotent-Replayed'],
+    },
+  },
+});

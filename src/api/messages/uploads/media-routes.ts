@@ -1,7 +1,78 @@
+import { randomBytes } from 'node:crypto';
 import multipart from '@fastify/multipart';
+import type { FastifyRequest } from 'fastify';
+import { type Static, Type } from 'typebox';
+import {
+  beginMediaUpload,
+  deleteMediaUpload,
+  findMediaUploads,
+  finishMediaUpload,
+  forgetMediaUpload,
+} from '../../../messages/send/media-uploads.ts';
+import { MAX_UPLOAD_BYTES } from '../../../messages/send/uploaded-media.ts';
+import { ObjectStoreUnavailable } from '../../../platform/object-store/object-store-error.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import { mediaUuidOf, publicMediaId } from '../../../platform/public-ids.ts';
+import { uuidV7 } from '../../../platform/uuid-v7.ts';
+import { ApiError, notFound } from '../../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
-import { deleteMedia, getMedia } from './get-media.ts';
-import { uploadMedia } from './upload-media.ts';
+import { count, dateTime, idParams, NoQuery, nullable, text } from '../../external/schema-kit.ts';
+import { accountOf } from '../../keys/api-key-auth.ts';
+import { SCOPES } from '../../keys/key-scopes.ts';
+import { documented } from '../../openapi/documented.ts';
+import { validatorCompiler } from '../../plugins/validation.ts';
+import { openUploadForm, type UploadForm } from './upload-form.ts';
+
+const EXAMPLE_ID = 'med_019aa3f2c0de7abc8def0123456789ab';
+
+const MediaParams = idParams('The id of the file.', EXAMPLE_ID);
+
+/** The form of an upload, for the description of the API. */
+const UploadBody = Type.Object({
+  file: Type.String({ contentMediaType: 'application/octet-stream', description: 'The file.' }),
+  type: Type.Optional(
+    Type.String({ description: 'Its MIME type. Left out: the Content-Type of the part `file`.' }),
+  ),
+  messaging_product: Type.Optional(Type.Literal('whatsapp')),
+});
+
+/** A file as answers describe it. */
+const UploadedMedia = Type.Object(
+  {
+    id: text(EXAMPLE_ID),
+    mediaType: Type.Enum(['image', 'video', 'audio', 'document', 'sticker']),
+    mimeType: text('image/jpeg'),
+    sizeBytes: count(48_213),
+    sha256: text('9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'),
+    fileName: nullable(Type.String(), 'mug.jpg'),
+    createdAt: dateTime(),
+    expiresAt: dateTime('2026-12-21T09:30:00.000Z'),
+  },
+  { title: 'UploadedMedia' },
+);
+
+/** A file of the WABA by its public id. Throws ApiError 404 for one that has expired, or never was. */
+async function findMedia(
+  database: Database,
+  wabaId: string,
+  id: string,
+): Promise<Static<typeof UploadedMedia>> {
+  const [file] = await findMediaUploads(database, wabaId, [uploadUuid(id)]);
+  if (file === undefined || file.isExpired) throw notFound();
+  const { mediaType, mimeType, sizeBytes, sha256, fileName, createdAt, expiresAt } = file;
+  return {
+    ...{ id, mediaType, mimeType, sizeBytes, sha256, fileName },
+    createdAt: createdAt.toISOString(),
+    expiresAt: expiresAt.toISOString(),
+  };
+}
+
+/** The uuid in a public id. What cannot be one is answered as what does not exist: throws ApiError 404. */
+function uploadUuid(id: string): string {
+  const uuid = mediaUuidOf(id);
+  if (uuid === null) throw notFound();
+  return uuid;
+}
 
 /** Everything about files to send. Forms are read in a scope of their own: no other route takes them. */
 export function mediaRoutes(app: ExternalApp, context: ExternalContext): void {
@@ -12,4 +83,218 @@ export function mediaRoutes(app: ExternalApp, context: ExternalContext): void {
     await forms.register(multipart, { throwFileSizeLimit: false });
     uploadMedia(forms, context);
   });
+}
+
+/** Each upload holds up to two parts of 5 MiB. */
+const PER_PROCESS = 24;
+const PER_WABA = 6;
+
+const RETRY_AFTER = { 'retry-after': '2' };
+
+/** How many uploads are under way in this process. */
+type UploadSlots = {
+  /**
+   * Takes a slot; the returned function gives it back. When all are taken, the oldest upload of the WABA with the most
+   * is cut for a WABA that has fewer. Throws ApiError 429 or 503.
+   */
+  take(wabaId: string, cut: (error: ApiError) => void): () => void;
+};
+
+type Upload = { wabaId: string; cut: (error: ApiError) => void };
+
+export function makeUploadSlots(): UploadSlots {
+  // In the order in which they began.
+  const uploads = new Set<Upload>();
+  const counts = new Map<string, number>();
+
+  const end = (upload: Upload): void => {
+    if (!uploads.delete(upload)) return;
+    const left = (counts.get(upload.wabaId) ?? 1) - 1;
+    if (left === 0) counts.delete(upload.wabaId);
+    else counts.set(upload.wabaId, left);
+  };
+
+  const makeRoom = (own: number): void => {
+    const most = Math.max(...counts.values());
+    const oldest = [...uploads].find(({ wabaId }) => counts.get(wabaId) === most);
+    if (oldest === undefined || most <= own + 1) throw full();
+    end(oldest);
+    oldest.cut(full());
+  };
+
+  return {
+    take(wabaId, cut) {
+      const own = counts.get(wabaId) ?? 0;
+      if (own >= PER_WABA) throw new ApiError('too_many_uploads', { headers: RETRY_AFTER });
+      if (uploads.size >= PER_PROCESS) makeRoom(own);
+      const upload = { wabaId, cut };
+      counts.set(wabaId, own + 1);
+      uploads.add(upload);
+      return () => end(upload);
+    },
+  };
+}
+
+function full(): ApiError {
+  return new ApiError('service_unavailable', { headers: RETRY_AFTER });
+}
+
+/** GET /api/external/media/:id: what is known of an uploaded file. */
+function getMedia(app: ExternalApp, { database }: ExternalContext): void {
+  const schema = {
+    ...documented({
+      operationId: 'getMedia',
+      summary: 'An uploaded file',
+      description: 'What is known of a file. One that has expired answers as one that does not exist.',
+      tag: 'Media',
+      answers: { 200: { description: 'The file.' } },
+    }),
+    params: MediaParams,
+    querystring: NoQuery,
+    response: { 200: UploadedMedia },
+  };
+  app.get('/api/external/media/:id', { schema, config: SCOPES.read }, async (request) => {
+    const { wabaId } = accountOf(request);
+    return await findMedia(database, wabaId, request.params.id);
+  });
+}
+
+const Deleted = Type.Object({ id: UploadedMedia.properties.id, deleted: Type.Literal(true) });
+
+/** DELETE /api/external/media/:id: the file cannot be sent any more, and its bytes are removed. */
+function deleteMedia(app: ExternalApp, { database, objectStore }: ExternalContext): void {
+  const schema = {
+    ...documented({
+      operationId: 'deleteMedia',
+      summary: 'Delete an uploaded file',
+      description:
+        'Messages cannot name it any more. One that still waits may fail for want of it, also when upstream has the ' +
+        'file already: delete a file when the messages that name it have gone out.',
+      tag: 'Media',
+      answers: { 200: { description: 'It is gone.' } },
+    }),
+    params: MediaParams,
+    querystring: NoQuery,
+    response: { 200: Deleted },
+  };
+  app.delete('/api/external/media/:id', { schema, config: SCOPES.send }, async (request) => {
+    const { wabaId } = accountOf(request);
+    const { id } = request.params;
+    const uuid = uploadUuid(id);
+    const objectKey = await deleteMediaUpload(database, wabaId, uuid);
+    if (objectKey === null) throw notFound();
+    try {
+      await objectStore.remove(objectKey);
+      await forgetMediaUpload(database, uuid);
+    } catch (error) {
+      if (!(error instanceof ObjectStoreUnavailable)) throw error;
+      request.log.warn({ err: error, mediaId: id }, 'the bytes of a deleted file are removed later');
+    }
+    return { id, deleted: true as const };
+  });
+}
+
+/** A large file takes its time; the server itself ends requests that take more than a minute to arrive. */
+const HANDLER_TIMEOUT_MS = 90_000;
+
+/** Of the form around the file. */
+const FORM_BYTES = 64 * 1024;
+
+const KEY_BYTES = 24;
+
+const docs = documented({
+  operationId: 'uploadMedia',
+  summary: 'Upload a file to send',
+  description:
+    'A form with one file. Its `id` stands for the file in messages, where an upstream media id would: ' +
+    '`"image": {"id": "med_…"}`. It is given to upstream when the first message of a phone number needs it. Limits: ' +
+    'images (JPEG, PNG) 5 MiB, video (MP4, 3GPP) and audio (AAC, AMR, MP3, MP4, OGG with Opus) 16 MiB, documents ' +
+    '(text, PDF, Office) 100 MiB, stickers (WebP) 100 KiB or 500 KiB when animated. A form has a minute to arrive. ' +
+    'Files are kept for 30 days.',
+  tag: 'Media',
+  requestType: 'multipart/form-data',
+  requests: { image: { file: '(the bytes of mug.jpg)', type: 'image/jpeg' } },
+  errors: [
+    'file_too_large',
+    'unsupported_file_type',
+    'invalid_multipart',
+    'request_timeout',
+    'too_many_uploads',
+  ],
+  answers: { 201: { description: 'The file can be sent.', headers: ['Location'] } },
+});
+
+/** POST /api/external/media: takes a file for sends, streamed into the object store. */
+function uploadMedia(app: ExternalApp, context: ExternalContext): void {
+  const schema = {
+    ...docs,
+    querystring: NoQuery,
+    body: UploadBody,
+    response: { 201: UploadedMedia },
+  };
+  const slots = makeUploadSlots();
+  const options = {
+    schema,
+    validatorCompiler: formValidator,
+    config: { ...SCOPES.send, readsBody: true },
+    handlerTimeout: HANDLER_TIMEOUT_MS,
+  };
+  app.post('/api/external/media', options, async (request, reply) => {
+    const { wabaId } = accountOf(request);
+    try {
+      checkHead(request);
+      // Parts of a request whose client is gone would be waited for without end, and the slot be kept.
+      if (request.raw.destroyed) throw new ApiError('invalid_multipart');
+      const cut = Promise.withResolvers<never>();
+      cut.promise.catch(() => {});
+      const release = slots.take(wabaId, cut.reject);
+      const form = openUploadForm(request, cut.promise);
+      const uuid = await store(context, form, wabaId).finally(release);
+      reply.code(201).header('location', `/api/external/media/${publicMediaId(uuid)}`);
+      return await findMedia(context.database, wabaId, publicMediaId(uuid));
+    } finally {
+      // What is left of a body that was refused is passed over, so that its sender gets to read the answer.
+      request.raw.unpipe();
+      request.raw.resume();
+    }
+  });
+}
+
+/** The body is a stream: it is checked while it is read. */
+const formValidator: typeof validatorCompiler = (route) =>
+  route.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(route);
+
+function checkHead(request: FastifyRequest): void {
+  if (!request.isMultipart()) {
+    const message = 'The body must be multipart/form-data with the part "file".';
+    throw new ApiError('unsupported_media_type', { message });
+  }
+  if (Number(request.headers['content-length'] ?? 0) > MAX_UPLOAD_BYTES + FORM_BYTES) {
+    throw new ApiError('file_too_large');
+  }
+}
+
+/**
+ * Stores the file of a form and returns its uuid. The row comes before the object, so that housekeeping finds what a
+ * process left that died in between.
+ */
+async function store(
+  { database, objectStore }: ExternalContext,
+  opening: Promise<UploadForm>,
+  wabaId: string,
+): Promise<string> {
+  const form = await opening;
+  const uuid = uuidV7(Date.now());
+  const objectKey = `uploads/${randomBytes(KEY_BYTES).toString('base64url')}`;
+  await beginMediaUpload(database, wabaId, { uuid, objectKey });
+  try {
+    await objectStore.put(objectKey, form.source, { contentType: 'application/octet-stream' });
+    await finishMediaUpload(database, wabaId, uuid, form.result());
+    return uuid;
+  } catch (error) {
+    // A refused file has left nothing. Of a store that failed nobody knows: housekeeping looks after it.
+    if (error instanceof ApiError) await forgetMediaUpload(database, uuid);
+    if (!(error instanceof ObjectStoreUnavailable)) throw error;
+    throw new ApiError('service_unavailable', { cause: error, headers: { 'retry-after': '2' } });
+  }
 }

@@ -1,4 +1,10 @@
+import { Type } from 'typebox';
+import { listTenantWabas } from '../../../accounts/account-list.ts';
 import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
+import { switchTenant } from '../../../users/sign-in.ts';
+import { emptyState } from '../components/empty-state.ts';
+import { dataTable } from '../components/table.ts';
+import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { accountPages } from '../users/account-page.ts';
 import { invitationPages } from '../users/invitation-page.ts';
@@ -9,8 +15,12 @@ import { setUpPages } from '../users/set-up-page.ts';
 import { createSignInLimit } from '../users/sign-in-limit.ts';
 import { signInPages } from '../users/sign-in-page.ts';
 import { tenantUserPages } from '../users/users-page.ts';
+import { formLine } from './form-schema.ts';
 import type { FormTokens } from './form-tokens.ts';
-import { startPage } from './start-page.ts';
+import { PAGES } from './page-access.ts';
+import { pageNotFound } from './page-error.ts';
+import { sendPage } from './send-page.ts';
+import { actorOf, sessionOf, viewerOf } from './viewer.ts';
 
 /** Signing in and out, set-up, invitations, one's own account, and the users of a tenant. */
 export function accessPages(app: PortalApp, context: PortalContext, tokens: FormTokens): void {
@@ -31,4 +41,36 @@ export function accessPages(app: PortalApp, context: PortalContext, tokens: Form
   accountPages(app, context, { limit, hasOidc });
   startPage(app, context);
   tenantUserPages(app, context);
+}
+
+/** /portal: to the WABA of the viewer, to the choice among several, or to the operator's pages. */
+function startPage(app: PortalApp, { database }: PortalContext): void {
+  app.get('/portal', { config: PAGES.signedIn }, async (request, reply) => {
+    const viewer = viewerOf(request);
+    if (viewer.tenantId === null) return reply.redirect('/portal/operator/health', 303);
+    const wabas = await listTenantWabas(database, viewer.tenantId);
+    const [first] = wabas;
+    if (first !== undefined && wabas.length === 1) {
+      return reply.redirect(`/portal/w/${encodeURIComponent(first.wabaId)}`, 303);
+    }
+    const rows = wabas.map(({ wabaId, numbers }) => [
+      html`<a class="mono" href="/portal/w/${encodeURIComponent(wabaId)}">${wabaId}</a>`,
+      numbers.join(', ') || '–',
+    ]);
+    const columns = [{ label: 'WABA' }, { label: 'Phone numbers' }];
+    const body =
+      rows.length > 0
+        ? dataTable('Your WABAs', columns, rows)
+        : emptyState('No WABA yet', 'The operator of this installation adds your WhatsApp Business Account.');
+    return sendPage(reply, { title: 'Choose a WABA', viewer, body });
+  });
+
+  const body = Type.Object({ tenant: formLine() });
+  app.post('/portal/tenant', { config: PAGES.signedIn, schema: { body } }, async (request, reply) => {
+    const { tenant } = request.body;
+    const place = viewerOf(request).places.find(({ tenantId }) => (tenantId ?? '') === tenant);
+    if (place === undefined) throw pageNotFound();
+    await switchTenant({ database }, sessionOf(request), place.tenantId, actorOf(request));
+    return reply.redirect('/portal', 303);
+  });
 }

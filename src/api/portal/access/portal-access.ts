@@ -1,6 +1,6 @@
 import cookie from '@fastify/cookie';
 import formbody from '@fastify/formbody';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { findWaba } from '../../../accounts/accounts.ts';
 import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
@@ -8,12 +8,11 @@ import { findOpenSessions } from '../../../users/user-session-store.ts';
 import { noteUse, openSession } from '../../../users/user-sessions.ts';
 import { createBatchedLookup } from '../../plugins/batched-lookup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { refuseForeignForms } from './cross-site.ts';
 import { sendErrorPage } from './error-pages.ts';
 import { createFormTokens, type FormTokens } from './form-tokens.ts';
 import { signInPath } from './local-path.ts';
 import { PAGES, requireDeclaredAccess } from './page-access.ts';
-import { pageNotFound, roleRefused } from './page-error.ts';
+import { formRefused, pageNotFound, roleRefused } from './page-error.ts';
 import { setPortalHeaders } from './portal-headers.ts';
 import { sessionCookie } from './session-cookie.ts';
 import { type Viewer, viewerIfAny } from './viewer.ts';
@@ -108,4 +107,42 @@ async function findPageWaba(request: FastifyRequest, viewer: Viewer, database: D
   const isTheirs = viewer.role === 'operator' || waba?.tenantId === viewer.tenantId;
   if (waba === null || !isTheirs) throw pageNotFound();
   request.portalWaba = { wabaId, tenantId: waba.tenantId, businessName: waba.businessName };
+}
+
+const LOOKING = new Set(['GET', 'HEAD']);
+
+/**
+ * Lets forms through only when they come from a page of this site and of this session: what the browser says of the
+ * origin is looked at before the body is read, the token after. Throws PageError 403.
+ */
+function refuseForeignForms(scope: FastifyInstance, tokens: FormTokens, publicUrl: string): void {
+  const publicOrigin = new URL(publicUrl);
+  scope.addHook('onRequest', async (request) => {
+    if (!LOOKING.has(request.method) && !isFromHere(request, publicOrigin)) throw formRefused();
+  });
+  scope.addHook('preValidation', async (request) => {
+    if (LOOKING.has(request.method)) return;
+    const token = takeToken(request.body);
+    if (token === null || !tokens.isRight(request, token)) throw formRefused();
+  });
+}
+
+/** Browsers send at least one of the two headers with each form, and scripts cannot set either. */
+function isFromHere(request: FastifyRequest, publicOrigin: URL): boolean {
+  const { origin, 'sec-fetch-site': site } = request.headers;
+  if (site !== undefined && site !== 'same-origin') return false;
+  if (origin === undefined) return site !== undefined;
+  if (origin === publicOrigin.origin) return true;
+  // This machine's own address, or a second name, may be used too; the public name is the public origin and no other.
+  return request.host !== publicOrigin.host && origin === `${request.protocol}://${request.host}`;
+}
+
+/** Takes the token out of the body, so that schemas of forms need not speak of it. */
+function takeToken(body: unknown): string | null {
+  if (typeof body !== 'object' || body === null || !('_csrf' in body)) return null;
+  const field = body._csrf;
+  delete body._csrf;
+  // A field of a form with files is an object.
+  const value = typeof field === 'object' && field !== null && 'value' in field ? field.value : field;
+  return typeof value === 'string' ? value : null;
 }

@@ -1,20 +1,22 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DeliveryPosition } from '../../../deliveries/log/delivery-scan.ts';
+import { DELIVERY_STATES, type GivenDeliveryFilter } from '../../../deliveries/search/delivery-input.ts';
 import { type DeliverySearch, searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
 import { listEndpoints } from '../../../endpoints/store.ts';
 import { AccountError, invalidValue } from '../../../platform/account-error.ts';
+import { EVENT_TYPES } from '../../../platform/event-type.ts';
+import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf } from '../access/viewer.ts';
 import { emptyState } from '../components/empty-state.ts';
+import { selectField, textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
 import { pager } from '../components/pager.ts';
 import { utcText } from '../components/time.ts';
-import { formValues } from '../form-values.ts';
+import { type FormValues, formValues } from '../form-values.ts';
 import { html, type Markup } from '../markup.ts';
 import type { WabaInView } from '../navigation.ts';
 import type { PortalContext } from '../portal-app.ts';
-import { deliveryFilters } from './delivery-filters.ts';
-import { type DeliveryQuery, filterOf, queryText, readDeliveryQuery } from './delivery-query.ts';
 import { deliveryTable } from './delivery-table.ts';
 
 const SHOWN = 50;
@@ -164,4 +166,136 @@ function nothingFound({ query, search }: Found, { waba, path }: DeliveryScope): 
     text,
     html`<a class="button" href="${endpoints}">Send a test event from an endpoint</a>`,
   );
+}
+
+const STATE_LABELS = {
+  pending: 'Pending or retrying',
+  delivered: 'Delivered',
+  failed: 'Failed',
+  dropped: 'Dropped',
+};
+
+type FiltersView = {
+  action: string;
+  query: DeliveryQuery;
+  /** Null: operators, who name a WABA instead. */
+  endpoints: readonly { id: string; url: string; description: string }[] | null;
+  error: AccountError | null;
+};
+
+/** The form over the list; a GET, so that what it finds has an address. */
+function deliveryFilters({ action, query, endpoints, error }: FiltersView): Markup {
+  const about = (param: string) => (error !== null && error.param === param ? error.message : null);
+  const isMore = query.since !== '' || query.until !== '' || query.answer !== '';
+  return html`<form method="get" action="${action}" class="delivery-filters" role="search" aria-label="Deliveries"><div class="filters">
+${textField({ label: 'eventId, message id, webhook-id or delivery id', name: 'id', type: 'search', value: query.id, maxLength: 512, error: about('id') })}
+${selectField({ label: 'Status', name: 'state', value: query.state, options: choices(DELIVERY_STATES, STATE_LABELS), error: about('state') })}
+${selectField({ label: 'Event type', name: 'eventType', value: query.eventType, options: choices(EVENT_TYPES), error: about('eventType') })}
+${endpoints === null ? wabaField(query, about) : endpointField(query, endpoints, about('endpointId'))}
+${selectField({ label: 'Time', name: 'range', value: query.range, options: RANGES })}
+<div class="buttons"><button class="primary">Search</button><a class="button" href="${action}">Clear</a></div></div>
+<details ${isMore && html`open`}><summary>More filters</summary><div class="filters">
+${textField({ label: 'From (UTC)', name: 'since', type: 'datetime-local', value: query.since, error: about('since') })}
+${textField({ label: 'To (UTC)', name: 'until', type: 'datetime-local', value: query.until, error: about('until') })}
+${textField({ label: 'Response or error of an attempt', name: 'answer', value: query.answer, placeholder: '503, 5xx, timeout …', maxLength: 30, error: about('answer') })}
+</div></details></form>`;
+}
+
+function choices(names: readonly string[], labels: Readonly<Record<string, string>> = {}) {
+  const named = names.map((name) => ({ value: name, label: labels[name] ?? name }));
+  return [{ value: '', label: 'All' }, ...named];
+}
+
+function wabaField(query: DeliveryQuery, about: (param: string) => string | null): Markup {
+  return html`${textField({ label: 'WABA', name: 'wabaId', value: query.wabaId, maxLength: 64, placeholder: 'all', error: about('wabaId') })}
+${textField({ label: 'Endpoint', name: 'endpointId', value: query.endpointId, maxLength: 18, placeholder: 'all', error: about('endpointId') })}`;
+}
+
+function endpointField(
+  query: DeliveryQuery,
+  endpoints: NonNullable<FiltersView['endpoints']>,
+  error: string | null,
+): Markup {
+  const known = endpoints.map(({ id, url, description }) => ({
+    value: id,
+    label: `${id}: ${
+      description ||
+      shownUrl(url)
+        .replace(/^https?:\/\//, '')
+        .slice(0, 60)
+    }`,
+  }));
+  const isGone = query.endpointId !== '' && !known.some(({ value }) => value === query.endpointId);
+  const gone = isGone ? [{ value: query.endpointId, label: query.endpointId.slice(0, 18) }] : [];
+  const options = [{ value: '', label: 'All' }, ...known, ...gone];
+  return selectField({ label: 'Endpoint', name: 'endpointId', value: query.endpointId, options, error });
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Time ranges to choose from; `7d` is what is looked at when nothing is chosen. */
+const RANGES = [
+  { value: '', label: 'Last 7 days' },
+  { value: '1h', label: 'Last hour' },
+  { value: '24h', label: 'Last 24 hours' },
+  { value: '30d', label: 'Last 30 days' },
+  { value: 'all', label: 'Everything' },
+] as const;
+
+const RANGE_MS: Readonly<Record<string, number>> = {
+  '1h': HOUR_MS,
+  '24h': 24 * HOUR_MS,
+  '30d': 720 * HOUR_MS,
+};
+
+/** The filters as the address has them. */
+type DeliveryQuery = {
+  state: string;
+  eventType: string;
+  endpointId: string;
+  wabaId: string;
+  range: string;
+  since: string;
+  until: string;
+  answer: string;
+  id: string;
+};
+
+const NAMES = [
+  'state',
+  'eventType',
+  'endpointId',
+  'wabaId',
+  'range',
+  'since',
+  'until',
+  'answer',
+  'id',
+] as const satisfies readonly (keyof DeliveryQuery)[];
+
+/** Reads the filters of an address, whatever is in it. */
+function readDeliveryQuery(query: FormValues): DeliveryQuery {
+  return Object.fromEntries(NAMES.map((name) => [name, query.text(name).trim()])) as DeliveryQuery;
+}
+
+/** The filters as an address, those that are set; '' without any. */
+function queryText(query: DeliveryQuery, more: Readonly<Record<string, string>> = {}): string {
+  const set = NAMES.filter((name) => query[name] !== '').map((name): [string, string] => [name, query[name]]);
+  const text = new URLSearchParams([...set, ...Object.entries(more)]).toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+/** What the filters ask for. Times of the form are UTC; what is no time becomes one that is refused. */
+function filterOf(query: DeliveryQuery, nowMs: number): GivenDeliveryFilter {
+  const { state, eventType, endpointId, answer, id, range } = query;
+  const rangeMs = RANGE_MS[range];
+  const ofRange = rangeMs === undefined ? undefined : new Date(nowMs - rangeMs);
+  const since = query.since === '' ? (range === 'all' ? new Date(0) : ofRange) : timeIn(query.since);
+  const until = query.until === '' ? undefined : timeIn(query.until);
+  return { state, eventType, endpointId, answer, id, since, until };
+}
+
+/** A `datetime-local` value, or whatever somebody put there. */
+function timeIn(text: string): Date {
+  return new Date(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(text) ? `${text}Z` : text);
 }

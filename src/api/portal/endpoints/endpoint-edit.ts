@@ -8,18 +8,21 @@ import {
   endpointStatus,
   updateEndpoint,
 } from '../../../endpoints/endpoints.ts';
+import { type InstallationSettings, type Section, textOf } from '../../../endpoints/setting.ts';
+import { type AnySetting, type SettingName, settingsOf } from '../../../endpoints/settings.ts';
 import { AccountError } from '../../../platform/account-error.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf } from '../access/viewer.ts';
+import { type Viewer, viewerOf } from '../access/viewer.ts';
 import { wabaOf } from '../access/waba-of.ts';
+import { checkboxes, postForm, radios, selectField, textArea, textField } from '../components/form.ts';
 import { formValues } from '../form-values.ts';
-import { type Child, nothing } from '../markup.ts';
+import { type Child, html, type Markup, nothing } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { endpointPath, endpointsPath, toolsOf } from './endpoint-context.ts';
-import { endpointForm } from './endpoint-form.ts';
 import {
+  defaultTexts,
   type EndpointFormValues,
   NEW_ENDPOINT,
   optionsOf,
@@ -149,4 +152,143 @@ async function sendForm(
     body: form,
   };
   return sendPage(reply, view, error === null ? 200 : 422);
+}
+
+type EndpointFormView = {
+  viewer: Viewer;
+  action: string;
+  /** The button. */
+  label: string;
+  cancelHref: string;
+  checkHref: string;
+  values: EndpointFormValues;
+  phoneNumbers: readonly { phoneNumberId: string; displayPhoneNumber: string }[];
+  /** Of headers that are stored; their values are not shown. Null: they cannot be read. */
+  headerNames: readonly string[] | null;
+  defaults: InstallationSettings;
+  error: AccountError | null;
+  /** What the check of the URL says, when it was asked for. */
+  urlCheck: Child;
+};
+
+/** Folded away while all of it is left to the defaults. */
+const ADVANCED = settingsOf('order', 'signature', 'retries', 'limits');
+
+/** Every setting of an endpoint. */
+export function endpointForm(view: EndpointFormView): Markup {
+  return postForm(
+    view.viewer,
+    view.action,
+    // Enter presses the first button of a form: without this one it would check the address.
+    html`<button class="unseen" tabindex="-1" aria-hidden="true">${view.label}</button>
+<div class="card">${whereFields(view)}</div>
+<div class="card"><h2>What it receives</h2>${whatFields(view)}</div>
+<details class="card" ${isAdvanced(view) && html`open`}><summary>Order, signature, retries, limits and headers</summary>
+<div class="advanced">${howFields(view)}${headerFields(view)}</div></details>
+<div class="buttons"><button class="primary">${view.label}</button><a class="button" href="${view.cancelHref}">Cancel</a></div>`,
+  );
+}
+
+/** What was not left to the defaults must be in sight, and so must what is wrong. */
+function isAdvanced({ values, error, headerNames }: EndpointFormView): boolean {
+  const isChanged = ([name, setting]: [SettingName, AnySetting]) =>
+    (values.settings[name][0] ?? '') !== (defaultTexts(setting)[0] ?? '');
+  const isWrong = ['customHeaders', ...ADVANCED.map(([name]) => name)].includes(error?.param ?? '');
+  const hasHeaders = (headerNames ?? []).length > 0 || values.newHeaders !== '';
+  return isWrong || hasHeaders || ADVANCED.some(isChanged);
+}
+
+function problem({ error }: EndpointFormView, param: string): string | null {
+  return error !== null && error.param === param ? error.message : null;
+}
+
+function whereFields(view: EndpointFormView): Markup {
+  const { values, checkHref, urlCheck } = view;
+  return html`<div class="url-field" data-check-url="${checkHref}">${textField({
+    label: 'URL',
+    name: 'url',
+    type: 'url',
+    value: values.url,
+    required: true,
+    placeholder: 'https://example.com/webhooks',
+    hint: 'An https URL that is reachable from the internet.',
+    error: problem(view, 'url'),
+  })}${(view.headerNames?.length ?? 0) > 0 && html`<p class="hint"><strong>Your own headers are for this server only.</strong> If you change host, port or scheme, they are removed unless you enter them again below.</p>`}<div class="url-check" id="url-check" aria-live="polite">${urlCheck}</div>
+<button name="check" value="1" class="check-button" formnovalidate>Check the URL</button></div>
+${fieldsOf(view, 'where')}`;
+}
+
+function whatFields(view: EndpointFormView): Markup {
+  return html`<div class="columns">${fieldsOf(view, 'what')}</div>`;
+}
+
+function howFields(view: EndpointFormView): Markup {
+  return html`${fieldsOf(view, 'order')}
+<div class="columns">
+${fieldsOf(view, 'signature', 'retries', 'limits')}
+</div>`;
+}
+
+function fieldsOf(view: EndpointFormView, ...sections: Section[]): Child {
+  return settingsOf(...sections).map(([name, setting]) => settingField(view, name, setting));
+}
+
+function settingField(view: EndpointFormView, name: SettingName, { portal }: AnySetting): Child {
+  const texts = view.values.settings[name];
+  const [value = ''] = texts;
+  const { label, unit, hint, maxLength, choices } = portal;
+  const field = {
+    label: unit === undefined ? label : `${label} (${unit})`,
+    name: portal.field,
+    ...(hint !== undefined && { hint: textOf(hint, view.defaults) }),
+    error: problem(view, name),
+  };
+  const options = Object.entries(choices ?? {}).map(([name, label]) => ({ value: name, label }));
+  switch (portal.widget) {
+    case 'line':
+      return textField({ ...field, value, ...(maxLength !== undefined && { maxLength }) });
+    case 'radios':
+      return radios({ ...field, value, options });
+    case 'list':
+      return selectField({ ...field, value, options });
+    case 'ticks': {
+      const ticks = choices === undefined ? numbersOf(view) : options.map(asCode);
+      return ticks.length > 0 && checkboxes({ ...field, values: texts, options: ticks });
+    }
+  }
+}
+
+function asCode({ value, label }: { value: string; label: string }) {
+  return { value, label: html`<code>${label}</code>` };
+}
+
+function numbersOf({ phoneNumbers }: EndpointFormView) {
+  return phoneNumbers.map(({ phoneNumberId, displayPhoneNumber }) => ({
+    value: phoneNumberId,
+    label: html`${displayPhoneNumber} <span class="mono faint">${phoneNumberId}</span>`,
+  }));
+}
+
+function headerFields(view: EndpointFormView): Markup {
+  const { values, headerNames } = view;
+  const stored =
+    headerNames === null
+      ? html`<p class="problem">The stored headers cannot be read: the key that they were encrypted with is missing.</p>`
+      : headerNames.length === 0
+        ? nothing
+        : checkboxes({
+            label: 'Remove headers',
+            name: 'removedHeaders',
+            hint: 'Values are not shown. Headers that you do not tick stay.',
+            values: values.removedHeaders,
+            options: headerNames.map((name) => ({ value: name, label: html`<code>${name}</code>` })),
+          });
+  return html`${stored}${textArea({
+    label: 'Your own headers',
+    name: 'newHeaders',
+    rows: 3,
+    value: values.newHeaders,
+    hint: 'Sent with each webhook, one “Name: value” to a line. Stored encrypted and never shown again.',
+    error: problem(view, 'customHeaders'),
+  })}`;
 }

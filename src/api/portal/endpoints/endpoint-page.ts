@@ -4,7 +4,10 @@ import { searchDeliveries } from '../../../deliveries/search/delivery-search.ts'
 import { shownCount } from '../../../deliveries/shown-count.ts';
 import { countRecentlyFailed } from '../../../endpoints/endpoint-failures.ts';
 import { type EndpointStep, readEndpointStatistics } from '../../../endpoints/endpoint-statistics.ts';
+import type { EndpointView } from '../../../endpoints/endpoint-view.ts';
 import { type EndpointStatus, endpointStatus } from '../../../endpoints/endpoints.ts';
+import { type InstallationSettings, textOf } from '../../../endpoints/setting.ts';
+import { type AnySetting, settingsOf } from '../../../endpoints/settings.ts';
 import type { AccountError } from '../../../platform/account-error.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { accountObjectId } from '../../external/object-id.ts';
@@ -12,17 +15,15 @@ import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf } from '../access/viewer.ts';
 import { wabaOf } from '../access/waba-of.ts';
-import { actionButton } from '../components/form.ts';
+import { actionButton, postForm, radios, selectField, textField } from '../components/form.ts';
 import { type Notice, noticeAfter } from '../components/notice.ts';
 import { statRow } from '../components/stat.ts';
-import { durationText, relativeText, utcText } from '../components/time.ts';
+import { detailList } from '../components/table.ts';
+import { durationText, exactTime, relativeText, utcText } from '../components/time.ts';
 import { deliveryTable } from '../deliveries/delivery-table.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { attemptChart } from './attempt-chart.ts';
 import { endpointPath, endpointsPath, failedPath, mayChange } from './endpoint-context.ts';
-import { modeControls, secretControls } from './endpoint-controls.ts';
-import { settingsList } from './endpoint-settings.ts';
 import { modeBadge, modeSentence, successRate } from './endpoint-status.ts';
 import { verifySamples } from './verify-samples.ts';
 
@@ -176,4 +177,149 @@ function figures(
     },
     { label: 'Oldest pending', value: oldest === null ? '–' : relativeText(oldest, now) },
   ]);
+}
+
+type Step = { at: Date; successes: number; failures: number };
+
+const WIDTH = 720;
+const UP = 72;
+const DOWN = 36;
+const GAP = 2;
+
+/**
+ * Attempts hour by hour: successes up, failures down from the line, so that neither needs its colour. What the bars
+ * say is in their titles, and in numbers beside the chart.
+ */
+function attemptChart(steps: readonly Step[]): Markup {
+  const most = Math.max(1, ...steps.map(({ successes }) => successes));
+  const mostFailures = Math.max(1, ...steps.map(({ failures }) => failures));
+  const width = WIDTH / Math.max(1, steps.length);
+  const bars = steps.map((step, at) => {
+    const up = heightOf(step.successes, most, UP);
+    const down = heightOf(step.failures, Math.max(mostFailures, most / 2), DOWN);
+    const x = (at * width + GAP / 2).toFixed(1);
+    const barWidth = (width - GAP).toFixed(1);
+    return html`<g><title>${hourOf(step.at)} UTC: ${step.successes} succeeded, ${step.failures} failed</title>
+<rect class="hour" x="${x}" y="0" width="${barWidth}" height="${UP + DOWN}"/>
+<rect class="success" x="${x}" y="${(UP - up).toFixed(1)}" width="${barWidth}" height="${up.toFixed(1)}"/>
+<rect class="failure" x="${x}" y="${UP + 1}" width="${barWidth}" height="${down.toFixed(1)}"/></g>`;
+  });
+  const total = (key: 'successes' | 'failures') => steps.reduce((sum, step) => sum + step[key], 0);
+  const label = `Attempts of the last ${steps.length} hours: ${total('successes')} succeeded, ${total('failures')} failed`;
+  return html`<figure class="attempt-chart"><svg viewBox="0 0 ${WIDTH} ${UP + DOWN + 2}" role="img" aria-label="${label}" preserveAspectRatio="none">${bars}<line class="axis" x1="0" x2="${WIDTH}" y1="${UP + 0.5}" y2="${UP + 0.5}"/></svg>
+<figcaption><span>${hourOf(steps[0]?.at)}</span><span>succeeded above the line, failed below</span><span>now</span></figcaption></figure>`;
+}
+
+/** What there is of something shows, however little beside the most. */
+function heightOf(value: number, most: number, height: number): number {
+  return value === 0 ? 0 : Math.max(2, (value / most) * height);
+}
+
+function hourOf(at: Date | undefined): string {
+  return at === undefined ? '' : at.toISOString().slice(11, 16);
+}
+
+/** Every setting of an endpoint, also those that were left to the defaults. */
+export function settingsList(endpoint: EndpointView, defaults: InstallationSettings): Markup {
+  const { wantedOrderScope } = endpoint;
+  const rows = settingsOf('what', 'order', 'signature', 'retries', 'limits').map(
+    ([name, setting]): [string, Child] => {
+      const shown = shownValue(setting, endpoint[name], defaults);
+      const isWaiting = name === 'orderScope' && wantedOrderScope !== null;
+      const wanted = html`${shown}; by ${wantedOrderScope} once nothing of the present order is open, or while it is paused`;
+      return [setting.portal.label, isWaiting ? wanted : shown];
+    },
+  );
+  return detailList([
+    ['Id', html`<code>${endpoint.id}</code>`],
+    ...rows,
+    ['Your own headers', headerText(endpoint.customHeaderNames)],
+    ['Created', exactTime(endpoint.createdAt)],
+    ['Changed', exactTime(endpoint.updatedAt)],
+  ]);
+}
+
+function shownValue({ portal }: AnySetting, value: unknown, defaults: InstallationSettings): Child {
+  if (value === null || value === undefined) return byDefault(textOf(portal.byDefault, defaults));
+  const text = portal.show?.(value) ?? (Array.isArray(value) ? value.join(', ') : String(value));
+  return portal.isMonospaced ? html`<span class="mono">${text}</span>` : text;
+}
+
+function headerText(names: readonly string[] | null): Child {
+  if (names === null) return 'not readable: their encryption key is missing';
+  return names.length === 0 ? byDefault('none') : html`<span class="mono">${names.join(', ')}</span>`;
+}
+
+function byDefault(text: string): Markup {
+  return html`${text} <span class="faint">(default)</span>`;
+}
+
+/** Pauses or disables an endpoint; enables one that is not on, and asks what becomes of what waits. */
+function modeControls(viewer: Viewer, path: string, endpoint: EndpointStatus): Markup {
+  const { mode } = endpoint;
+  return html`${mode !== 'open' && enableForm(viewer, path, endpoint)}${holdForm(viewer, path, mode)}`;
+}
+
+function holdForm(viewer: Viewer, path: string, mode: EndpointStatus['mode']): Markup {
+  const reason = textField({
+    label: 'Reason',
+    name: 'reason',
+    maxLength: 200,
+    hint: 'Shown in the list and in the audit log.',
+  });
+  const pause = mode !== 'paused' && html`<button>Pause the endpoint</button>`;
+  const disable =
+    mode !== 'disabled' && html`<button formaction="${path}/disable">Disable the endpoint</button>`;
+  return html`<details class="quiet"><summary>Pause or disable</summary>${postForm(
+    viewer,
+    `${path}/pause`,
+    html`${reason}<div class="buttons">${pause}${disable}</div>
+<p class="faint">In both cases its events wait. Pause it for a short time, disable it if it is out of service.</p>`,
+  )}</details>`;
+}
+
+function enableForm(viewer: Viewer, path: string, { waiting }: EndpointStatus): Markup {
+  const count = shownCount(waiting);
+  const one = count === '1';
+  const choice =
+    waiting.count === 0
+      ? html`<p>No events are pending.</p>`
+      : radios({
+          label: `${count} pending ${one ? 'event' : 'events'}`,
+          name: 'waiting',
+          options: [
+            { value: 'send', label: `Send ${one ? 'it' : 'them'} first, in order` },
+            {
+              value: 'drop',
+              label: `Drop ${one ? 'it' : 'them'}; ${one ? 'it stays' : 'they stay'} in the log, and a replay can send ${one ? 'it' : 'them'}`,
+            },
+          ],
+        });
+  return postForm(
+    viewer,
+    `${path}/enable`,
+    html`${choice}<div class="buttons"><button class="primary">Enable</button></div>`,
+  );
+}
+
+const OVERLAPS = [
+  { value: '24', label: '24 hours' },
+  { value: '0', label: 'No overlap: the current secret ends now' },
+  { value: '1', label: '1 hour' },
+  { value: '72', label: '3 days' },
+  { value: '168', label: '7 days' },
+];
+
+/** The secret itself is never shown here; a new one is, once. */
+function secretControls(viewer: Viewer, path: string, endpoint: EndpointStatus): Markup {
+  const { previousSecretExpiresAt } = endpoint;
+  const rotate = postForm(
+    viewer,
+    `${path}/rotate-secret`,
+    html`${selectField({ label: 'The current secret stays valid for', name: 'overlapHours', value: '24', options: OVERLAPS, hint: 'Meanwhile webhooks carry the signatures of both secrets, so that you can switch without downtime.' })}
+${textField({ label: 'A secret of your own', name: 'ownSecret', type: 'password', maxLength: 200, hint: 'Leave empty to generate one. Otherwise whsec_ and the base64 of 24 to 64 random bytes.' })}
+<div class="buttons"><button>Rotate the secret</button></div>`,
+  );
+  return html`<p>It was shown once and cannot be shown again. ${previousSecretExpiresAt !== null && html`The previous secret signs too until ${utcText(previousSecretExpiresAt)}.`}</p>
+${mayChange(viewer) && html`<details class="quiet"><summary>Rotate the secret</summary>${rotate}</details>`}`;
 }

@@ -1,23 +1,31 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { ApiKeyDetails } from '../../../keys/api-key-admin.ts';
-import { listKeys } from '../../../keys/api-keys.ts';
-import { keyRequestsOf, requestKey } from '../../../keys/key-requests.ts';
+import { API_KEY_SCOPES, type ApiKeyScope } from '../../../keys/api-key-scopes.ts';
+import { listKeys, revokeKey } from '../../../keys/api-keys.ts';
+import type { GivenKeyRequest } from '../../../keys/key-request-input.ts';
+import type { KeyRequest } from '../../../keys/key-request-store.ts';
+import { keyRequestOf, keyRequestsOf, requestKey, withdrawKeyRequest } from '../../../keys/key-requests.ts';
+import { type RevealedKey, revealKey } from '../../../keys/reveal-key.ts';
 import { AccountError } from '../../../platform/account-error.ts';
+import { accountObjectId } from '../../external/object-id.ts';
+import { EMPTY_FORM, formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
+import { pageNotFound, roleRefused } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { actorOf, viewerOf } from '../access/viewer.ts';
+import { actorOf, type Viewer, viewerOf } from '../access/viewer.ts';
 import { wabaOf } from '../access/waba-of.ts';
-import { noticeAfter } from '../components/notice.ts';
+import { codeBlock } from '../components/copyable.ts';
+import { actionButton, checkboxes, postForm, selectField, textField } from '../components/form.ts';
+import { type Notice, noticeAfter } from '../components/notice.ts';
 import { numberedPage, numberedPager } from '../components/numbered-pages.ts';
 import { pager } from '../components/pager.ts';
+import { detailList } from '../components/table.ts';
+import { exactTime, timeAgo } from '../components/time.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { emptyKeyForm, KeyForm, keyForm, keyRequestOfForm } from './key-form.ts';
-import { keyRequestPages } from './key-request-pages.ts';
-import { keyTable, requestTable } from './key-tables.ts';
+import { keyTable, requestFacts, requestTable } from './key-tables.ts';
 import { KEYS_PATH, keysPath, keyView } from './key-view.ts';
-import { revokeKeyPages } from './revoke-key-pages.ts';
 
 const KEYS_PER_PAGE = 50;
 const REQUESTS_PER_PAGE = 25;
@@ -131,4 +139,245 @@ function newKeyPages(app: PortalApp, { database }: PortalContext): void {
       return reply.redirect(`${keysPath(request)}?done=asked`, 303);
     },
   );
+}
+
+/** Revoking a key, on a page that asks first. */
+function revokeKeyPages(app: PortalApp, { database, now }: PortalContext): void {
+  const params = Type.Object({ wabaId: Type.String(), id: Type.String() });
+  app.get(`${KEYS_PATH}/:id/revoke`, { config: PAGES.admin, schema: { params } }, async (request, reply) => {
+    const { id } = request.params;
+    const keys = await listKeys({ database }, wabaOf(request).wabaId);
+    const key = keys.find((one) => one.id === id && one.state !== 'revoked');
+    if (key === undefined) throw pageNotFound();
+    const path = keysPath(request);
+    const facts = detailList([
+      ['Key', html`<code>${key.prefix}…${key.lastFour}</code>`],
+      ['Name', key.name],
+      ['Scopes', key.scopes.join(', ')],
+      ['Last used', timeAgo(key.lastUsedAt, new Date(now()), 'never')],
+    ]);
+    const buttons = html`<div class="buttons"><button class="danger">Revoke this key</button><a class="button" href="${path}">Cancel</a></div>`;
+    return sendPage(reply, {
+      ...keyView(request),
+      title: 'Revoke an API key?',
+      trail: [{ label: 'API keys', href: path }],
+      lead: 'Every further request with this key is refused. You cannot undo this.',
+      body: html`<div class="card">${facts}</div>${postForm(viewerOf(request), `${path}/${key.id}/revoke`, buttons)}`,
+    });
+  });
+
+  const schema = { params, body: EMPTY_FORM };
+  app.post(`${KEYS_PATH}/:id/revoke`, { config: PAGES.admin, schema }, async (request, reply) => {
+    const tools = { database, actor: actorOf(request) };
+    await revokeKey(tools, wabaOf(request).wabaId, accountObjectId(request.params.id));
+    return reply.redirect(`${keysPath(request)}?done=revoked`, 303);
+  });
+}
+
+/** The fields of the form by which a key is asked for. */
+const KeyForm = Type.Object({
+  purpose: formLine(),
+  scopes: Type.Optional(Type.Union([formLine(), Type.Array(formLine(), { maxItems: 20 })])),
+  validDays: formLine(),
+  replacesKeyId: Type.Optional(formLine()),
+  overlapHours: Type.Optional(formLine()),
+});
+
+type KeyForm = Static<typeof KeyForm>;
+
+const VALID = [
+  { value: '90', label: '90 days' },
+  { value: '30', label: '30 days' },
+  { value: '180', label: '180 days' },
+  { value: '365', label: '1 year' },
+  { value: '', label: 'until revoked' },
+];
+
+const OVERLAPS = [
+  { value: '24', label: 'ends 24 hours after the new one is shown' },
+  { value: '168', label: 'ends 7 days after the new one is shown' },
+  { value: '720', label: 'ends 30 days after the new one is shown' },
+  { value: '0', label: 'ends at once when the new one is shown' },
+  { value: '', label: 'stays valid until it is revoked' },
+];
+
+const SCOPE_LABELS: Readonly<Record<ApiKeyScope, string>> = {
+  read: 'read: conversations, messages, media, events',
+  send: 'send: messages to customers',
+  manage_webhooks: 'manage_webhooks: endpoints, secrets, replays',
+};
+
+/** What the form says, for the service; what is no number is refused there. */
+function keyRequestOfForm(form: KeyForm): GivenKeyRequest {
+  const replacesKeyId = form.replacesKeyId || null;
+  return {
+    purpose: form.purpose,
+    scopes: scopesOf(form),
+    validDays: numberOf(form.validDays),
+    replacesKeyId,
+    overlapHours: replacesKeyId === null ? null : numberOf(form.overlapHours ?? ''),
+  };
+}
+
+function scopesOf({ scopes = [] }: Pick<KeyForm, 'scopes'>): string[] {
+  return [scopes].flat();
+}
+
+function numberOf(text: string): number | null {
+  return text === '' ? null : Number(text);
+}
+
+/** The form as it is when it is opened: all scopes, 90 days. */
+function emptyKeyForm(replaced: ApiKeyDetails | null): KeyForm {
+  return {
+    purpose: replaced?.name ?? '',
+    scopes: replaced?.scopes ?? [...API_KEY_SCOPES],
+    validDays: '90',
+    replacesKeyId: replaced?.id ?? '',
+    overlapHours: '168',
+  };
+}
+
+/** The form by which a key is asked for; `keys` are those that it could replace. */
+function keyForm(
+  viewer: Viewer,
+  action: string,
+  view: { form: KeyForm; keys: readonly ApiKeyDetails[]; error: AccountError | null },
+): Markup {
+  const { form, keys, error } = view;
+  const about = (field: string) => (error?.param === field ? error.message : null);
+  const replaceable = keys.filter(({ state }) => state === 'active');
+  const options = [
+    { value: '', label: 'none: a new key' },
+    ...replaceable.map(({ id, name, prefix, lastFour }) => ({
+      value: id,
+      label: `${name} (${prefix}…${lastFour})`,
+    })),
+  ];
+  const replace = html`${selectField({ label: 'Replaces', name: 'replacesKeyId', value: form.replacesKeyId ?? '', options, hint: 'Both keys work at first, so that your systems can switch without downtime.', error: about('replacesKeyId') })}
+${selectField({ label: 'The replaced key', name: 'overlapHours', value: form.overlapHours ?? '', options: OVERLAPS, error: about('overlapHours') })}`;
+  return postForm(
+    viewer,
+    action,
+    html`${textField({ label: 'Purpose', name: 'purpose', value: form.purpose, required: true, maxLength: 200, placeholder: 'order system, production', hint: 'Shown to the operator. It becomes the name of the key.', error: about('purpose') })}
+${checkboxes({ label: 'Scopes', name: 'scopes', values: scopesOf(form), options: API_KEY_SCOPES.map((value) => ({ value, label: SCOPE_LABELS[value] })), error: about('scopes') })}
+${selectField({ label: 'Lifetime', name: 'validDays', value: form.validDays, options: VALID, hint: 'Starts when the key is shown.', error: about('validDays') })}
+${replaceable.length > 0 && replace}
+<div class="buttons"><button class="primary">Request the key</button></div>`,
+  );
+}
+
+const PATH = `${KEYS_PATH}/requests/:id`;
+
+/** One request for a key: how it stands, revealing its key once, withdrawing it. */
+function keyRequestPages(app: PortalApp, context: PortalContext): void {
+  const { database } = context;
+  const params = Type.Object({ wabaId: Type.String(), id: Type.String() });
+  app.get(PATH, { config: PAGES.member, schema: { params } }, async (request, reply) =>
+    showRequest(request, reply, context, {
+      id: accountObjectId(request.params.id),
+      notice: null,
+      status: 200,
+    }),
+  );
+
+  const schema = { params, body: EMPTY_FORM };
+  app.post(`${PATH}/reveal`, { config: PAGES.admin, schema }, async (request, reply) => {
+    const id = accountObjectId(request.params.id);
+    const tools = { database, actor: actorOf(request) };
+    const found = await keyRequestOf({ database }, wabaOf(request).wabaId, id);
+    if (!mayReveal(viewerOf(request), found)) throw roleRefused();
+    try {
+      // Answered right here: a page that could be fetched again would have to keep the key.
+      const key = await revealKey(tools, wabaOf(request).wabaId, id);
+      return showKey(request, reply, context, key);
+    } catch (error) {
+      return await showRefusal(request, reply, context, { id, error });
+    }
+  });
+
+  app.post(`${PATH}/withdraw`, { config: PAGES.admin, schema }, async (request, reply) => {
+    const id = accountObjectId(request.params.id);
+    const tools = { database, actor: actorOf(request) };
+    try {
+      await withdrawKeyRequest(tools, wabaOf(request).wabaId, id, viewerOf(request).userId);
+    } catch (error) {
+      return await showRefusal(request, reply, context, { id, error });
+    }
+    return reply.redirect(`${keysPath(request)}?done=withdrawn`, 303);
+  });
+}
+
+type Shown = { id: string; notice: Notice | null; status: number };
+
+async function showRequest(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { database, now }: PortalContext,
+  { id, notice, status }: Shown,
+): Promise<FastifyReply> {
+  const viewer = viewerOf(request);
+  const found = await keyRequestOf({ database }, wabaOf(request).wabaId, id);
+  const path = keysPath(request);
+  const view = {
+    ...keyView(request),
+    title: `Request ${found.id}`,
+    trail: [{ label: 'API keys', href: path }],
+    notice,
+    body: html`<div class="card">${detailList(requestFacts(found, new Date(now())))}</div>
+${nextSteps(viewer, `${path}/requests/${found.id}`, found)}`,
+  };
+  return sendPage(reply, view, status);
+}
+
+/** Operators approve, so the keys of tenants are not for them to see: only what they asked for themselves. */
+function mayReveal({ role, userId }: Viewer, { requesterId }: KeyRequest): boolean {
+  return role === 'admin' || (role === 'operator' && requesterId === userId);
+}
+
+function nextSteps(viewer: Viewer, path: string, request: KeyRequest): Markup {
+  const { state, requesterId } = request;
+  const isOpen = state === 'requested' || state === 'approved';
+  const canReveal = state === 'approved' && mayReveal(viewer, request);
+  const mayWithdraw = isOpen && viewer.role !== 'member' && requesterId === viewer.userId;
+  return html`${canReveal && html`<p>The key is created now and shown only once. Have the place ready where you store it.</p>`}
+<div class="buttons">${canReveal && actionButton(viewer, `${path}/reveal`, 'Show the key once', 'primary')}${mayWithdraw && actionButton(viewer, `${path}/withdraw`, 'Withdraw the request')}</div>`;
+}
+
+/** A request that is refused shows how it stands instead. Rethrows what is no refusal, and what is not there. */
+async function showRefusal(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: PortalContext,
+  { id, error }: { id: string; error: unknown },
+): Promise<FastifyReply> {
+  if (!(error instanceof AccountError) || error.code.startsWith('unknown_')) throw error;
+  const notice = { kind: 'error' as const, text: error.message };
+  return await showRequest(request, reply, context, { id, notice, status: 409 });
+}
+
+/** The one page that shows a key: it is in no URL and no log, and nothing can show it again. */
+function showKey(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { publicUrl }: PortalContext,
+  key: RevealedKey,
+): FastifyReply {
+  const path = keysPath(request);
+  const example = `curl -H 'Authorization: Bearer ${key.apiKey}' ${publicUrl}/me`;
+  const replaced =
+    key.replacesKeyId !== null &&
+    html`<p>API key ${key.replacesKeyId} ${key.replacedEndsAt === null ? 'stays valid until it is revoked.' : html`stays valid until ${exactTime(key.replacedEndsAt)}.`}</p>`;
+  return sendPage(reply, {
+    ...keyView(request),
+    title: 'Your API key',
+    trail: [{ label: 'API keys', href: path }],
+    notice: { kind: 'warning', text: 'Store it now. Heliograph does not keep it and cannot show it again.' },
+    body: html`${codeBlock(key.apiKey, 'API key')}
+<p>${key.name}: ${key.scopes.join(', ')}; valid ${key.expiresAt === null ? 'until revoked' : html`until ${exactTime(key.expiresAt)}`}.</p>
+${replaced}
+<h2>Try it</h2>
+${codeBlock(example, 'Example')}
+<p><a class="button" href="${path}">I have stored it</a></p>`,
+  });
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { listUnfollowedWabas, type UnfollowedWaba } from '../../../accounts/followed-numbers.ts';
 import {
   type Backlog,
@@ -19,6 +20,8 @@ import {
   type HousekeepingStep,
   listHousekeepingSteps,
 } from '../../../platform/postgres/housekeeping-steps.ts';
+import { query } from '../../../platform/postgres/sql.ts';
+import { checkObjectStore } from '../../health/object-store-check.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { viewerOf } from '../access/viewer.ts';
@@ -31,7 +34,6 @@ import { endpointPath } from '../endpoints/endpoint-context.ts';
 import { modeBadge } from '../endpoints/endpoint-status.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { checkParts, type Part } from './server-checks.ts';
 
 const MAX_ENDPOINTS = 100;
 const REASONS_OF_DAYS = 7;
@@ -221,4 +223,31 @@ function reasonTable(reasons: readonly SetAsideReason[]): Markup {
       lastDay,
     ]),
   );
+}
+
+/** One of the programs that the service stands on, as it answers now. */
+type Part = { name: string; purpose: string; ok: boolean; answerMs: number };
+
+const ANSWER_WITHIN_MS = 2_000;
+
+/** Asks every part at the same time; one that does not answer in time counts as away. */
+async function checkParts({ database, objectStore, temporal, config }: PortalContext): Promise<Part[]> {
+  const { namespace } = config.temporal;
+  return await Promise.all([
+    check('PostgreSQL', 'stores everything', () => query(database, 'select 1')),
+    check('Temporal', 'runs workflows', () =>
+      temporal.use(ANSWER_WITHIN_MS, (client) => client.workflowService.describeNamespace({ namespace })),
+    ),
+    check('Object store', 'stores media', () => checkObjectStore(objectStore)),
+  ]);
+}
+
+async function check(name: string, purpose: string, ask: () => Promise<unknown>): Promise<Part> {
+  const startMs = performance.now();
+  const asked = ask().then(
+    () => true,
+    () => false,
+  );
+  const ok = await Promise.race([asked, sleep(ANSWER_WITHIN_MS, false, { ref: false })]);
+  return { name, purpose, ok, answerMs: performance.now() - startMs };
 }

@@ -1,10 +1,15 @@
+import { SETTINGS, type Setting, type SettingName } from '../../../platform/config/settings.ts';
+import { PAGES } from '../access/page-access.ts';
+import { sendPage } from '../access/send-page.ts';
+import { viewerOf } from '../access/viewer.ts';
 import { removalPages } from '../accounts/removal-pages.ts';
 import { tenantPages } from '../accounts/tenant-pages.ts';
 import { wabaPages } from '../accounts/waba-pages.ts';
+import { dataTable } from '../components/table.ts';
+import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { operatorUserPages } from '../users/user-pages.ts';
 import { healthPage } from './health-page.ts';
-import { settingsPage } from './settings-page.ts';
 
 /** What operators look after: the installation, its tenants and their WABAs. */
 export function operatorPages(app: PortalApp, context: PortalContext): void {
@@ -14,4 +19,32 @@ export function operatorPages(app: PortalApp, context: PortalContext): void {
   removalPages(app, context);
   operatorUserPages(app, context);
   settingsPage(app, context);
+}
+
+/** GET /portal/operator/settings: the settings that this API process runs with; secrets are not among them. */
+function settingsPage(app: PortalApp, { settings }: PortalContext): void {
+  app.get('/portal/operator/settings', { config: PAGES.operator }, async (request, reply) => {
+    const names = Object.keys(SETTINGS) as SettingName[];
+    const rows = names.map((name) => {
+      const value = settings[name] ?? '';
+      const definition: Setting = SETTINGS[name];
+      const isDefault = value === (definition.fallback ?? '');
+      return [
+        html`<code>${name}</code>`,
+        value === '' ? html`<span class="faint">not set</span>` : html`<code class="break">${value}</code>`,
+        isDefault ? html`<span class="faint">default</span>` : 'set',
+      ];
+    });
+    return sendPage(reply, {
+      title: 'Settings',
+      viewer: viewerOf(request),
+      active: 'operator/settings',
+      lead: 'The settings of this API process. Change them in its environment and restart it.',
+      body: dataTable(
+        'Settings',
+        [{ label: 'Name' }, { label: 'Value' }, { label: '', kind: 'narrow' }],
+        rows,
+      ),
+    });
+  });
 }

@@ -1,11 +1,388 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { listEndpoints } from '../../../endpoints/store.ts';
+import { AccountError } from '../../../platform/account-error.ts';
+import { EVENT_TYPES } from '../../../platform/event-type.ts';
+import { shownUrl } from '../../../platform/http/shown-url.ts';
+import { workflowUrl } from '../../../platform/temporal/workflow-url.ts';
+import type { ReplayCount } from '../../../replays/replay-count.ts';
+import { REPLAYABLE_STATES } from '../../../replays/replay-selection.ts';
+import { replayWorkflowId } from '../../../replays/replay-store.ts';
+import {
+  countReplay,
+  type ReplayView,
+  replayOf,
+  replaysOf,
+  startReplay,
+  switchReplay,
+} from '../../../replays/replays.ts';
+import { accountObjectId } from '../../external/object-id.ts';
+import { PAGES } from '../access/page-access.ts';
+import { pageNotFound } from '../access/page-error.ts';
+import { sendPage } from '../access/send-page.ts';
+import { type Viewer, viewerOf } from '../access/viewer.ts';
+import { wabaOf } from '../access/waba-of.ts';
+import { emptyState } from '../components/empty-state.ts';
+import {
+  actionButton,
+  checkboxes,
+  postForm,
+  radios,
+  selectField,
+  textArea,
+  textField,
+} from '../components/form.ts';
+import { noticeAfter, noticeBox } from '../components/notice.ts';
+import { pager } from '../components/pager.ts';
+import { statRow } from '../components/stat.ts';
+import { dataTable, detailList } from '../components/table.ts';
+import { exactTime, timeAgo, utcText } from '../components/time.ts';
+import { mayChange, toolsOf } from '../endpoints/endpoint-context.ts';
+import { formValues } from '../form-values.ts';
+import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { replayListPage } from './replay-list.ts';
-import { replayPage } from './replay-page.ts';
-import { replayWizard } from './replay-wizard.ts';
+import { NEW_REPLAY, type ReplayFormValues, readReplayForm, selectionOf } from './replay-form-values.ts';
+import { progressView, replayBadge, replaysPath, selectionText } from './replay-view.ts';
 
 /** Everything about sending deliveries of a WABA again. */
 export function replayPages(app: PortalApp, context: PortalContext): void {
   replayListPage(app, context);
   replayWizard(app, context);
   replayPage(app, context);
+}
+
+const SHOWN = 50;
+
+const COLUMNS = [
+  { label: 'Replay', kind: 'narrow' },
+  { label: 'Status', kind: 'narrow' },
+  { label: 'Selection' },
+  { label: 'Queued', kind: 'number' },
+  { label: 'Skipped', kind: 'number' },
+  { label: 'Requested by' },
+  { label: 'Started', kind: 'narrow' },
+  { label: 'Finished', kind: 'narrow' },
+] as const;
+
+/** GET /portal/w/:wabaId/replays: the newest first. */
+function replayListPage(app: PortalApp, context: PortalContext): void {
+  const { cursors } = context;
+  app.get('/portal/w/:wabaId/replays', { config: PAGES.member }, async (request, reply) => {
+    const waba = wabaOf(request);
+    const viewer = viewerOf(request);
+    const path = replaysPath(waba.wabaId);
+    const cursor = formValues(request.query).text('cursor');
+    const scope = [waba.wabaId, 'portal replays'];
+    const beforeId = cursor === '' ? null : cursors.decode(scope, cursor)?.[0];
+    if (beforeId === undefined) throw pageNotFound();
+    const found = await replaysOf(context, waba.wabaId, { beforeId, limit: SHOWN + 1 });
+    const shown = found.slice(0, SHOWN);
+    const last = found.length > SHOWN ? shown.at(-1) : undefined;
+    const add = mayChange(viewer) && html`<a class="button primary" href="${path}/new">New replay</a>`;
+    return sendPage(reply, {
+      title: 'Replays',
+      ...{ viewer, waba },
+      active: 'replays',
+      lead: 'A replay sends events again: those that failed while a server was down, or all of a period.',
+      actions: found.length > 0 && add,
+      body:
+        found.length === 0
+          ? emptyState(
+              'No replay yet',
+              'A replay sends deliveries again. It starts with a dry run, and you can pause and cancel it.',
+              add,
+            )
+          : html`${dataTable(
+              'Replays',
+              COLUMNS,
+              shown.map((replay) => rowOf(path, replay, new Date(context.now()))),
+            )}${pager({ firstHref: cursor === '' ? null : path, nextHref: last === undefined ? null : `${path}?cursor=${cursors.encode(scope, [last.replayId])}` })}`,
+    });
+  });
+}
+
+function rowOf(path: string, replay: ReplayView, now: Date): Child[] {
+  const number = (value: number) => value.toLocaleString('en-US');
+  return [
+    html`<a href="${path}/${replay.replayId}">${replay.replayId}</a>`,
+    replayBadge(replay.state),
+    selectionText(replay),
+    `${number(replay.queued)} of ${number(replay.total)}`,
+    number(replay.skipped),
+    replay.requestedBy,
+    timeAgo(replay.createdAt, now),
+    timeAgo(replay.finishedAt, now),
+  ];
+}
+
+type Step = { values: ReplayFormValues; count: ReplayCount | null; error: AccountError | null };
+
+/** /portal/w/:wabaId/replays/new: choose, count, start. */
+function replayWizard(app: PortalApp, context: PortalContext): void {
+  app.get('/portal/w/:wabaId/replays/new', { config: PAGES.admin }, async (request, reply) => {
+    const endpointId = formValues(request.query).text('endpointId').trim();
+    return await sendStep(request, reply, context, {
+      values: { ...NEW_REPLAY, endpointId },
+      count: null,
+      error: null,
+    });
+  });
+  app.post('/portal/w/:wabaId/replays/new', { config: PAGES.admin }, async (request, reply) => {
+    const form = formValues(request.body);
+    const values = readReplayForm(form);
+    if (form.text('change') !== '') {
+      return await sendStep(request, reply, context, { values, count: null, error: null });
+    }
+    return await orChooseAgain(request, reply, context, values, async () => {
+      const count = await countReplay(context, wabaOf(request).wabaId, selectionOf(values));
+      return await sendStep(request, reply, context, { values, count, error: null });
+    });
+  });
+  app.post('/portal/w/:wabaId/replays', { config: PAGES.admin }, async (request, reply) => {
+    const values = readReplayForm(formValues(request.body));
+    return await orChooseAgain(request, reply, context, values, async () => {
+      const { wabaId } = wabaOf(request);
+      const by = viewerOf(request).email;
+      const { replayId } = await startReplay(toolsOf(request, context), wabaId, selectionOf(values), by);
+      return reply.redirect(`${replaysPath(wabaId)}/${replayId}`, 303);
+    });
+  });
+}
+
+async function orChooseAgain(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: PortalContext,
+  values: ReplayFormValues,
+  act: () => Promise<FastifyReply>,
+): Promise<FastifyReply> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof AccountError)) throw error;
+    return await sendStep(request, reply, context, { values, count: null, error });
+  }
+}
+
+const FIELDS = ['endpointId', 'from', 'to', 'states', 'eventTypes', 'deliveryIds'];
+
+async function sendStep(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { database }: PortalContext,
+  { values, count, error }: Step,
+): Promise<FastifyReply> {
+  const waba = wabaOf(request);
+  const viewer = viewerOf(request);
+  const path = replaysPath(waba.wabaId);
+  const form = { viewer, path, values, error, endpoints: await listEndpoints(database, waba.wabaId) };
+  const isAtField = error !== null && FIELDS.includes(error.param ?? '');
+  const text = isAtField ? 'The selection is not valid: see the field below.' : error?.message;
+  const view = {
+    title: count === null ? 'New replay' : 'Dry run',
+    ...{ viewer, waba },
+    active: 'replays',
+    trail: [{ label: 'Replays', href: path }],
+    lead:
+      count === null
+        ? 'Step 1 of 2: select deliveries. Nothing is sent before you have seen their number.'
+        : 'Step 2 of 2: nothing has been sent yet.',
+    assets: ['webhooks.css'],
+    notice: text === undefined ? null : { kind: 'error' as const, text },
+    body: count === null ? chooseForm(form) : countedView({ ...form, count }),
+  };
+  return sendPage(reply, view, error === null ? 200 : 422);
+}
+
+const PATH = '/portal/w/:wabaId/replays/:id';
+const Params = Type.Object({ wabaId: Type.String(), id: Type.String() });
+const MAX_IDS_SHOWN = 20;
+
+const DONE = {
+  pause: 'The replay is paused.',
+  resume: 'The replay is resumed.',
+  cancel: 'The replay is cancelled. Its pending deliveries are dropped.',
+};
+
+/** GET /portal/w/:wabaId/replays/:id, POST …/pause, …/resume and …/cancel */
+function replayPage(app: PortalApp, context: PortalContext): void {
+  const options = { config: PAGES.member, schema: { params: Params } };
+  app.get(PATH, options, async (request, reply) => {
+    const waba = wabaOf(request);
+    const viewer = viewerOf(request);
+    const replay = await replayOf(context, waba.wabaId, accountObjectId(request.params.id));
+    const path = `${replaysPath(waba.wabaId)}/${replay.replayId}`;
+    const isOver = (replay.state === 'done' || replay.state === 'cancelled') && replay.outcomes.pending === 0;
+    const progress = progressView(replay);
+    return sendPage(reply, {
+      title: `Replay ${replay.replayId}`,
+      ...{ viewer, waba },
+      active: 'replays',
+      lead: selectionText(replay),
+      trail: [{ label: 'Replays', href: replaysPath(waba.wabaId) }],
+      actions: mayChange(viewer) && buttons(viewer, path, replay),
+      notice: noticeAfter(formValues(request.query).text('done'), DONE),
+      assets: ['webhooks.css'],
+      body: html`${isOver ? progress : html`<div data-live="${path}/progress" data-live-ms="2000">${progress}</div>`}
+<div class="card">${detailList(facts(context, viewer, replay))}</div>`,
+    });
+  });
+  const polled = { ...options, config: { ...PAGES.member, polled: true } };
+  app.get(`${PATH}/progress`, polled, async (request, reply) => {
+    const replay = await replayOf(context, wabaOf(request).wabaId, accountObjectId(request.params.id));
+    return reply.type('text/html; charset=utf-8').send(progressView(replay).toString());
+  });
+  for (const action of ['pause', 'resume', 'cancel'] as const) {
+    const changing = { config: PAGES.admin, schema: { params: Params } };
+    app.post(`${PATH}/${action}`, changing, async (request, reply) => {
+      const { wabaId } = wabaOf(request);
+      const id = accountObjectId(request.params.id);
+      await switchReplay(toolsOf(request, context), wabaId, id, action);
+      return reply.redirect(`${replaysPath(wabaId)}/${id}?done=${action}`, 303);
+    });
+  }
+}
+
+function buttons(viewer: Viewer, path: string, { state }: ReplayView): Markup | null {
+  if (state === 'done' || state === 'cancelled') return null;
+  const change =
+    state === 'running'
+      ? actionButton(viewer, `${path}/pause`, 'Pause')
+      : actionButton(viewer, `${path}/resume`, 'Resume', 'primary');
+  return html`${change}${actionButton(viewer, `${path}/cancel`, 'Cancel the replay', 'danger')}`;
+}
+
+function facts({ config }: PortalContext, viewer: Viewer, replay: ReplayView): [string, Child][] {
+  const { deliveryIds } = replay.selection;
+  const rows: [string, Child][] = [
+    ['Requested by', replay.requestedBy],
+    ['Started', exactTime(replay.createdAt)],
+    ['Finished', exactTime(replay.finishedAt)],
+  ];
+  if (deliveryIds !== null && deliveryIds.length > 0) {
+    const base = `/portal/w/${encodeURIComponent(replay.wabaId)}/deliveries`;
+    const links = deliveryIds
+      .slice(0, MAX_IDS_SHOWN)
+      .map((id) => html`<a class="mono" href="${base}/${id}">${id}</a><br>`);
+    const more = deliveryIds.length - links.length;
+    rows.push(['Deliveries', html`${links}${more > 0 && `and ${more} more`}`]);
+  }
+  const workflowId = replayWorkflowId(replay.replayId);
+  const url = workflowUrl(config.temporal, workflowId);
+  if (viewer.role === 'operator' && url !== null) {
+    rows.push(['Workflow', html`<a class="mono" href="${url}" rel="noreferrer">${workflowId}</a>`]);
+  }
+  return rows;
+}
+
+type FormView = {
+  viewer: Viewer;
+  /** Where the replays of the WABA are. */
+  path: string;
+  values: ReplayFormValues;
+  endpoints: readonly { id: string; url: string; description: string }[];
+  error: AccountError | null;
+};
+
+/** Step 1: what is to be sent again. */
+function chooseForm({ viewer, path, values, endpoints, error }: FormView): Markup {
+  const about = (param: string) => (error !== null && error.param === param ? error.message : null);
+  const named = endpoints.map(({ id, url, description }) => ({
+    value: id,
+    label: `${id}: ${
+      description ||
+      shownUrl(url)
+        .replace(/^https?:\/\//, '')
+        .slice(0, 60)
+    }`,
+  }));
+  const filter = html`
+${selectField({ label: 'Endpoint', name: 'endpointId', value: values.endpointId, options: [{ value: '', label: 'All' }, ...named], error: about('endpointId') })}
+<div class="columns">${textField({ label: 'Created from (UTC)', name: 'from', type: 'datetime-local', value: values.from, error: about('from') })}
+${textField({ label: 'To (UTC)', name: 'to', type: 'datetime-local', value: values.to, error: about('to') })}</div>
+<div class="columns">
+${checkboxes({ label: 'Status', name: 'states', values: values.states, options: plain(REPLAYABLE_STATES), hint: 'not_sent: events that the endpoint subscribes to now and never had, for example because it is newer. None ticked: all.', error: about('states') })}
+${checkboxes({ label: 'Event types', name: 'eventTypes', values: values.eventTypes, options: plain(EVENT_TYPES), hint: 'None ticked: all but test.', error: about('eventTypes') })}</div>`;
+  const ids = textArea({
+    label: 'Delivery ids',
+    name: 'ids',
+    rows: 4,
+    value: values.ids,
+    maxLength: 60_000,
+    hint: 'dlv_…, up to 1,000, one to a line.',
+    error: about('deliveryIds'),
+  });
+  const ways = [
+    { value: 'filter', label: 'All deliveries that match the filters below' },
+    { value: 'ids', label: 'The deliveries with the ids below' },
+  ];
+  return postForm(
+    viewer,
+    `${path}/new`,
+    html`<div class="card">${radios({ label: 'Selection', name: 'by', value: values.by, options: ways })}</div>
+<div class="card"><h2>Filters</h2>${filter}</div><div class="card"><h2>Or a list</h2>${ids}</div>
+<div class="buttons"><button class="primary">Dry run</button><a class="button" href="${path}">Cancel</a></div>`,
+  );
+}
+
+function plain(names: readonly string[]) {
+  return names.map((name) => ({ value: name, label: name }));
+}
+
+/** Step 2: what that would be. The selection travels in hidden fields, so that what starts is what was counted. */
+function countedView(view: FormView & { count: ReplayCount }): Markup {
+  const { viewer, path, values, count, endpoints } = view;
+  const { open, noBody, endpointGone } = count.skipped;
+  const passedOver = [
+    [open, 'still pending'],
+    [noBody, 'waiting for catalog data'],
+    [endpointGone, 'of a deleted endpoint'],
+  ] as const;
+  const reasons = passedOver
+    .filter(([number]) => number > 0)
+    .map(([number, why]) => `${number.toLocaleString('en-US')} ${why}`);
+  const urls = new Map(endpoints.map(({ id, url }) => [id, shownUrl(url)]));
+  const hidden = hiddenFields(values);
+  const total = count.deliveries.toLocaleString('en-US');
+  const start = html`${hidden}<button class="primary">Send ${total} ${count.deliveries === 1 ? 'event' : 'events'} again</button>`;
+  const change = html`${hidden}<input type="hidden" name="change" value="1"><button>Change the selection</button>`;
+  return html`${statRow([
+    { label: 'To be sent', value: total },
+    {
+      label: 'Skipped',
+      value: (open + noBody + endpointGone).toLocaleString('en-US'),
+      note: reasons.join(', ') || 'nothing',
+    },
+    { label: 'Oldest', value: shortTime(count.oldest) },
+    { label: 'Newest', value: shortTime(count.newest) },
+  ])}
+<div class="columns">${countTable('By event type', 'Event type', count.byType, (name) => html`<code>${name}</code>`)}${countTable('By endpoint', 'Endpoint', count.byEndpoint, (id) => html`${id} <span class="faint break">${urls.get(id)}</span>`)}</div>
+${count.deliveries === 0 && noticeBox({ kind: 'information', text: 'This selection has no deliveries to send.' })}
+<p class="lead">They have a lower priority than new events, the same body and webhook-id, and the header X-Service-Replay. A server that deduplicates by webhook-id ignores them.</p>
+<div class="buttons">${count.deliveries > 0 && postForm(viewer, path, start)}${postForm(viewer, `${path}/new`, change)}</div>`;
+}
+
+function shortTime(at: Date | null): Child {
+  return at === null ? '–' : html`<time class="small" datetime="${at.toISOString()}">${utcText(at)}</time>`;
+}
+
+function countTable(
+  caption: string,
+  label: string,
+  counts: Readonly<Record<string, number>>,
+  nameOf: (name: string) => Child,
+): Markup {
+  const rows = Object.entries(counts).map(([name, number]): Child[] => [
+    nameOf(name),
+    number.toLocaleString('en-US'),
+  ]);
+  return rows.length === 0
+    ? html``
+    : dataTable(caption, [{ label }, { label: 'Events', kind: 'number' }], rows);
+}
+
+function hiddenFields({ by, endpointId, from, to, eventTypes, states, ids }: ReplayFormValues): Markup {
+  const single = { by, endpointId, from, to, ids };
+  const several = { eventTypes, states };
+  return html`${Object.entries(single).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}${Object.entries(several).flatMap(([name, values]) => values.map((value) => html`<input type="hidden" name="${name}" value="${value}">`))}`;
 }

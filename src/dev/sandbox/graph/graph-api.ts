@@ -1,18 +1,15 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { LoggedRequest } from '../request-log.ts';
 import type { UpstreamContext } from '../upstream-context.ts';
-import { hasValidToken } from './bearer-token.ts';
-import { registerCatalogProducts } from './catalog-products.ts';
-import { invalidParameter, tokenInvalid } from './graph-failure.ts';
-import { registerMediaDelete } from './media-delete.ts';
+import { answerFault } from './fault-answer.ts';
+import { invalidParameter, objectMissing, tokenInvalid } from './graph-failure.ts';
+import { graphPage } from './graph-page.ts';
+import { GRAPH_OBJECT_PATH, type GraphObjectRoute } from './graph-paths.ts';
 import { registerMediaDownload } from './media-download.ts';
-import { registerMediaUpload } from './media-upload.ts';
 import { registerMessageTemplates } from './message-templates.ts';
-import { registerObjectLookup } from './object-lookup.ts';
-import { registerPayments } from './payments.ts';
-import { registerPhoneNumbers } from './phone-numbers.ts';
+import { phoneNumberObject, pickFields } from './phone-number-object.ts';
 import { registerSendMessage } from './send-message.ts';
-import { registerSubscribedApps } from './subscribed-apps.ts';
 
 const MAX_UPLOAD_BYTES = 105 * 1024 * 1024;
 
@@ -68,4 +65,276 @@ export async function graphApi(app: FastifyInstance, context: UpstreamContext): 
   registerPayments(app, context);
   registerSendMessage(app, context);
   registerSubscribedApps(app, context);
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/** True when the Authorization header carries an acceptable token: the given one, or any without one. */
+function hasValidToken(authorization: string | undefined, accessToken: string | undefined): boolean {
+  const token = /^Bearer (\S+)$/.exec(authorization ?? '')?.[1];
+  if (token === undefined) {
+    return false;
+  }
+  return accessToken === undefined || timingSafeEqual(digest(token), digest(accessToken));
+}
+
+/** DELETE /{version}/{media}: the media object is gone from now on. */
+function registerMediaDelete(app: FastifyInstance, context: UpstreamContext): void {
+  app.delete<GraphObjectRoute>(GRAPH_OBJECT_PATH, async (request, reply) => {
+    if (!context.media.remove(request.params.id)) {
+      const { status, body } = objectMissing(request.params.id);
+      return reply.code(status).send(body);
+    }
+    return { success: true };
+  });
+}
+
+const APP = { id: '700000000000001', name: 'Heliograph sandbox', link: '' };
+
+/** GET /{version}/{account}/subscribed_apps: every account of the sandbox sends to the one app. */
+function registerSubscribedApps(app: FastifyInstance, context: UpstreamContext): void {
+  app.get<GraphObjectRoute>(`${GRAPH_OBJECT_PATH}/subscribed_apps`, async (request, reply) => {
+    const { id } = request.params;
+    if (context.phones.ofWaba(id).length === 0) {
+      const { status, body } = objectMissing(id);
+      return reply.code(status).send(body);
+    }
+    return { data: [{ whatsapp_business_api_data: APP }] };
+  });
+}
+
+/** GET /{version}/{account}/phone_numbers: the numbers of a business account. */
+function registerPhoneNumbers(app: FastifyInstance, context: UpstreamContext): void {
+  app.get<GraphObjectRoute>(`${GRAPH_OBJECT_PATH}/phone_numbers`, async (request, reply) => {
+    const { id } = request.params;
+    const phones = context.phones.ofWaba(id);
+    if (phones.length === 0) {
+      const { status, body } = objectMissing(id);
+      return reply.code(status).send(body);
+    }
+    const objects = phones.map((phone) => pickFields(phoneNumberObject(phone), request.query.fields));
+    return graphPage(objects, request.query, `http://${request.host}${request.url}`);
+  });
+}
+
+type PaymentRoute = GraphObjectRoute & {
+  Params: GraphObjectRoute['Params'] & { configuration: string; referenceId: string };
+};
+
+const CREATED_SECONDS = 1_790_000_000;
+
+/** GET /{version}/{phone}/payments/{configuration}/{reference}: captured, unless either name contains `unknown`. */
+function registerPayments(app: FastifyInstance, context: UpstreamContext): void {
+  app.get<PaymentRoute>(
+    `${GRAPH_OBJECT_PATH}/payments/:configuration/:referenceId`,
+    async (request, reply) => {
+      const { id, configuration, referenceId } = request.params;
+      const fault = context.faults.take('payments', id);
+      if (fault !== undefined && (await answerFault(context, reply, fault, { id }))) {
+        return reply;
+      }
+      const isUnknown = `${configuration}/${referenceId}`.includes('unknown');
+      if (context.phones.find(id) === undefined || isUnknown) {
+        const { status, body } = objectMissing(id);
+        return reply.code(status).send(body);
+      }
+      const transaction = {
+        id: `order_${referenceId}`,
+        pg_transaction_id: `pay_${referenceId}`,
+        type: 'razorpay',
+        status: 'success',
+        created_timestamp: CREATED_SECONDS,
+        updated_timestamp: CREATED_SECONDS,
+        method: { type: 'upi' },
+      };
+      const payment = {
+        reference_id: referenceId,
+        status: 'captured',
+        currency: 'INR',
+        total_amount: { value: 21_000, offset: 100 },
+        transactions: [transaction],
+      };
+      return { payments: [payment] };
+    },
+  );
+}
+
+/** More than the gateway ever stores, claimed by a fault of kind `too_large`. */
+const TOO_LARGE_BYTES = 100 * 1024 * 1024 + 1;
+
+function differentDigest(sha256Hex: string): string {
+  return sha256Hex.replace(/./g, (digit) => (Number.parseInt(digit, 16) ^ 0xf).toString(16));
+}
+
+async function answerMedia(context: UpstreamContext, id: string, reply: FastifyReply): Promise<FastifyReply> {
+  const fault = context.faults.take('media_lookup', id);
+  if (fault !== undefined && (await answerFault(context, reply, fault, { id }))) {
+    return reply;
+  }
+  const media = context.media.find(id);
+  if (media === undefined) {
+    const { status, body } = objectMissing(id);
+    return reply.code(status).send(body);
+  }
+  return reply.send({
+    messaging_product: 'whatsapp',
+    url: context.mediaUrls.create(id, { expired: fault?.kind === 'expired' }),
+    mime_type: media.mimeType,
+    sha256: fault?.kind === 'wrong_hash' ? differentDigest(media.sha256Hex) : media.sha256Hex,
+    file_size: fault?.kind === 'too_large' ? TOO_LARGE_BYTES : media.bytes.length,
+    id,
+  });
+}
+
+/** GET /{version}/{id}: a phone number, an account, or the address and digest of a media object. */
+function registerObjectLookup(app: FastifyInstance, context: UpstreamContext): void {
+  app.get<GraphObjectRoute>(GRAPH_OBJECT_PATH, async (request, reply) => {
+    const { id } = request.params;
+    const phone = context.phones.find(id);
+    if (phone !== undefined) {
+      return pickFields(phoneNumberObject(phone), request.query.fields);
+    }
+    const [first] = context.phones.ofWaba(id);
+    if (first !== undefined) {
+      return pickFields({ id, name: first.verifiedName, currency: 'USD' }, request.query.fields);
+    }
+    return answerMedia(context, id, reply);
+  });
+}
+
+const DEMO_RETAILER_IDS = ['sku-red-42', 'sku-blue-7'];
+
+function productName(retailerId: string): string {
+  const words = retailerId.split(/[-_\s]+/).filter((word) => word !== '' && word !== 'sku');
+  const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(' ');
+  return `Demo ${name === '' ? 'product' : name}`;
+}
+
+/** A product made up from its retailer id: the same one every time. */
+function demoProduct(retailerId: string): Record<string, unknown> {
+  const digest = createHash('sha256').update(retailerId).digest();
+  return {
+    id: `72${String(digest.readUIntBE(0, 6) % 10 ** 13).padStart(13, '0')}`,
+    retailer_id: retailerId,
+    name: productName(retailerId),
+    image_url: `https://example.com/catalog/${encodeURIComponent(retailerId)}.jpg`,
+    availability: 'in stock',
+  };
+}
+
+/** The retailer ids that the filter asks for; undefined when it cannot be understood. */
+function askedRetailerIds(filter: string | undefined): string[] | undefined {
+  if (filter === undefined) {
+    return DEMO_RETAILER_IDS;
+  }
+  try {
+    const parsed: { retailer_id?: { is_any?: unknown; eq?: unknown } } | null = JSON.parse(filter);
+    const condition = parsed?.retailer_id;
+    const ids = Array.isArray(condition?.is_any) ? condition.is_any : [condition?.eq];
+    return ids.every((id) => typeof id === 'string') ? ids : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** GET /{version}/{catalog}/products: a product for any retailer id that does not contain `unknown`. */
+function registerCatalogProducts(app: FastifyInstance, context: UpstreamContext): void {
+  app.get<GraphObjectRoute>(`${GRAPH_OBJECT_PATH}/products`, async (request, reply) => {
+    const { id } = request.params;
+    const fault = context.faults.take('catalog', id);
+    if (fault !== undefined && (await answerFault(context, reply, fault, { id }))) {
+      return reply;
+    }
+    const asked = askedRetailerIds(request.query.filter);
+    if (asked === undefined) {
+      const { status, body } = invalidParameter(100, 'The parameter filter is not valid');
+      return reply.code(status).send(body);
+    }
+    const known = [...new Set(asked)].filter((retailerId) => !retailerId.toLowerCase().includes('unknown'));
+    // Without fields the API shows the name and the retailer id only.
+    const fields = request.query.fields ?? 'id,retailer_id,name';
+    const products = known.map((retailerId) => pickFields(demoProduct(retailerId), fields));
+    return graphPage(products, request.query, `http://${request.host}${request.url}`);
+  });
+}
+
+type UploadedFile = { bytes: Buffer; mimeType: string; filename: string };
+
+/** Reads the form with the parser of the platform; undefined when it is not a complete upload. */
+async function readUpload(body: unknown, contentType: string | undefined): Promise<UploadedFile | undefined> {
+  if (!Buffer.isBuffer(body) || contentType === undefined) {
+    return undefined;
+  }
+  try {
+    const headers = { 'content-type': contentType };
+    const form = await new Response(new Uint8Array(body), { headers }).formData();
+    const file = form.get('file');
+    const type = form.get('type');
+    if (form.get('messaging_product') !== 'whatsapp' || file === null || typeof file === 'string') {
+      return undefined;
+    }
+    const bytes = Buffer.from(await file.arrayBuffer());
+    return { bytes, mimeType: typeof type === 'string' ? type : file.type, filename: file.name };
+  } catch {
+    return undefined;
+  }
+}
+
+const MIB = 1024 * 1024;
+
+/** The largest file of each MIME type; stickers may have 500 KiB when they are animated. */
+const MAX_BYTES: ReadonlyMap<string, number> = new Map([
+  ...['image/jpeg', 'image/png'].map((type) => [type, 5 * MIB] as const),
+  ...['audio/aac', 'audio/amr', 'audio/mpeg', 'audio/mp4', 'audio/ogg'].map(
+    (type) => [type, 16 * MIB] as const,
+  ),
+  ...['video/mp4', 'video/3gpp'].map((type) => [type, 16 * MIB] as const),
+  ...['text/plain', 'application/pdf', 'application/msword'].map((type) => [type, 100 * MIB] as const),
+  ...['application/vnd.ms-excel', 'application/vnd.ms-powerpoint'].map((type) => [type, 100 * MIB] as const),
+  ...['wordprocessingml.document', 'spreadsheetml.sheet', 'presentationml.presentation'].map(
+    (form) => [`application/vnd.openxmlformats-officedocument.${form}`, 100 * MIB] as const,
+  ),
+  ['image/webp', 500 * 1024],
+]);
+
+/** Why the platform would not take a file, or undefined. */
+function fileProblem({ bytes, mimeType }: UploadedFile): string | undefined {
+  const maxBytes = MAX_BYTES.get((mimeType.split(';', 1)[0] ?? '').trim());
+  if (maxBytes === undefined) {
+    const types = [...MAX_BYTES.keys()].join(', ');
+    return `Param file must be a file with one of the following types: ${types}. Received file of type '${mimeType}'.`;
+  }
+  if (bytes.length === 0) {
+    return 'Param file is empty.';
+  }
+  return bytes.length > maxBytes ? `Param file must be at most ${maxBytes} bytes.` : undefined;
+}
+
+/** POST /{version}/{phone}/media: takes a multipart upload and answers with its media id. */
+function registerMediaUpload(app: FastifyInstance, context: UpstreamContext): void {
+  app.post<GraphObjectRoute>(`${GRAPH_OBJECT_PATH}/media`, async (request, reply) => {
+    const { id } = request.params;
+    if (context.phones.find(id) === undefined) {
+      const { status, body } = objectMissing(id);
+      return reply.code(status).send(body);
+    }
+    const fault = context.faults.take('media_upload', id);
+    if (fault !== undefined && (await answerFault(context, reply, fault, { id }))) {
+      return reply;
+    }
+    const upload = await readUpload(request.body, request.headers['content-type']);
+    if (upload === undefined) {
+      const details = 'An upload is a form with messaging_product=whatsapp, type and file';
+      const { status, body } = invalidParameter(100, details);
+      return reply.code(status).send(body);
+    }
+    const problem = fileProblem(upload);
+    if (problem !== undefined) {
+      const { status, body } = invalidParameter(100, problem);
+      return reply.code(status).send(body);
+    }
+    return { id: context.media.put(upload).id };
+  });
 }

@@ -1,9 +1,60 @@
-import { cartContent } from './cart-content.ts';
-import type { InboundRequest } from './inbound-request.ts';
-import { interactiveContent } from './interactive-content.ts';
+import type { CartItem, InboundRequest } from './inbound-request.ts';
 import { type MediaReference, mediaContent } from './media-content.ts';
-import { systemContent, unsupportedContent } from './notice-contents.ts';
 import type { JsonObject } from './webhook-body.ts';
+
+/** The `system` member: the customer moved to another phone number. */
+function systemContent(
+  request: InboundRequest,
+  tools: { customer: string; customerName: string },
+): JsonObject {
+  const newPhone = request.newPhone ?? '12025550199';
+  return {
+    system: {
+      body: `User ${tools.customerName} changed from ${tools.customer} to ${newPhone}`,
+      wa_id: newPhone,
+      type: 'user_changed_number',
+    },
+  };
+}
+
+const UNSUPPORTED_TEXTS: Record<number, [title: string, details: string]> = {
+  131051: ['Message type unknown', 'Message type is currently not supported.'],
+  131052: ['Media download error', 'Failed to download the media from the sender.'],
+  131060: ['This message is unavailable', 'This message is currently unavailable.'],
+};
+
+/** The members of a message that the platform could not pass on. */
+function unsupportedContent(request: InboundRequest): JsonObject {
+  const code = request.errorCode ?? 131051;
+  const [title, details] = UNSUPPORTED_TEXTS[code] ?? ['Unsupported message', 'Unsupported message.'];
+  return {
+    errors: [{ code, title, message: title, error_data: { details } }],
+    unsupported: { type: request.unsupportedType ?? 'poll' },
+  };
+}
+
+/** The cart of a demo order: prices are decimal major units, as the platform sends them. */
+const DEMO_CART: readonly CartItem[] = [
+  { retailerId: 'sku-red-42', quantity: 2, itemPrice: 149.5, currency: 'INR' },
+  { retailerId: 'sku-blue-7', quantity: 1, itemPrice: 89.9, currency: 'INR' },
+];
+
+/** The `order` member: a cart sent from the catalog. */
+function cartContent(request: InboundRequest): JsonObject {
+  const items = request.items ?? DEMO_CART;
+  return {
+    order: {
+      catalog_id: request.catalogId ?? '700000000000002',
+      text: request.text ?? '',
+      product_items: items.map((item) => ({
+        product_retailer_id: item.retailerId,
+        quantity: item.quantity,
+        item_price: item.itemPrice,
+        currency: item.currency,
+      })),
+    },
+  };
+}
 
 /** What builders need besides the request. */
 export type ContentTools = {
@@ -113,4 +164,45 @@ export function messageContent(request: InboundRequest, tools: ContentTools): Js
     return content;
   }
   return { ...content, [request.type]: { ...member, ...request.fields } };
+}
+
+const DEFAULT_FLOW_ANSWER = JSON.stringify({
+  flow_token: 'order-7781',
+  rating: '4',
+  comment: 'Great — thanks',
+});
+
+function buttonReply(request: InboundRequest): JsonObject {
+  return { id: request.choiceId ?? 'confirm-button', title: request.title ?? 'Confirm' };
+}
+
+function listReply(request: InboundRequest): JsonObject {
+  return {
+    id: request.choiceId ?? 'priority_express',
+    title: request.title ?? 'Priority Express',
+    description: request.description ?? 'Next day to 2 days',
+  };
+}
+
+function flowReply(request: InboundRequest): JsonObject {
+  return {
+    name: request.title ?? 'flow',
+    body: request.body ?? 'Sent',
+    response_json: request.responseJson ?? DEFAULT_FLOW_ANSWER,
+  };
+}
+
+/** The `interactive` member: a tapped button, a chosen row, a finished flow, or an empty unknown kind. */
+function interactiveContent(request: InboundRequest): JsonObject {
+  const kind = request.interactiveType ?? 'button_reply';
+  switch (kind) {
+    case 'button_reply':
+      return { type: kind, button_reply: buttonReply(request) };
+    case 'list_reply':
+      return { type: kind, list_reply: listReply(request) };
+    case 'nfm_reply':
+      return { type: kind, nfm_reply: flowReply(request) };
+    default:
+      return { type: kind, [kind]: {} };
+  }
 }

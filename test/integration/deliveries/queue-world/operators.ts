@@ -5,8 +5,8 @@ import { applyOrderScope } from '../../../../src/deliveries/queue/order-scope.ts
 import { dropDelivery, removeDelivery } from '../../../../src/deliveries/queue/remove.ts';
 import { enableEndpoint, holdEndpoint } from '../../../../src/endpoints/endpoint-modes.ts';
 import { deleteEndpoint } from '../../../../src/endpoints/endpoint-removal.ts';
-import { insertTestEvent } from '../../../../src/endpoints/queue-test-event.ts';
 import type { OrderScope } from '../../../../src/endpoints/subscribers.ts';
+import { insertTestEvent } from '../../../../src/endpoints/test-event.ts';
 import { AccountError } from '../../../../src/platform/account-error.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { lockPublishing } from '../../../../src/platform/postgres/locks.ts';

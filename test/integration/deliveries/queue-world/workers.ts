@@ -15,7 +15,7 @@ import {
 import { leaseDelivery } from '../../../../src/deliveries/queue/lease.ts';
 import { dropOrphans } from '../../../../src/deliveries/queue/remove.ts';
 import { leaveToWorkflow, releaseDueRetries, retryInLoop } from '../../../../src/deliveries/queue/retries.ts';
-import { stepAside } from '../../../../src/deliveries/queue/step-aside.ts';
+import { stepAside } from '../../../../src/deliveries/queue/sweep.ts';
 import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { dueShares } from '../../../support/due-shares.ts';

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest';
 import { findWaba, saveWaba } from '../../../../src/accounts/accounts.ts';
 import { openEndpoint } from '../../../../src/deliveries/attempt/sendable-endpoint.ts';
-import { rotateOperationsSecret, setOperationsUrl } from '../../../../src/endpoints/alerts/operations-url.ts';
-import { findOperationsUrl } from '../../../../src/endpoints/alerts/operations-urls.ts';
+import {
+  findOperationsUrl,
+  rotateOperationsSecret,
+  setOperationsUrl,
+} from '../../../../src/endpoints/alerts/operations-url.ts';
 import { rotateSecret } from '../../../../src/endpoints/endpoint-secrets.ts';
 import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
 import { addEndpoint, updateEndpoint } from '../../../../src/endpoints/endpoints.ts';

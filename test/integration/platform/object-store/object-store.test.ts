@@ -5,8 +5,11 @@ import { buffer } from 'node:stream/consumers';
 import { Client } from 'minio';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
-import { PART_BYTES } from '../../../../src/platform/object-store/multipart-upload.ts';
-import { type ObjectStore, openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
+import {
+  type ObjectStore,
+  openObjectStore,
+  PART_BYTES,
+} from '../../../../src/platform/object-store/object-store.ts';
 import {
   ObjectMissing,
   ObjectStoreUnavailable,

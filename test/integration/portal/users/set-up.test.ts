@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { announceSetUp } from '../../../../src/api/portal/users/announce-set-up.ts';
-import { seedDemoUsers } from '../../../../src/dev/demo-users.ts';
+import { seedDemoUsers } from '../../../../src/dev/start.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { setUpPath } from '../../../../src/users/first-operator.ts';

@@ -5,7 +5,7 @@ import { inflateSync } from 'node:zlib';
 import type { Command } from 'commander';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSandboxCommand } from '../../../../src/dev/sandbox/cli.ts';
-import { builtInPicture } from '../../../../src/dev/sandbox/commands/built-in-picture.ts';
+import { builtInPicture } from '../../../../src/dev/sandbox/commands/message-commands.ts';
 import { graph, startSandbox } from './sandbox-harness.ts';
 
 async function temporaryFolder(): Promise<string> {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseByteRange } from '../../../../src/api/messages/received-media/byte-range.ts';
+import { parseByteRange } from '../../../../src/api/messages/received-media/received-media.ts';
 
 describe('byte ranges', () => {
   test.each([

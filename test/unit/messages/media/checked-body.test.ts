@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type BodyRules, checkBody } from '../../../../src/messages/media/checked-body.ts';
+import { type BodyRules, checkBody } from '../../../../src/messages/media/fetch-media.ts';
 import { MediaTooLarge, WrongBytes } from '../../../../src/messages/media/media-error.ts';
 
 const OPEN: BodyRules = { maxBytes: 1_000_000, expectedBytes: null, expectedSha256: null };

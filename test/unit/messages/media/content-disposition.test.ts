@@ -1,7 +1,7 @@
 import { validateHeaderValue } from 'node:http';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { contentDisposition } from '../../../../src/api/messages/received-media/content-disposition.ts';
+import { contentDisposition } from '../../../../src/api/messages/received-media/received-media.ts';
 
 describe('Content-Disposition', () => {
   test.each([

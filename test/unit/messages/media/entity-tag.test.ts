@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isNoneMatch, isRangeCurrent } from '../../../../src/api/messages/received-media/entity-tag.ts';
+import { isNoneMatch, isRangeCurrent } from '../../../../src/api/messages/received-media/received-media.ts';
 
 const ETAG = '"abc"';
 

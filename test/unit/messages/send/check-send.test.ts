@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { sendProblem } from '../../../../src/api/messages/send/check-send.ts';
+import { sendProblem } from '../../../../src/api/messages/send/send-message.ts';
 import { upstreamPayload } from '../../../../src/api/messages/send/upstream-payload.ts';
 import { SEND_EXAMPLES } from '../../../support/send-examples.ts';
 

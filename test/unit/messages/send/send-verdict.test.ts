@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { failedStatus } from '../../../../src/messages/send/failed-status.ts';
+import { failedStatus } from '../../../../src/messages/send/record-send.ts';
 import { sendRetryDelayMs } from '../../../../src/messages/send/send-pace.ts';
 import { judgeSend } from '../../../../src/messages/send/send-verdict.ts';
 import { markedMessageId, sendMarker } from '../../../../src/messages/send-marker.ts';

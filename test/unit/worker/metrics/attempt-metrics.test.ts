@@ -4,7 +4,7 @@ import type { MadeAttempt } from '../../../../src/deliveries/attempt/attempt-log
 import type { SettledOutcome } from '../../../../src/deliveries/attempt/attempt-outcome.ts';
 import type { SendResult } from '../../../../src/deliveries/sender/send-result.ts';
 import { uuidV7 } from '../../../../src/platform/uuid-v7.ts';
-import { makeAttemptMetrics } from '../../../../src/worker/metrics/attempt-metrics.ts';
+import { makeAttemptMetrics } from '../../../../src/worker/metrics/worker-metrics.ts';
 import { counted, samplesOf } from '../../../support/metrics-text.ts';
 import { madeAttempt } from '../../deliveries/made-attempts.ts';
 import { failure, response } from '../../deliveries/send-results.ts';
