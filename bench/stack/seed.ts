@@ -1,8 +1,8 @@
 import { createTenant } from '../../src/accounts/tenants.ts';
 import { addWaba } from '../../src/accounts/wabas.ts';
 import { storeEndpoint } from '../../src/endpoints/endpoints.ts';
-import type { AccountTools } from '../../src/platform/account-tools.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
+import type { SealedDatabase } from '../../src/platform/crypto/sealed-columns.ts';
 import type { Target } from '../run-plan.ts';
 
 /** `endpoint` is the position of its URL. */
@@ -10,7 +10,7 @@ export type SeededTarget = Target & { endpointId: string; endpoint: number };
 
 /** One tenant, WABA, number and endpoint per URL, so that a body for a number reaches exactly one endpoint. */
 export async function seedTargets(
-  accounts: AccountTools,
+  accounts: SealedDatabase,
   firstNumber: number,
   urls: readonly string[],
 ): Promise<SeededTarget[]> {

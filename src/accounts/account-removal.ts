@@ -1,18 +1,17 @@
 import { deleteEndpoint } from '../endpoints/endpoint-removal.ts';
 import { listEndpoints } from '../endpoints/store.ts';
 import { shardOf } from '../inbound/shard.ts';
-import { AccountError } from '../platform/account-error.ts';
-import { checkName, checkUpstreamId } from '../platform/account-input.ts';
 import { type Audited, recordAudit, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { lockIntake } from '../platform/postgres/locks.ts';
+import { checkName, checkUpstreamId, RequestError } from '../platform/request-input.ts';
 import { listTenantWabas } from './account-list.ts';
 import { knownTenant, knownWaba } from './known-accounts.ts';
 import { closeTenant, closeWaba, deleteEmptyWaba, detachNumber, renameTenantRow } from './remove-account.ts';
 
 type Tools = { database: Database } & Audited;
 
-/** Gives a tenant another name. Throws AccountError: `invalid_value`, `unknown_tenant`. */
+/** Gives a tenant another name. Throws RequestError: `invalid_value`, `unknown_tenant`. */
 export async function renameTenant(
   { database, actor: { name: actor, ...request } }: Tools,
   userId: string,
@@ -31,7 +30,7 @@ export async function renameTenant(
 
 /**
  * Takes a number away from its WABA, also when upstream goes on listing it: it leaves `/me`, cannot send, and what comes
- * for it is set aside. Its history stays. Adding it by hand brings it back. Throws AccountError: `invalid_value`,
+ * for it is set aside. Its history stays. Adding it by hand brings it back. Throws RequestError: `invalid_value`,
  * `unknown_waba`, `unknown_phone_number`.
  */
 export async function removeNumber(
@@ -44,7 +43,7 @@ export async function removeNumber(
   await database.transaction(async (trx) => {
     await lockIntake(trx, shardOf(wabaId));
     if (!(await detachNumber(trx, wabaId, phoneNumberId))) {
-      throw new AccountError('unknown_phone_number', `WABA ${wabaId} has no phone number ${phoneNumberId}.`);
+      throw new RequestError('unknown_phone_number', `WABA ${wabaId} has no phone number ${phoneNumberId}.`);
     }
     const detail = { phoneNumberId };
     await recordChange(trx, actor, {
@@ -60,7 +59,7 @@ export async function removeNumber(
  * Takes a WABA away: its endpoints are deleted with what waits for them, its keys revoked, its token forgotten, and
  * what comes for its numbers is set aside. When nothing was ever made of it, it is gone; otherwise (`kept`) its history
  * stays and only the same tenant can have it again, because a WABA's data must not come to another.
- * When it is cut off, it can be repeated. Throws AccountError: `invalid_value`, `unknown_waba`.
+ * When it is cut off, it can be repeated. Throws RequestError: `invalid_value`, `unknown_waba`.
  */
 export async function removeWaba(
   tools: Tools,
@@ -82,7 +81,7 @@ export async function removeWaba(
   return { wabaId, endpoints: endpoints.length, dropped, kept };
 }
 
-/** Takes a tenant away with its WABAs (`removeWaba`); its users lose it. Throws AccountError: `invalid_value`, `unknown_tenant`. */
+/** Takes a tenant away with its WABAs (`removeWaba`); its users lose it. Throws RequestError: `invalid_value`, `unknown_tenant`. */
 export async function removeTenant(
   tools: Tools,
   userId: string,
@@ -97,7 +96,7 @@ export async function removeTenant(
   for (const wabaId of wabaIds) if ((await removeWaba(tools, wabaId)).kept) kept.push(wabaId);
   await database.transaction(async (trx) => {
     const left = await listTenantWabas(trx, userId);
-    if (left.length > 0) throw new AccountError('tenant_in_use', 'A WABA was added meanwhile; try again.');
+    if (left.length > 0) throw new RequestError('tenant_in_use', 'A WABA was added meanwhile; try again.');
     const tenant = { tenantId: userId, wabaId: null, target: `tenant ${userId}` };
     const detail = { businessName, wabaIds: wabaIds.join(', ') };
     await recordAudit(trx, { ...tenant, ...request, detail, actor, action: 'tenant.removed' });

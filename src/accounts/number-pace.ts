@@ -1,7 +1,6 @@
-import { AccountError, invalidValue } from '../platform/account-error.ts';
-import { shown } from '../platform/account-input.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { invalidValue, RequestError, shown } from '../platform/request-input.ts';
 import { findWabaOfNumber, saveNumberPace } from './number-pace-store.ts';
 
 const FASTEST = 1_000;
@@ -9,7 +8,7 @@ const FASTEST = 1_000;
 /**
  * Lets messages of a number leave at a pace of its own, null: at the installation's. Upstream allows a number that is
  * used in its app too 20 a second, others 80 or 1,000. What has drawn its time already keeps it.
- * Throws AccountError: `invalid_value`, `unknown_phone_number`.
+ * Throws RequestError: `invalid_value`, `unknown_phone_number`.
  */
 export async function setNumberPace(
   { database, actor }: { database: Database } & Audited,
@@ -31,14 +30,14 @@ export async function setNumberPace(
   });
 }
 
-/** The WABA of a number, for operators. Throws AccountError `unknown_phone_number`. */
+/** The WABA of a number, for operators. Throws RequestError `unknown_phone_number`. */
 export async function wabaOfNumber(database: Database, phoneNumberId: string): Promise<string> {
   const wabaId = await findWabaOfNumber(database, phoneNumberId);
   if (wabaId === null) throw unknownNumber(phoneNumberId);
   return wabaId;
 }
 
-function unknownNumber(phoneNumberId: string): AccountError {
+function unknownNumber(phoneNumberId: string): RequestError {
   const message = `There is no phone number with the id ${shown(phoneNumberId)}.`;
-  return new AccountError('unknown_phone_number', message);
+  return new RequestError('unknown_phone_number', message);
 }

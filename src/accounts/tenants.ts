@@ -1,9 +1,9 @@
-import { checkName } from '../platform/account-input.ts';
 import { type Audited, recordBy } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { checkName } from '../platform/request-input.ts';
 import { insertTenant } from './accounts.ts';
 
-/** Adds a tenant. Two may have one name: only the userId tells them apart. Throws AccountError `invalid_value`. */
+/** Adds a tenant. Two may have one name: only the userId tells them apart. Throws RequestError `invalid_value`. */
 export async function createTenant(
   { database, actor }: { database: Database } & Audited,
   name: string,

@@ -1,12 +1,16 @@
 import { shardOf } from '../inbound/shard.ts';
 import { releaseWaitingBodies } from '../inbound/waiting-bodies.ts';
-import { AccountError } from '../platform/account-error.ts';
-import { checkAccessToken, checkDescription, checkUpstreamId } from '../platform/account-input.ts';
-import type { AccountTools } from '../platform/account-tools.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import type { SealedDatabase } from '../platform/crypto/sealed-columns.ts';
 import { accessTokenPlace } from '../platform/crypto/secret-places.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { lockIntake } from '../platform/postgres/locks.ts';
+import {
+  checkAccessToken,
+  checkDescription,
+  checkUpstreamId,
+  RequestError,
+} from '../platform/request-input.ts';
 import {
   findNumberOwners,
   findWaba,
@@ -32,10 +36,10 @@ export type SavedWaba = {
 
 /**
  * Adds a WABA with its numbers and its upstream access token to a tenant, or brings it up to date; what is not given
- * stays. All or nothing. Throws AccountError: `invalid_value`, `unknown_tenant`, `waba_taken`, `phone_number_taken`.
+ * stays. All or nothing. Throws RequestError: `invalid_value`, `unknown_tenant`, `waba_taken`, `phone_number_taken`.
  */
 export async function addWaba(
-  tools: AccountTools & Audited,
+  tools: SealedDatabase & Audited,
   userId: string,
   waba: { wabaId: string; phoneNumbers: readonly GivenPhoneNumber[]; accessToken: string | null },
 ): Promise<SavedWaba> {
@@ -47,7 +51,7 @@ export async function addWaba(
   return await database.transaction(async (trx) => {
     await lockIntake(trx, shardOf(wabaId));
     if (!(await saveWaba(trx, userId, { wabaId, accessTokenSealed }))) {
-      throw new AccountError('waba_taken', await takenText(trx, wabaId));
+      throw new RequestError('waba_taken', await takenText(trx, wabaId));
     }
     await saveNumbers(trx, wabaId, numbers);
     await releaseWaitingBodies(trx, wabaId);
@@ -63,9 +67,9 @@ export async function addWaba(
   });
 }
 
-/** Gives a WABA a new upstream access token, with which its numbers are looked up. Throws AccountError: `invalid_value`, `unknown_waba`. */
+/** Gives a WABA a new upstream access token, with which its numbers are looked up. Throws RequestError: `invalid_value`, `unknown_waba`. */
 export async function setAccessToken(
-  tools: AccountTools & Audited,
+  tools: SealedDatabase & Audited,
   wabaId: string,
   accessToken: string,
 ): Promise<void> {
@@ -85,12 +89,12 @@ async function takenText(trx: Transaction, wabaId: string): Promise<string> {
     : `WABA ${wabaId} belongs to another tenant and stays with it.`;
 }
 
-function sealToken({ secretBox }: AccountTools, wabaId: string, accessToken: string): string {
+function sealToken({ secretBox }: SealedDatabase, wabaId: string, accessToken: string): string {
   return secretBox.seal(checkAccessToken(accessToken), accessTokenPlace(wabaId));
 }
 
-/** The upstream access token of a WABA; null when it has none. Throws AccountError, and SecretBoxError. */
-export async function openAccessToken(tools: AccountTools, wabaId: string): Promise<string | null> {
+/** The upstream access token of a WABA; null when it has none. Throws RequestError, and SecretBoxError. */
+export async function openAccessToken(tools: SealedDatabase, wabaId: string): Promise<string | null> {
   const { accessTokenSealed } = await knownWaba(tools.database, wabaId);
   return accessTokenSealed === null
     ? null
@@ -132,6 +136,6 @@ async function saveNumbers(
     });
     if (saved) continue;
     const owner = owners.get(phoneNumberId)?.wabaId ?? 'another';
-    throw new AccountError('phone_number_taken', `Phone number ${phoneNumberId} belongs to WABA ${owner}.`);
+    throw new RequestError('phone_number_taken', `Phone number ${phoneNumberId} belongs to WABA ${owner}.`);
   }
 }

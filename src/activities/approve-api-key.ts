@@ -2,9 +2,8 @@ import { ApplicationFailure } from '@temporalio/common';
 import { describeRequest, type RequestDescription } from '../keys/describe-request.ts';
 import { type FollowedRequest, followKeyRequest } from '../keys/follow-key-request.ts';
 import { decideKeyRequest } from '../keys/key-requests.ts';
-import { AccountError } from '../platform/account-error.ts';
-import { checkName } from '../platform/account-input.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { checkName, RequestError } from '../platform/request-input.ts';
 
 /** What an operator decided by signal. `by`: who they say they are. */
 export type GivenDecision = { state: 'approved' | 'denied'; note: string; by: string | null };
@@ -57,7 +56,7 @@ export function makeKeyRequestActivities({ database, logger }: KeyRequestActivit
         await decideKeyRequest({ database, actor }, requestId, { state, note });
         return { refusal: null };
       } catch (error) {
-        if (error instanceof AccountError) return { refusal: error.message };
+        if (error instanceof RequestError) return { refusal: error.message };
         throw error;
       }
     },

@@ -9,9 +9,9 @@ import { findEndpointSecret, listEndpoints, setEndpointUrl } from '../endpoints/
 import { hashApiKey } from '../keys/api-key-format.ts';
 import { findApiKey } from '../keys/api-key-store.ts';
 import { createKey } from '../keys/api-keys.ts';
-import type { AccountTools } from '../platform/account-tools.ts';
 import { type Audited, SYSTEM } from '../platform/audit/audit.ts';
 import { loadConfig } from '../platform/config/config.ts';
+import type { SealedDatabase } from '../platform/crypto/sealed-columns.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
 import { endpointSecretPlace } from '../platform/crypto/secret-places.ts';
 import { openLogger } from '../platform/json-logger.ts';
@@ -194,7 +194,7 @@ const DEMO_ACCOUNTS = [
  * Throws SecretBoxError when the database was filled under another encryption key.
  */
 export async function seedDemoAccounts(
-  { database, secretBox }: AccountTools,
+  { database, secretBox }: SealedDatabase,
   options: { receiverUrl: string; sandboxAccessToken: string; previous: readonly PreviousTenant[] },
 ): Promise<DemoTenant[]> {
   const tools = { database, secretBox, actor: SYSTEM };
@@ -219,7 +219,7 @@ export async function seedDemoAccounts(
 }
 
 async function usableKey(
-  tools: AccountTools & Audited,
+  tools: SealedDatabase & Audited,
   wabaId: string,
   previousKey: string | undefined,
 ): Promise<string> {
@@ -232,7 +232,7 @@ async function usableKey(
 
 /** The receiver's port may have changed since the earlier run: its endpoint, and what waits for it, moves along. */
 async function usableEndpoint(
-  tools: AccountTools & Audited,
+  tools: SealedDatabase & Audited,
   wabaId: string,
   url: string,
   previousId: string | undefined,

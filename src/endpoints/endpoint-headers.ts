@@ -1,13 +1,13 @@
 import { isReservedHeader } from '../deliveries/webhook-headers.ts';
-import { invalidValue } from '../platform/account-error.ts';
 import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import { endpointHeadersPlace } from '../platform/crypto/secret-places.ts';
+import { invalidValue } from '../platform/request-input.ts';
 
 type StoredHeaders = { id: string; customHeadersSealed: string | null };
 
 /**
  * An endpoint's headers after a change, sealed as one JSON object; null when none are left.
- * Throws AccountError `invalid_value`, and SecretBoxError when the present ones cannot be opened.
+ * Throws RequestError `invalid_value`, and SecretBoxError when the present ones cannot be opened.
  */
 export function changeSealedHeaders(
   secretBox: SecretBox,

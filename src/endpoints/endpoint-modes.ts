@@ -2,10 +2,9 @@ import { dropWaiting } from '../deliveries/queue/drop-waiting.ts';
 import { wakeDispatcher } from '../deliveries/queue/enqueue.ts';
 import { countWaiting } from '../deliveries/queue/read-waiting.ts';
 import { shownCount } from '../deliveries/shown-count.ts';
-import { AccountError } from '../platform/account-error.ts';
-import { checkDescription } from '../platform/account-input.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { checkDescription, RequestError } from '../platform/request-input.ts';
 import { endpointName, knownEndpoint, unknownEndpoint } from './endpoints.ts';
 import { setEndpointMode } from './store.ts';
 
@@ -13,7 +12,7 @@ type Tools = { database: Database } & Audited;
 
 /**
  * Lets the events of an endpoint wait, by wish (`paused`) or because it is out of order (`disabled`); none is lost.
- * Throws AccountError: `invalid_value`, `unknown_endpoint`.
+ * Throws RequestError: `invalid_value`, `unknown_endpoint`.
  */
 export async function holdEndpoint(
   tools: Tools,
@@ -38,7 +37,7 @@ export type Enabling = {
 /**
  * Lets the deliveries of an endpoint go out (again). To drop what waits comes before that, so that nothing of it is
  * sent; what arrives meanwhile stays. Returns how many were dropped.
- * Throws AccountError: `invalid_value`, `unknown_endpoint`, `waiting_choice_required`.
+ * Throws RequestError: `invalid_value`, `unknown_endpoint`, `waiting_choice_required`.
  */
 export async function enableEndpoint(
   tools: Tools,
@@ -61,7 +60,7 @@ async function refuseIfAnyWaits(database: Database, id: string): Promise<void> {
   const waiting = (await countWaiting(database, [id])).get(id);
   if (waiting === undefined || waiting.count === 0) return;
   const number = shownCount(waiting);
-  throw new AccountError(
+  throw new RequestError(
     'waiting_choice_required',
     `${number} ${number === '1' ? 'delivery waits' : 'deliveries wait'} for endpoint ${id}: ` +
       'choose "send" to send what waits first, in order, or "drop" to drop it for good.',

@@ -1,9 +1,8 @@
 import { listPhoneNumbers } from '../accounts/accounts.ts';
-import { AccountError, checkingMember } from '../platform/account-error.ts';
-import { shown } from '../platform/account-input.ts';
 import { checkEndpointUrl, type EndpointUrlRules } from '../platform/http/outbound-url.ts';
 import type { ResolveHost } from '../platform/http/resolve-host.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { checkingMember, RequestError, shown } from '../platform/request-input.ts';
 import type { SettingLimits } from './setting.ts';
 import { type GivenSettings, type StoredSettings, settingsOf } from './settings.ts';
 
@@ -24,7 +23,7 @@ type CheckedOptions = Partial<StoredSettings> & { url?: string };
 
 /**
  * Checks every option that is given and returns them as they are stored.
- * Throws AccountError: `invalid_value`, `unknown_phone_number`, or the code of the refused URL.
+ * Throws RequestError: `invalid_value`, `unknown_phone_number`, or the code of the refused URL.
  */
 export async function checkEndpointOptions(
   rules: OptionRules,
@@ -50,7 +49,7 @@ export async function checkEndpointOptions(
 
 async function checkUrl(url: string, rules: UrlRules): Promise<string> {
   const verdict = await checkEndpointUrl(url, rules);
-  if (!verdict.ok) throw new AccountError(verdict.code, verdict.message);
+  if (!verdict.ok) throw new RequestError(verdict.code, verdict.message);
   return verdict.url;
 }
 
@@ -59,7 +58,7 @@ async function refuseUnknownNumbers(database: Database, wabaId: string, ids: str
   const known = new Set((await listPhoneNumbers(database, wabaId)).map((number) => number.phoneNumberId));
   const unknown = ids.find((id) => !known.has(id));
   if (unknown === undefined) return;
-  throw new AccountError(
+  throw new RequestError(
     'unknown_phone_number',
     `WABA ${wabaId} has no phone number with the id ${shown(unknown)}.`,
   );

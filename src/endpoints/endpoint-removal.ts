@@ -12,7 +12,7 @@ const POLL_MS = 20;
 /**
  * Deletes an endpoint: switches it off, drops what waits for it, removes it. The log of its deliveries and attempts
  * stays. Returns how many deliveries were dropped. When it is cut off before the endpoint is gone, it can be repeated.
- * Throws AccountError: `invalid_value`, `unknown_endpoint`.
+ * Throws RequestError: `invalid_value`, `unknown_endpoint`.
  */
 export async function deleteEndpoint(
   { database, actor }: { database: Database } & Audited,

@@ -1,9 +1,8 @@
 import { isWebhookSecret, newWebhookSecret } from '../deliveries/webhook-signature.ts';
-import { AccountError, invalidValue } from '../platform/account-error.ts';
-import { checkRowId } from '../platform/account-input.ts';
-import type { AccountTools } from '../platform/account-tools.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import type { SealedDatabase } from '../platform/crypto/sealed-columns.ts';
 import { endpointSecretPlace } from '../platform/crypto/secret-places.ts';
+import { checkRowId, invalidValue, RequestError } from '../platform/request-input.ts';
 import { endpointName, unknownEndpoint } from './endpoints.ts';
 import { findEndpointSecret, lockEndpoint, replaceEndpointSecret } from './store.ts';
 
@@ -23,10 +22,10 @@ export type RotatedSecret = { id: string; secret: string; previousSecretExpiresA
 /**
  * Gives an endpoint another signing secret. During the overlap its webhooks carry the signatures of both, so that the
  * tenant can change over in its own time; a second rotation within the overlap ends the oldest at once.
- * Throws AccountError: `invalid_value`, `unknown_endpoint`, `secret_in_use`; and SecretBoxError.
+ * Throws RequestError: `invalid_value`, `unknown_endpoint`, `secret_in_use`; and SecretBoxError.
  */
 export async function rotateSecret(
-  { database, secretBox, actor }: AccountTools & Audited,
+  { database, secretBox, actor }: SealedDatabase & Audited,
   wabaId: string,
   endpointId: string,
   { overlapHours = DEFAULT_OVERLAP_HOURS, secret = newWebhookSecret() }: Rotation,
@@ -45,7 +44,7 @@ export async function rotateSecret(
     if (present === null) throw unknownEndpoint(id);
     // A repeated request must not end the secret that the first one kept for the overlap.
     if (secretBox.open(present, place) === secret) {
-      throw new AccountError('secret_in_use', `Endpoint ${id} has this secret already; nothing was changed.`);
+      throw new RequestError('secret_in_use', `Endpoint ${id} has this secret already; nothing was changed.`);
     }
     const secretSealed = secretBox.seal(secret, place);
     const change = { id, secretSealed, overlapHours };

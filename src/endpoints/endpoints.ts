@@ -2,12 +2,11 @@ import { knownWaba } from '../accounts/known-accounts.ts';
 import { applyOrderScope } from '../deliveries/queue/order-scope.ts';
 import { countWaiting, type WaitingDeliveries } from '../deliveries/queue/read-waiting.ts';
 import { newWebhookSecret } from '../deliveries/webhook-signature.ts';
-import { AccountError } from '../platform/account-error.ts';
-import { checkRowId } from '../platform/account-input.ts';
-import type { AccountTools } from '../platform/account-tools.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import type { SealedDatabase } from '../platform/crypto/sealed-columns.ts';
 import { endpointSecretPlace } from '../platform/crypto/secret-places.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { checkRowId, RequestError } from '../platform/request-input.ts';
 import { changeSealedHeaders } from './endpoint-headers.ts';
 import { type EndpointMove, headersAfterChange, moveDetail } from './endpoint-move.ts';
 import { checkEndpointOptions, type EndpointOptions, type OptionRules } from './endpoint-options.ts';
@@ -35,26 +34,26 @@ export type EndpointStatus = EndpointView & { waiting: WaitingDeliveries };
 
 /**
  * Adds a webhook endpoint with a signing secret of its own.
- * Throws AccountError: `invalid_value`, `unknown_waba`, `too_many_endpoints`, `unknown_phone_number`, or the code of
+ * Throws RequestError: `invalid_value`, `unknown_waba`, `too_many_endpoints`, `unknown_phone_number`, or the code of
  * the refused URL.
  */
 export async function addEndpoint(
-  tools: AccountTools & OptionRules & Audited,
+  tools: SealedDatabase & OptionRules & Audited,
   wabaId: string,
   options: EndpointOptions & { url: string },
 ): Promise<CreatedEndpoint> {
   await knownWaba(tools.database, wabaId);
   if ((await listEndpoints(tools.database, wabaId)).length >= MAX_ENDPOINTS) {
     const message = `WABA ${wabaId} has ${MAX_ENDPOINTS} webhook endpoints, and may have no more.`;
-    throw new AccountError('too_many_endpoints', message);
+    throw new RequestError('too_many_endpoints', message);
   }
   const { url = options.url, ...checked } = await checkEndpointOptions(tools, wabaId, options);
   return await storeEndpoint(tools, wabaId, { ...checked, url }, options.customHeaders ?? {});
 }
 
-/** Adds an endpoint whose settings have been checked. Throws AccountError `invalid_value` for the headers. */
+/** Adds an endpoint whose settings have been checked. Throws RequestError `invalid_value` for the headers. */
 export async function storeEndpoint(
-  { database, secretBox, actor }: AccountTools & Audited,
+  { database, secretBox, actor }: SealedDatabase & Audited,
   wabaId: string,
   settings: Partial<StoredEndpointOptions> & { url: string },
   customHeaders: Readonly<Record<string, string | null>> = {},
@@ -80,10 +79,10 @@ export async function storeEndpoint(
 /**
  * Changes the options that are given and leaves the others. Another order scope takes effect once nothing of the
  * present one is open, or while the endpoint is paused; until then it shows as wanted. A URL of another origin forgets own headers that are not given
- * again. Throws AccountError as `addEndpoint`, and `unknown_endpoint`.
+ * again. Throws RequestError as `addEndpoint`, and `unknown_endpoint`.
  */
 export async function updateEndpoint(
-  tools: AccountTools & OptionRules & Audited,
+  tools: SealedDatabase & OptionRules & Audited,
   wabaId: string,
   endpointId: string,
   options: EndpointOptions,
@@ -113,9 +112,9 @@ export async function updateEndpoint(
   return { ...endpointView(secretBox, await knownEndpoint(database, wabaId, endpointId)), ...move };
 }
 
-/** The endpoints of a WABA, or those behind one, with what waits for each. Throws AccountError: `invalid_value`, `unknown_waba`. */
+/** The endpoints of a WABA, or those behind one, with what waits for each. Throws RequestError: `invalid_value`, `unknown_waba`. */
 export async function endpointsOf(
-  { database, secretBox }: AccountTools,
+  { database, secretBox }: SealedDatabase,
   wabaId: string,
   { afterId = '0', limit = Number.POSITIVE_INFINITY, maxWaiting = undefined as number | undefined } = {},
 ): Promise<EndpointStatus[]> {
@@ -129,9 +128,9 @@ export async function endpointsOf(
   );
 }
 
-/** One endpoint with what waits for it. Throws AccountError: `invalid_value`, `unknown_endpoint`. */
+/** One endpoint with what waits for it. Throws RequestError: `invalid_value`, `unknown_endpoint`. */
 export async function endpointStatus(
-  { database, secretBox }: AccountTools,
+  { database, secretBox }: SealedDatabase,
   wabaId: string,
   endpointId: string,
 ): Promise<EndpointStatus> {
@@ -154,7 +153,7 @@ async function withWaiting(
   });
 }
 
-/** For operators, who address endpoints of every WABA. Throws AccountError: `invalid_value`, `unknown_endpoint`. */
+/** For operators, who address endpoints of every WABA. Throws RequestError: `invalid_value`, `unknown_endpoint`. */
 export async function endpointForOperator(
   { database }: { database: Database },
   endpointId: string,
@@ -164,7 +163,7 @@ export async function endpointForOperator(
   return endpoint;
 }
 
-/** The endpoint with this id. Throws AccountError: `invalid_value`, `unknown_endpoint`, also for another WABA's. */
+/** The endpoint with this id. Throws RequestError: `invalid_value`, `unknown_endpoint`, also for another WABA's. */
 export async function knownEndpoint(
   database: Database,
   wabaId: string,
@@ -180,6 +179,6 @@ export function endpointName(endpointId: string): string {
   return `endpoint ${endpointId}`;
 }
 
-export function unknownEndpoint(endpointId: string): AccountError {
-  return new AccountError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`);
+export function unknownEndpoint(endpointId: string): RequestError {
+  return new RequestError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`);
 }

@@ -1,6 +1,5 @@
 import { type TSchema, Type } from 'typebox';
-import { invalidValue } from '../platform/account-error.ts';
-import { shown } from '../platform/account-input.ts';
+import { invalidValue, shown } from '../platform/request-input.ts';
 
 /** What holds where an endpoint leaves a setting to the installation. */
 export type InstallationSettings = { retryScheduleSeconds: readonly number[]; timeoutMs: number };
@@ -27,7 +26,7 @@ export type Setting<Given, Stored> = {
   fallback: Stored;
   /** In the example of an answer. */
   example: Stored;
-  /** Throws AccountError `invalid_value`. */
+  /** Throws RequestError `invalid_value`. */
   check(given: Given, limits: SettingLimits): Stored;
   portal: PortalField<Stored>;
   command: CommandOption<Stored>;
@@ -164,7 +163,7 @@ export function numbersSetting(
   };
 }
 
-/** The number, if it is whole and within the bounds. Throws AccountError `invalid_value`. */
+/** The number, if it is whole and within the bounds. Throws RequestError `invalid_value`. */
 export function wholeNumber(
   title: string,
   value: number,
@@ -178,7 +177,7 @@ export function wholeNumber(
   );
 }
 
-/** The name, if it is one of these. Throws AccountError `invalid_value`. */
+/** The name, if it is one of these. Throws RequestError `invalid_value`. */
 export function oneOf<Name extends string>(title: string, names: readonly Name[], given: string): Name {
   const name = names.find((known) => known === given);
   if (name !== undefined) return name;

@@ -1,8 +1,7 @@
 import { Type } from 'typebox';
 import { MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS } from '../deliveries/retry-schedule.ts';
-import { invalidValue } from '../platform/account-error.ts';
-import { checkDescription } from '../platform/account-input.ts';
 import { EVENT_TYPES, type EventType } from '../platform/event-type.ts';
+import { checkDescription, invalidValue } from '../platform/request-input.ts';
 import {
   choiceSetting,
   numberSetting,

@@ -4,13 +4,12 @@ import { TEST_PHONE_NUMBER_ID, testEventData } from '../deliveries/envelope.ts';
 import { insertEvents, newDelivery } from '../deliveries/publish.ts';
 import type { DeliveryLabel } from '../deliveries/queue/delivery-label.ts';
 import { enqueueForWorkflow } from '../deliveries/queue/enqueue.ts';
-import { AccountError, RateLimitError } from '../platform/account-error.ts';
-import { checkRowId } from '../platform/account-input.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { openRateLimitStore } from '../platform/postgres/rate-limit-store.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
+import { checkRowId, RateLimitError, RequestError } from '../platform/request-input.ts';
 import { endpointName } from './endpoints.ts';
 import { listEndpoints } from './store.ts';
 
@@ -40,7 +39,7 @@ const MAX_PER_MINUTE = 30;
 /**
  * Sends the `test` event to one endpoint and waits for what comes of it. It goes out whatever the endpoint's filters
  * and mode, once, without retries. When Temporal is away it stays queued: state `pending` with a startError.
- * Throws AccountError: `invalid_value`, `unknown_waba`, `unknown_endpoint`, `rate_limit_exceeded`.
+ * Throws RequestError: `invalid_value`, `unknown_waba`, `unknown_endpoint`, `rate_limit_exceeded`.
  */
 export async function sendTestEvent(
   tools: TestEventTools & Audited,
@@ -52,7 +51,7 @@ export async function sendTestEvent(
   checkRowId('The id of the endpoint', endpointId);
   const endpoint = (await listEndpoints(database, wabaId)).find(({ id }) => id === endpointId);
   if (endpoint === undefined) {
-    throw new AccountError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`);
+    throw new RequestError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`);
   }
   await takeTestEvent(database, endpointId);
   const tenant = { id: tenantId, businessName };

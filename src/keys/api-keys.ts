@@ -1,8 +1,7 @@
 import { knownWaba } from '../accounts/known-accounts.ts';
-import { AccountError, invalidValue } from '../platform/account-error.ts';
-import { checkName, checkRowId, shown } from '../platform/account-input.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { checkName, checkRowId, invalidValue, RequestError, shown } from '../platform/request-input.ts';
 import {
   type ApiKeyDetails,
   findApiKeyDetails,
@@ -28,7 +27,7 @@ export type CreatedKey = {
 
 /**
  * Makes an API key for a WABA, with all scopes unless some are named. An expiry in the past makes a key that is refused as expired, which scripts test with.
- * Throws AccountError: `invalid_value`, `unknown_waba`.
+ * Throws RequestError: `invalid_value`, `unknown_waba`.
  */
 export async function createKey(
   { database, actor }: KeyTools & Audited,
@@ -51,7 +50,7 @@ export async function createKey(
   return { id, apiKey, prefix, wabaId, name, scopes, expiresAt };
 }
 
-/** The scopes with these names, all of them unless some are named. Throws AccountError `invalid_value`. */
+/** The scopes with these names, all of them unless some are named. Throws RequestError `invalid_value`. */
 export function checkScopes(names: readonly string[] = API_KEY_SCOPES): ApiKeyScope[] {
   const known = API_KEY_SCOPES.join(', ');
   const unknown = names.find((name) => !API_KEY_SCOPES.some((scope) => scope === name));
@@ -61,7 +60,7 @@ export function checkScopes(names: readonly string[] = API_KEY_SCOPES): ApiKeySc
   return scopes;
 }
 
-/** The keys of a WABA. Throws AccountError: `invalid_value`, `unknown_waba`. */
+/** The keys of a WABA. Throws RequestError: `invalid_value`, `unknown_waba`. */
 export async function listKeys({ database }: KeyTools, wabaId: string): Promise<ApiKeyDetails[]> {
   await knownWaba(database, wabaId);
   return await listApiKeys(database, wabaId);
@@ -69,7 +68,7 @@ export async function listKeys({ database }: KeyTools, wabaId: string): Promise<
 
 /**
  * Revokes a key for good, from the next request on; a second time changes nothing and tells when it was.
- * Throws AccountError `unknown_key`, also for a key of another WABA.
+ * Throws RequestError `unknown_key`, also for a key of another WABA.
  */
 export async function revokeKey(
   { database, actor }: KeyTools & Audited,
@@ -104,6 +103,6 @@ function nameOf(keyId: string): string {
   return `API key ${keyId}`;
 }
 
-function unknownKey(keyId: string): AccountError {
-  return new AccountError('unknown_key', `There is no API key ${keyId}.`);
+function unknownKey(keyId: string): RequestError {
+  return new RequestError('unknown_key', `There is no API key ${keyId}.`);
 }

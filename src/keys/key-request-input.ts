@@ -1,6 +1,12 @@
-import { AccountError, checkingMember, invalidValue } from '../platform/account-error.ts';
-import { checkDescription, checkName, checkRowId } from '../platform/account-input.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import {
+  checkDescription,
+  checkingMember,
+  checkName,
+  checkRowId,
+  invalidValue,
+  RequestError,
+} from '../platform/request-input.ts';
 import { findApiKeyDetails } from './api-key-admin.ts';
 import { checkScopes } from './api-keys.ts';
 
@@ -20,7 +26,7 @@ export type GivenKeyRequest = {
 const MAX_VALID_DAYS = 3_650;
 const MAX_OVERLAP_HOURS = 90 * 24;
 
-/** What was asked for, checked. Throws AccountError: `invalid_value`, `unknown_key`, `key_not_active`. */
+/** What was asked for, checked. Throws RequestError: `invalid_value`, `unknown_key`, `key_not_active`. */
 export async function checkKeyRequest(database: Database, wabaId: string, given: GivenKeyRequest) {
   const replacesKeyId = given.replacesKeyId ?? null;
   const overlapHours = given.overlapHours ?? null;
@@ -45,7 +51,7 @@ export async function checkKeyRequest(database: Database, wabaId: string, given:
   return wanted;
 }
 
-/** The note of a decision; null when there is none. Throws AccountError `invalid_value`. */
+/** The note of a decision; null when there is none. Throws RequestError `invalid_value`. */
 export async function checkNote(text: string): Promise<string | null> {
   const note = await checkingMember('note', () => checkDescription('The note', text));
   return note === '' ? null : note;
@@ -53,9 +59,9 @@ export async function checkNote(text: string): Promise<string | null> {
 
 async function checkReplaced(database: Database, wabaId: string, keyId: string): Promise<void> {
   const key = await findApiKeyDetails(database, wabaId, checkRowId('The id of the key', keyId));
-  if (key === null) throw new AccountError('unknown_key', `There is no API key ${keyId}.`);
+  if (key === null) throw new RequestError('unknown_key', `There is no API key ${keyId}.`);
   if (key.state === 'active') return;
-  throw new AccountError('key_not_active', `API key ${keyId} is ${key.state}: there is nothing to replace.`);
+  throw new RequestError('key_not_active', `API key ${keyId} is ${key.state}: there is nothing to replace.`);
 }
 
 function checkWhole(

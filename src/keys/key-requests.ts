@@ -1,9 +1,8 @@
 import { knownWaba } from '../accounts/known-accounts.ts';
-import { AccountError } from '../platform/account-error.ts';
-import { checkRowId } from '../platform/account-input.ts';
 import { type Audited, recordChange, SYSTEM } from '../platform/audit/audit.ts';
 import { markdownLine } from '../platform/markdown-line.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { checkRowId, RequestError } from '../platform/request-input.ts';
 import { checkKeyRequest, checkNote, type GivenKeyRequest } from './key-request-input.ts';
 import {
   countKeyRequests,
@@ -38,7 +37,7 @@ export type Requester = { id: string; name: string };
 
 /**
  * Asks for an API key, which an operator approves or denies within 7 days.
- * Throws AccountError: `invalid_value`, `unknown_waba`, `unknown_key`, `key_not_active`, `key_request_open`,
+ * Throws RequestError: `invalid_value`, `unknown_waba`, `unknown_key`, `key_not_active`, `key_request_open`,
  * `too_many_key_requests`.
  */
 export async function requestKey(
@@ -65,7 +64,7 @@ export async function requestKey(
 async function refuseTooMany(trx: Transaction, wabaId: string, requesterId: string): Promise<void> {
   const { open, own, lastDay } = await countKeyRequests(trx, wabaId, requesterId);
   if (own > 0) {
-    throw new AccountError(
+    throw new RequestError(
       'key_request_open',
       'You have an open request for this WABA; reveal its key or withdraw it before you ask for another one.',
     );
@@ -80,7 +79,7 @@ function summaryOf(requester: string, purpose: string): string {
   return `${who} asks for an API key: ${what}`;
 }
 
-/** The newest requests of a WABA, or those before one. Throws AccountError: `invalid_value`, `unknown_waba`. */
+/** The newest requests of a WABA, or those before one. Throws RequestError: `invalid_value`, `unknown_waba`. */
 export async function keyRequestsOf(
   { database }: Tools,
   wabaId: string,
@@ -90,7 +89,7 @@ export async function keyRequestsOf(
   return await listKeyRequests(database, wabaId, { beforeId, limit });
 }
 
-/** One request of a WABA. Throws AccountError: `invalid_value`, `unknown_key_request`. */
+/** One request of a WABA. Throws RequestError: `invalid_value`, `unknown_key_request`. */
 export async function keyRequestOf(
   { database }: Tools,
   wabaId: string,
@@ -101,7 +100,7 @@ export async function keyRequestOf(
   return request;
 }
 
-/** For operators: one request of any tenant. Throws AccountError: `invalid_value`, `unknown_key_request`. */
+/** For operators: one request of any tenant. Throws RequestError: `invalid_value`, `unknown_key_request`. */
 export async function keyRequestForOperator({ database }: Tools, requestId: string): Promise<KeyRequest> {
   const request = await findKeyRequestForOperator(database, checkRequestId(requestId));
   if (request === null) throw unknownRequest(requestId);
@@ -113,7 +112,7 @@ export async function waitingKeyRequests({ database }: Tools): Promise<KeyReques
   return await listWaitingKeyRequests(database, MAX_LISTED);
 }
 
-/** For operators: the newest requests of all tenants, or those before one. Throws AccountError `invalid_value`. */
+/** For operators: the newest requests of all tenants, or those before one. Throws RequestError `invalid_value`. */
 export async function allKeyRequests(
   { database }: Tools,
   { beforeId = null as string | null, limit = MAX_LISTED } = {},
@@ -124,7 +123,7 @@ export async function allKeyRequests(
 
 /**
  * Approves or denies a request, for an operator. Denying takes back an approval too, as long as the key was not
- * revealed. Throws AccountError: `invalid_value`, `unknown_key_request`, `key_request_over`.
+ * revealed. Throws RequestError: `invalid_value`, `unknown_key_request`, `key_request_over`.
  */
 export async function decideKeyRequest(
   { database, actor }: Tools & Audited,
@@ -148,7 +147,7 @@ export async function decideKeyRequest(
 
 /**
  * Takes a request back, also one that was approved and not revealed; only its requester may.
- * Throws AccountError: `invalid_value`, `unknown_key_request`, `not_the_requester`, `key_request_over`.
+ * Throws RequestError: `invalid_value`, `unknown_key_request`, `not_the_requester`, `key_request_over`.
  */
 export async function withdrawKeyRequest(
   { database, actor }: Tools & Audited,
@@ -159,7 +158,7 @@ export async function withdrawKeyRequest(
   await database.transaction(async (trx) => {
     const request = await lockedRequest(trx, wabaId, checkRequestId(requestId));
     if (request.requesterId !== requesterId) {
-      throw new AccountError('not_the_requester', `Only ${request.requester} can withdraw this request.`);
+      throw new RequestError('not_the_requester', `Only ${request.requester} can withdraw this request.`);
     }
     if (request.state !== 'requested' && request.state !== 'approved') {
       throw over(request, 'there is nothing to withdraw');
@@ -180,7 +179,7 @@ export async function expireOverdue(trx: Transaction, wabaId: string): Promise<v
   }
 }
 
-/** A request that nobody else changes meanwhile. Throws AccountError `unknown_key_request`. */
+/** A request that nobody else changes meanwhile. Throws RequestError `unknown_key_request`. */
 export async function lockedRequest(
   trx: Transaction,
   wabaId: string,
@@ -200,14 +199,14 @@ export function checkRequestId(requestId: string): string {
   return checkRowId('The id of the request', requestId);
 }
 
-function over({ id, state }: KeyRequest, consequence: string): AccountError {
-  return new AccountError('key_request_over', `The request ${id} is ${state}: ${consequence}.`);
+function over({ id, state }: KeyRequest, consequence: string): RequestError {
+  return new RequestError('key_request_over', `The request ${id} is ${state}: ${consequence}.`);
 }
 
-function unknownRequest(requestId: string): AccountError {
-  return new AccountError('unknown_key_request', `There is no request ${requestId} for an API key.`);
+function unknownRequest(requestId: string): RequestError {
+  return new RequestError('unknown_key_request', `There is no request ${requestId} for an API key.`);
 }
 
-function tooMany(message: string): AccountError {
-  return new AccountError('too_many_key_requests', message);
+function tooMany(message: string): RequestError {
+  return new RequestError('too_many_key_requests', message);
 }

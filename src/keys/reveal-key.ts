@@ -1,6 +1,6 @@
-import { AccountError } from '../platform/account-error.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { RequestError } from '../platform/request-input.ts';
 import { endApiKeyWithin } from './api-key-store.ts';
 import { type CreatedKey, createKey } from './api-keys.ts';
 import { type KeyRequest, saveReveal } from './key-request-store.ts';
@@ -13,7 +13,7 @@ export type RevealedKey = CreatedKey & { replacesKeyId: string | null; replacedE
 
 /**
  * Makes the key of an approved request and returns it, this once: state and key change in one transaction, and the
- * key itself is kept nowhere. Throws AccountError: `invalid_value`, `unknown_key_request`, `key_already_revealed`,
+ * key itself is kept nowhere. Throws RequestError: `invalid_value`, `unknown_key_request`, `key_already_revealed`,
  * `key_not_approved`.
  */
 export async function revealKey(
@@ -49,11 +49,11 @@ async function endReplaced(
   return await endApiKeyWithin(trx, wabaId, replacesKeyId, overlapHours);
 }
 
-function refusalOf({ id, state, finishedAt, revealedBy, apiKeyId }: KeyRequest): AccountError {
+function refusalOf({ id, state, finishedAt, revealedBy, apiKeyId }: KeyRequest): RequestError {
   if (state !== 'revealed') {
-    return new AccountError('key_not_approved', `The request ${id} is ${state}: it has no key to reveal.`);
+    return new RequestError('key_not_approved', `The request ${id} is ${state}: it has no key to reveal.`);
   }
-  return new AccountError(
+  return new RequestError(
     'key_already_revealed',
     `This key was revealed ${finishedAt?.toISOString() ?? ''} by ${revealedBy}, and is not shown again. ` +
       `If nobody kept it, revoke API key ${apiKeyId} and ask for a new one.`,

@@ -1,7 +1,6 @@
-import { invalidValue } from '../platform/account-error.ts';
-import { checkRowId, shown } from '../platform/account-input.ts';
 import { EVENT_TYPES, type EventType } from '../platform/event-type.ts';
 import { eventUuidOf } from '../platform/public-ids.ts';
+import { checkRowId, invalidValue, shown } from '../platform/request-input.ts';
 import { REPLAYABLE_STATES, type ReplayableState, type ReplaySelection } from './replay-selection.ts';
 
 /** Which deliveries to send again, as callers write it: a list of ids, or a filter with at least one member. */
@@ -24,7 +23,7 @@ const LAST_MS = Date.parse('9999-12-31T00:00:00Z');
 
 /**
  * Reads a selection. Without `to`, and with one that is still to come, it ends at `now`, so that what arrives
- * during a replay is not part of it. Throws AccountError `invalid_value`.
+ * during a replay is not part of it. Throws RequestError `invalid_value`.
  */
 export function checkSelection(given: GivenSelection, now: Date): ReplaySelection {
   const { deliveryIds, eventIds, endpointId, from, to, eventTypes, states } = given;

@@ -1,10 +1,9 @@
 import { knownWaba } from '../accounts/known-accounts.ts';
 import { listEndpoints } from '../endpoints/store.ts';
-import { AccountError } from '../platform/account-error.ts';
-import { checkRowId } from '../platform/account-input.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
+import { checkRowId, RequestError } from '../platform/request-input.ts';
 import { msOfUuidV7 } from '../platform/uuid-v7.ts';
 import { countOf, type ReplayCount, totalOf } from './replay-count.ts';
 import { checkSelection, type GivenSelection } from './replay-input.ts';
@@ -50,7 +49,7 @@ export type ReplayView = {
 };
 
 /**
- * Counts what a replay would send, and sends nothing. Throws AccountError: `invalid_value`, `unknown_waba`,
+ * Counts what a replay would send, and sends nothing. Throws RequestError: `invalid_value`, `unknown_waba`,
  * `unknown_endpoint`, `unknown_delivery`, `replay_too_large`.
  */
 export async function countReplay(
@@ -62,7 +61,7 @@ export async function countReplay(
 }
 
 /**
- * Starts to send deliveries again. `requestedBy` says who, for the list. Throws as `countReplay`, and AccountError
+ * Starts to send deliveries again. `requestedBy` says who, for the list. Throws as `countReplay`, and RequestError
  * `nothing_to_replay` and `too_many_replays`.
  */
 export async function startReplay(
@@ -76,11 +75,11 @@ export async function startReplay(
   const range = await selectionRange(database, selection);
   const { deliveries, skipped } = countOf(groups);
   if (deliveries === 0 || range === null) {
-    throw new AccountError('nothing_to_replay', 'There is nothing to send again in this selection.');
+    throw new RequestError('nothing_to_replay', 'There is nothing to send again in this selection.');
   }
   if ((await countUnfinishedReplays(database, wabaId)) >= MAX_UNFINISHED) {
     const message = `WABA ${wabaId} has ${MAX_UNFINISHED} unfinished replays; wait for one or cancel it.`;
-    throw new AccountError('too_many_replays', message);
+    throw new RequestError('too_many_replays', message);
   }
   const live = groups.filter(({ obstacle }) => obstacle !== 'endpoint_gone');
   const endpoints = [...new Set(live.map(({ endpointId }) => endpointId))];
@@ -99,7 +98,7 @@ export async function startReplay(
   });
 }
 
-/** The newest replays of a WABA, or those before one. Throws AccountError: `invalid_value`, `unknown_waba`. */
+/** The newest replays of a WABA, or those before one. Throws RequestError: `invalid_value`, `unknown_waba`. */
 export async function replaysOf(
   { database }: ReplayTools,
   wabaId: string,
@@ -109,7 +108,7 @@ export async function replaysOf(
   return (await listReplays(database, wabaId, { beforeId, limit })).map(viewOf);
 }
 
-/** One replay with what came of its deliveries. Throws AccountError: `invalid_value`, `unknown_replay`. */
+/** One replay with what came of its deliveries. Throws RequestError: `invalid_value`, `unknown_replay`. */
 export async function replayOf(
   { database }: ReplayTools,
   wabaId: string,
@@ -120,7 +119,7 @@ export async function replayOf(
   return { ...viewOf(replay), outcomes: await countReplayOutcomes(database, replay) };
 }
 
-/** For operators, who address replays of every WABA. Throws AccountError: `invalid_value`, `unknown_replay`. */
+/** For operators, who address replays of every WABA. Throws RequestError: `invalid_value`, `unknown_replay`. */
 export async function wabaOfReplay({ database }: ReplayTools, replayId: string): Promise<string> {
   const replay = await findReplayForOperator(database, checkReplayId(replayId));
   if (replay === null) throw unknownReplay(replayId);
@@ -132,7 +131,7 @@ const AUDITED_AS = { pause: 'replay.paused', resume: 'replay.resumed', cancel: '
 
 /**
  * Pauses, resumes or cancels a replay, also while Temporal is away. Pausing and cancelling reach what is queued;
- * attempts under way end as they do. Throws AccountError: `invalid_value`, `unknown_replay`, `replay_finished`.
+ * attempts under way end as they do. Throws RequestError: `invalid_value`, `unknown_replay`, `replay_finished`.
  */
 export async function switchReplay(
   tools: ReplayTools & Audited,
@@ -150,7 +149,7 @@ export async function switchReplay(
   });
   if (changed === null) throw unknownReplay(replayId);
   if (changed.refused) {
-    throw new AccountError(
+    throw new RequestError(
       'replay_finished',
       `Replay ${replayId} is ${changed.replay.state}: nothing to ${action}.`,
     );
@@ -167,7 +166,7 @@ async function knownSelection(
   const selection = checkSelection(given, new Date());
   const { endpointId, deliveryIds } = selection;
   if (endpointId !== null && !(await listEndpoints(database, wabaId)).some(({ id }) => id === endpointId)) {
-    throw new AccountError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`, 'endpointId');
+    throw new RequestError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`, 'endpointId');
   }
   const future = deliveryIds?.find((id) => msOfUuidV7(id) > Date.now() + CLOCK_SPARE_MS);
   if (future !== undefined) throw unknownDelivery(future);
@@ -183,7 +182,7 @@ async function groupsOf(
   const total = totalOf(groups);
   if (total > MAX_DELIVERIES) {
     const message = `More than ${MAX_DELIVERIES} deliveries are selected; narrow the selection down.`;
-    throw new AccountError('replay_too_large', message);
+    throw new RequestError('replay_too_large', message);
   }
   const known = totalOf(groups.filter(({ isSent }) => isSent));
   if (selection.deliveryIds !== null && known < selection.deliveryIds.length) {
@@ -196,12 +195,12 @@ async function firstUnknown(
   database: Database,
   wabaId: string,
   deliveryIds: readonly string[],
-): Promise<AccountError> {
+): Promise<RequestError> {
   for (const id of deliveryIds) {
     const one = { deliveryIds: [id], endpointId: null, from: null, to: '', eventTypes: null, states: null };
     if ((await countSelection(database, wabaId, one, 1)).length === 0) return unknownDelivery(id);
   }
-  return new AccountError('unknown_delivery', 'One of the deliveries does not exist.', 'deliveryIds');
+  return new RequestError('unknown_delivery', 'One of the deliveries does not exist.', 'deliveryIds');
 }
 
 function viewOf(replay: Replay): ReplayView {
@@ -234,12 +233,12 @@ function checkReplayId(replayId: string): string {
   return checkRowId('The id of the replay', replayId);
 }
 
-function unknownReplay(replayId: string): AccountError {
-  return new AccountError('unknown_replay', `There is no replay ${replayId}.`);
+function unknownReplay(replayId: string): RequestError {
+  return new RequestError('unknown_replay', `There is no replay ${replayId}.`);
 }
 
-function unknownDelivery(uuid: string): AccountError {
-  return new AccountError(
+function unknownDelivery(uuid: string): RequestError {
+  return new RequestError(
     'unknown_delivery',
     `There is no delivery ${publicDeliveryId(uuid)}.`,
     'deliveryIds',

@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
-import { AccountError } from '../platform/account-error.ts';
 import type { EncryptionKey } from '../platform/crypto/secret-box.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { RequestError } from '../platform/request-input.ts';
 import { hashNewPassword } from './passwords.ts';
 import { actorAt, beginSession, type Visitor } from './sign-in.ts';
 import { recordUserChange } from './user-audit.ts';
@@ -36,7 +36,7 @@ export async function mayBeSetUp({ database, encryptionKeys }: SetUpTools, code:
 
 /**
  * Makes the first operator and returns the token of his session; of two at once one is the first.
- * Throws AccountError: `set_up_closed`, `invalid_value`, `busy`.
+ * Throws RequestError: `set_up_closed`, `invalid_value`, `busy`.
  */
 export async function createFirstOperator(
   tools: SetUpTools,
@@ -58,8 +58,8 @@ export async function createFirstOperator(
   return await beginSession(tools, { id, email }, visitor, { by: 'set-up link' });
 }
 
-function setUpClosed(): AccountError {
-  return new AccountError('set_up_closed', 'This link does not work (any more).');
+function setUpClosed(): RequestError {
+  return new RequestError('set_up_closed', 'This link does not work (any more).');
 }
 
 /** Says itself how long it counts. Every process can check it, and nothing has to be stored. */

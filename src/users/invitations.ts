@@ -1,8 +1,7 @@
 import { knownTenant } from '../accounts/known-accounts.ts';
-import { AccountError } from '../platform/account-error.ts';
-import { checkRowId } from '../platform/account-input.ts';
 import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-token.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { checkRowId, RequestError } from '../platform/request-input.ts';
 import {
   deleteInvitation,
   endPasswordLinks,
@@ -31,7 +30,7 @@ export type MadeInvitation = { email: string; role: PortalRole | null; path: str
 
 /**
  * Invites somebody by a one-time link; an earlier link of the tenant for the same address ends. Whether the address has
- * an account elsewhere makes no difference. Throws AccountError: `invalid_value`, `unknown_tenant`, `user_exists`.
+ * an account elsewhere makes no difference. Throws RequestError: `invalid_value`, `unknown_tenant`, `user_exists`.
  */
 export async function inviteUser(
   { database }: Tools,
@@ -75,7 +74,7 @@ export async function invitationsOf({ database }: Tools, tenantId: string | null
     : await listTenantInvitations(database, tenantId);
 }
 
-/** Ends an invitation before it is used. Throws AccountError `unknown_invitation`. */
+/** Ends an invitation before it is used. Throws RequestError `unknown_invitation`. */
 export async function withdrawInvitation(
   { database }: Tools,
   authority: Authority,
@@ -91,7 +90,7 @@ export async function withdrawInvitation(
   });
 }
 
-/** What a link is for. Throws AccountError `unknown_invitation`: never made, used, withdrawn or too old. */
+/** What a link is for. Throws RequestError `unknown_invitation`: never made, used, withdrawn or too old. */
 export async function invitationBehind({ database }: Tools, token: string): Promise<Invitation> {
   const tokenHash = secretTokenHash(token);
   const invitation = tokenHash === null ? null : await findOpenInvitation(database, tokenHash);
@@ -101,7 +100,7 @@ export async function invitationBehind({ database }: Tools, token: string): Prom
 
 /**
  * Accepts an invitation with a password: with a new account, or with the one that this password opens already. Returns
- * the token of a new session. Throws AccountError: `unknown_invitation`, `user_exists`, `invalid_value`, `busy`.
+ * the token of a new session. Throws RequestError: `unknown_invitation`, `user_exists`, `invalid_value`, `busy`.
  */
 export async function acceptInvitation(
   tools: Tools,
@@ -123,7 +122,7 @@ export async function acceptInvitation(
 
 /**
  * Accepts an invitation with the account of a session, which begins anew in the tenant; returns its token.
- * Throws AccountError: `unknown_invitation`, `another_address`, `user_exists`, `password_not_own`.
+ * Throws RequestError: `unknown_invitation`, `another_address`, `user_exists`, `password_not_own`.
  */
 export async function joinWithAccount(
   tools: Tools,
@@ -134,7 +133,7 @@ export async function joinWithAccount(
   const { userId: id, passwordLinkBy } = viewer;
   const { email, tenantId } = invitation;
   if (viewer.email !== email || invitation.userId !== null) {
-    throw new AccountError('another_address', `This invitation is for ${email}; sign out to accept it.`);
+    throw new RequestError('another_address', `This invitation is for ${email}; sign out to accept it.`);
   }
   await tools.database.transaction(async (trx) => {
     refuseForeignPassword(await lockUser(trx, id));
@@ -143,7 +142,7 @@ export async function joinWithAccount(
   return await beginSession(tools, { id, email }, visitor, { by: 'invitation', tenantId, passwordLinkBy });
 }
 
-/** Uses an invitation up for an account. Throws AccountError: `unknown_invitation`, `user_exists`. */
+/** Uses an invitation up for an account. Throws RequestError: `unknown_invitation`, `user_exists`. */
 export async function join(
   trx: Transaction,
   user: Pick<User, 'id' | 'email'>,
@@ -162,14 +161,14 @@ export async function join(
 }
 
 /**
- * An account whose password somebody else may know takes no further rights. Throws AccountError: `password_not_own`,
+ * An account whose password somebody else may know takes no further rights. Throws RequestError: `password_not_own`,
  * `unknown_user`.
  */
 export function refuseForeignPassword(user: User | null): void {
   if (user === null || user.disabledAt !== null)
-    throw new AccountError('unknown_user', 'There is no such user.');
+    throw new RequestError('unknown_user', 'There is no such user.');
   if (user.passwordLinkBy === null) return;
-  throw new AccountError(
+  throw new RequestError(
     'password_not_own',
     `Your password was set through a link made by ${user.passwordLinkBy}. Choose a new one under Account first.`,
   );
@@ -181,11 +180,11 @@ async function refuseMember(trx: Transaction, tenantId: string | null, email: st
     tenantId === null
       ? 'There is an operator with this e-mail address already.'
       : 'Somebody with this e-mail address belongs to this tenant already.';
-  throw new AccountError('user_exists', text, 'email');
+  throw new RequestError('user_exists', text, 'email');
 }
 
-export function unknownInvitation(): AccountError {
-  return new AccountError(
+export function unknownInvitation(): RequestError {
+  return new RequestError(
     'unknown_invitation',
     'This link does not work (any more): it was used, withdrawn, replaced, or is older than seven days.',
   );

@@ -1,5 +1,5 @@
-import { AccountError, invalidValue } from '../platform/account-error.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { invalidValue, RequestError } from '../platform/request-input.ts';
 import { endLinksMadeBy, endPasswordLinks } from './invitation-store.ts';
 import {
   deleteMembership,
@@ -23,7 +23,7 @@ export async function membersOf({ database }: Tools, tenantId: string): Promise<
 
 /**
  * Makes a member administrator or plain member of the tenant; who worked there signs in again, and open links end.
- * Throws AccountError: `invalid_value`, `unknown_user`, `own_account`, `last_admin`.
+ * Throws RequestError: `invalid_value`, `unknown_user`, `own_account`, `last_admin`.
  */
 export async function changeRole(
   { database }: Tools,
@@ -49,7 +49,7 @@ export async function changeRole(
 
 /**
  * Locks a member out of the tenant, at once; elsewhere he goes on.
- * Throws AccountError: `unknown_user`, `own_account`, `last_admin`.
+ * Throws RequestError: `unknown_user`, `own_account`, `last_admin`.
  */
 export async function disableMember(
   { database }: Tools,
@@ -68,7 +68,7 @@ export async function disableMember(
   });
 }
 
-/** Lets a member into the tenant again. Throws AccountError `unknown_user`. */
+/** Lets a member into the tenant again. Throws RequestError `unknown_user`. */
 export async function enableMember(
   { database }: Tools,
   { tenantId, actor }: TenantAuthority,
@@ -84,7 +84,7 @@ export async function enableMember(
 
 /**
  * Ends a membership, at once; an account that belongs nowhere then ends with it.
- * Throws AccountError: `unknown_user`, `own_account`, `last_admin`.
+ * Throws RequestError: `unknown_user`, `own_account`, `last_admin`.
  */
 export async function removeMember(
   { database }: Tools,
@@ -108,7 +108,7 @@ async function refuseLastAdmin(trx: Transaction, authority: TenantAuthority, use
   const admins = await lockActiveAdmins(trx, authority.tenantId);
   const isOperators = authority.userId === null || authority.actor.isOperator === true;
   if (isOperators || !admins.includes(userId) || admins.length > 1) return;
-  throw new AccountError(
+  throw new RequestError(
     'last_admin',
     'This is the only administrator of the tenant who can sign in; make another one first.',
   );

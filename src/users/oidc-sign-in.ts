@@ -1,8 +1,7 @@
-import { AccountError } from '../platform/account-error.ts';
-import { checkDescription } from '../platform/account-input.ts';
 import type { Actor } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
+import { checkDescription, RequestError } from '../platform/request-input.ts';
 import { type Invitation, openInvitationsOf } from './invitation-store.ts';
 import { join, refuseForeignPassword, unknownInvitation } from './invitations.ts';
 import { beginSession, checkOwnPassword, type OwnSession, type Visitor } from './sign-in.ts';
@@ -19,7 +18,7 @@ export type ProvenPerson = Identity & { email: string | null; isEmailVerified: b
 /**
  * Signs in whom a provider vouches for, and returns the token of a new session; null: this person has no account. An
  * account is known by issuer and subject only, never by its address: whoever has the password of an account need not
- * own the address that it has. Throws AccountError `not_invited`: the account is locked.
+ * own the address that it has. Throws RequestError `not_invited`: the account is locked.
  */
 export async function signInProven(tools: Tools, person: Identity, visitor: Visitor): Promise<string | null> {
   const user = await userOf(tools, person);
@@ -50,7 +49,7 @@ export async function invitationsForProven(tools: Tools, person: ProvenPerson): 
 
 /**
  * Accepts one of the invitations of a proven person, with the account of this identity or a new one, and returns the
- * token of a new session. Throws AccountError: `unknown_invitation`, `user_exists`, `password_not_own`, `unknown_user`.
+ * token of a new session. Throws RequestError: `unknown_invitation`, `user_exists`, `password_not_own`, `unknown_user`.
  */
 export async function joinProven(
   tools: Tools,
@@ -78,7 +77,7 @@ export async function joinProven(
 
 /**
  * Makes a person at a provider able to sign in to the account of a session, whose password was given.
- * Throws AccountError `identity_taken`.
+ * Throws RequestError `identity_taken`.
  */
 export async function linkIdentity(
   { database }: Tools,
@@ -89,7 +88,7 @@ export async function linkIdentity(
   const { userId, email, tenantId } = viewer;
   await database.transaction(async (trx) => {
     if (!(await insertIdentity(trx, userId, person))) {
-      throw new AccountError(
+      throw new RequestError(
         'identity_taken',
         'This person at your identity provider signs in to another account here, or your account is another person there.',
       );
@@ -99,7 +98,7 @@ export async function linkIdentity(
   });
 }
 
-/** Ends what `linkIdentity` began; the account keeps its password. Throws AccountError: `wrong_password`, `busy`. */
+/** Ends what `linkIdentity` began; the account keeps its password. Throws RequestError: `wrong_password`, `busy`. */
 export async function unlinkIdentity(
   tools: Tools,
   { viewer }: OwnSession,
@@ -123,8 +122,8 @@ function personName(text: string | null): string | null {
   }
 }
 
-export function notInvited(): AccountError {
-  return new AccountError(
+export function notInvited(): RequestError {
+  return new RequestError(
     'not_invited',
     'Your identity provider knows you, but nobody has invited this e-mail address here. Ask for an invitation.',
   );

@@ -1,5 +1,5 @@
-import { AccountError } from '../platform/account-error.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { RequestError } from '../platform/request-input.ts';
 import { type Invitation, takeInvitation } from './invitation-store.ts';
 import { type MadeInvitation, makeLink, unknownInvitation } from './invitations.ts';
 import { hashNewPassword } from './passwords.ts';
@@ -14,7 +14,7 @@ type Tools = { database: Database };
 /**
  * Makes a one-time link by which a user sets a new password. Whoever makes it can use it: so a tenant's administrator
  * gets one only for an account that is of use in this tenant alone and by password alone.
- * Throws AccountError: `unknown_user`, `user_disabled`, `operators_only`.
+ * Throws RequestError: `unknown_user`, `user_disabled`, `operators_only`.
  */
 export async function makePasswordLink(
   { database }: Tools,
@@ -28,11 +28,11 @@ export async function makePasswordLink(
         ? { user: await lockedUser(trx, userId), member: null }
         : await lockedMember(trx, tenantId, userId);
     if (user.disabledAt !== null || (member !== null && member.disabledAt !== null)) {
-      throw new AccountError('user_disabled', 'This user is disabled; enable the account first.');
+      throw new RequestError('user_disabled', 'This user is disabled; enable the account first.');
     }
     const isElsewhere = user.isOperator || user.memberships.length > 1 || user.identities > 0;
     if (tenantId !== null && isElsewhere) {
-      throw new AccountError('operators_only', 'For this account, only an operator can make such a link.');
+      throw new RequestError('operators_only', 'For this account, only an operator can make such a link.');
     }
     const { email } = user;
     const made = await makeLink(trx, authority, { email, role: null, tenantId, userId: user.id });
@@ -46,7 +46,7 @@ export async function makePasswordLink(
 
 /**
  * Gives the user whom a link is for a new password, and ends all sessions; nobody is signed in by it. Whoever signs in
- * is told who made the link, until he chooses another password. Throws AccountError: `unknown_invitation`,
+ * is told who made the link, until he chooses another password. Throws RequestError: `unknown_invitation`,
  * `invalid_value`, `busy`.
  */
 export async function setPasswordByLink(

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { AccountError, invalidValue } from '../platform/account-error.ts';
 import { countedAddress } from '../platform/http/counted-address.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { invalidValue, RequestError } from '../platform/request-input.ts';
 import { hashPassword, hashWithSalt, matchingHashes } from './password-hash.ts';
 import { passwordSaltOf } from './password-salt.ts';
 
@@ -15,7 +15,7 @@ const MAX_WAITING = 40;
 
 /**
  * Checks and hashes a password that somebody chose. Long is all it must be (NIST SP 800-63B), but neither the e-mail
- * address nor one of those that everybody takes. Throws AccountError `invalid_value` or `busy`.
+ * address nor one of those that everybody takes. Throws RequestError `invalid_value` or `busy`.
  */
 export async function hashNewPassword(database: Database, password: string, email: string): Promise<string> {
   const length = [...password].length;
@@ -38,7 +38,7 @@ let decoy: Promise<string> | null = null;
 
 /**
  * Which of these hashes a password opens. Takes as long when there is none. Those who come from one address wait in one
- * line. Throws AccountError `busy`.
+ * line. Throws RequestError `busy`.
  */
 export async function checkPassword(
   password: string,
@@ -53,7 +53,7 @@ export async function checkPassword(
   });
 }
 
-type Waiting = { begin: () => void; refuse: (error: AccountError) => void };
+type Waiting = { begin: () => void; refuse: (error: RequestError) => void };
 
 let running = 0;
 const lines = new Map<string, Waiting[]>();
@@ -97,11 +97,11 @@ function beginNext(): void {
   running -= 1;
 }
 
-function busy(): AccountError {
-  return new AccountError('busy', 'Too many people are signing in at this moment. Try again in a minute.');
+function busy(): RequestError {
+  return new RequestError('busy', 'Too many people are signing in at this moment. Try again in a minute.');
 }
 
-function weak(message: string): AccountError {
+function weak(message: string): RequestError {
   return invalidValue(message, 'password');
 }
 

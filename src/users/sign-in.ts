@@ -1,6 +1,6 @@
-import { AccountError } from '../platform/account-error.ts';
 import type { Actor } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { RequestError } from '../platform/request-input.ts';
 import { endPasswordLinks } from './invitation-store.ts';
 import { hashWithSalt, isHashOutdated } from './password-hash.ts';
 import { passwordSaltOf } from './password-salt.ts';
@@ -42,7 +42,7 @@ const WRONG_SIGN_IN = 'E-mail address or password are wrong.';
  * Signs somebody in by password: to the account of this address that the password opens, and to the one used last if it
  * opens several. Unknown address, wrong password, a disabled user and one without password are the same error after the
  * same time: what only some of them cause is given to `inBackground`. `isOnlyAccount` is false where the password may
- * have been guessed for another account. Throws AccountError `wrong_sign_in`, `busy`.
+ * have been guessed for another account. Throws RequestError `wrong_sign_in`, `busy`.
  */
 export async function signIn(
   tools: Tools & { inBackground: (work: Promise<void>) => void },
@@ -58,7 +58,7 @@ export async function signIn(
   const [user] = opened;
   if (user === undefined) {
     if (email !== null) tools.inBackground(recordFailure(database, email, visitor));
-    throw new AccountError('wrong_sign_in', WRONG_SIGN_IN);
+    throw new RequestError('wrong_sign_in', WRONG_SIGN_IN);
   }
   const salt = await passwordSaltOf(database, user.email);
   if (isHashOutdated(user.passwordHash, salt)) {
@@ -94,7 +94,7 @@ type Beginning = {
   passwordLinkBy?: string | null;
 };
 
-/** Begins a session of somebody who has shown who he is. Throws AccountError `wrong_sign_in`: he may work nowhere. */
+/** Begins a session of somebody who has shown who he is. Throws RequestError `wrong_sign_in`: he may work nowhere. */
 export async function beginSession(
   tools: Tools,
   user: Pick<User, 'id' | 'email'>,
@@ -104,7 +104,7 @@ export async function beginSession(
   return await tools.database.transaction(async (trx) => {
     const place = wanted === undefined ? await firstPlaceOf(trx, user.id) : { tenantId: wanted };
     if (place === null || !(await noteSignIn(trx, user.id, place.tenantId))) {
-      throw new AccountError('wrong_sign_in', WRONG_SIGN_IN);
+      throw new RequestError('wrong_sign_in', WRONG_SIGN_IN);
     }
     const { tenantId } = place;
     const token = await startSession(
@@ -119,7 +119,7 @@ export async function beginSession(
   });
 }
 
-/** Moves a session to another tenant of its user, or with null to the operator's pages. Throws AccountError `unknown_tenant`. */
+/** Moves a session to another tenant of its user, or with null to the operator's pages. Throws RequestError `unknown_tenant`. */
 export async function switchTenant(
   { database }: Tools,
   { id, viewer }: OwnSession,
@@ -137,7 +137,7 @@ async function enterTenant(
   actor: Actor,
 ): Promise<void> {
   if (!(await noteSignIn(trx, userId, tenantId))) {
-    throw new AccountError('unknown_tenant', 'You do not belong to this tenant.');
+    throw new RequestError('unknown_tenant', 'You do not belong to this tenant.');
   }
   await moveSession(trx, id, tenantId);
   const by = { ...actor, isOperator: tenantId === null };
@@ -155,7 +155,7 @@ export async function signOut({ database }: Tools, session: OwnSession, actor: A
 
 /**
  * Changes one's own password, ends all sessions and open links to set one, and returns the token of a new one.
- * Throws AccountError: `wrong_password`, `invalid_value`, `busy`.
+ * Throws RequestError: `wrong_password`, `invalid_value`, `busy`.
  */
 export async function changePassword(
   tools: Tools,
@@ -179,7 +179,7 @@ export async function changePassword(
   });
 }
 
-/** Returns the hash that the present password opens. Throws AccountError: `wrong_password`, `busy`. */
+/** Returns the hash that the present password opens. Throws RequestError: `wrong_password`, `busy`. */
 export async function checkOwnPassword(
   { database }: Tools,
   userId: string,
@@ -191,8 +191,8 @@ export async function checkOwnPassword(
   return opened;
 }
 
-function wrongPassword(): AccountError {
-  return new AccountError('wrong_password', 'This is not your present password.', 'current');
+function wrongPassword(): RequestError {
+  return new RequestError('wrong_password', 'This is not your present password.', 'current');
 }
 
 /** Somebody as the audit log names him, before there is a session. */

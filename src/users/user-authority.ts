@@ -1,7 +1,6 @@
-import { AccountError } from '../platform/account-error.ts';
-import { checkRowId } from '../platform/account-input.ts';
 import type { Actor } from '../platform/audit/audit.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
+import { checkRowId, RequestError } from '../platform/request-input.ts';
 import { lockMember, type Member } from './memberships.ts';
 import { lockUser, type User } from './user-store.ts';
 
@@ -17,7 +16,7 @@ export type Authority = {
 /** Over the members of one tenant. */
 export type TenantAuthority = Authority & { tenantId: string };
 
-/** The account, locked until the transaction ends. Throws AccountError `unknown_user`. */
+/** The account, locked until the transaction ends. Throws RequestError `unknown_user`. */
 export async function lockedUser(trx: Transaction, userId: string): Promise<User> {
   const user = await lockUser(trx, checkRowId('The id of the user', userId));
   if (user === null) throw unknownUser();
@@ -26,7 +25,7 @@ export async function lockedUser(trx: Transaction, userId: string): Promise<User
 
 /**
  * The account and what it is in the tenant, locked until the transaction ends: the account first, in the order of those
- * who sign in. Throws AccountError `unknown_user`, also for another tenant's.
+ * who sign in. Throws RequestError `unknown_user`, also for another tenant's.
  */
 export async function lockedMember(
   trx: Transaction,
@@ -39,12 +38,12 @@ export async function lockedMember(
   return { user, member };
 }
 
-/** Throws AccountError `own_account`: nobody locks himself out by mistake. */
+/** Throws RequestError `own_account`: nobody locks himself out by mistake. */
 export function refuseOneself(authority: Authority, userId: string): void {
   if (authority.userId !== userId) return;
-  throw new AccountError('own_account', 'You cannot do this to your own account; ask somebody else to.');
+  throw new RequestError('own_account', 'You cannot do this to your own account; ask somebody else to.');
 }
 
-function unknownUser(): AccountError {
-  return new AccountError('unknown_user', 'There is no such user.');
+function unknownUser(): RequestError {
+  return new RequestError('unknown_user', 'There is no such user.');
 }

@@ -1,5 +1,4 @@
-import { checkingMember, invalidValue } from '../platform/account-error.ts';
-import { checkName, shown } from '../platform/account-input.ts';
+import { checkingMember, checkName, invalidValue, shown } from '../platform/request-input.ts';
 import { PORTAL_ROLES, type PortalRole } from './portal-role.ts';
 
 /** As HTML's input type=email has it, and ASCII only: two spellings of one address must not be two users. */
@@ -12,19 +11,19 @@ export function emailOf(text: string): string | null {
   return email.length <= MAX_EMAIL_CHARS && EMAIL.test(email) ? email : null;
 }
 
-/** As `emailOf`. Throws AccountError `invalid_value`. */
+/** As `emailOf`. Throws RequestError `invalid_value`. */
 export function checkEmail(text: string): string {
   const email = emailOf(text);
   if (email === null) throw invalidValue(`${shown(text)} is no e-mail address.`, 'email');
   return email;
 }
 
-/** What a person is called. Throws AccountError `invalid_value`. */
+/** What a person is called. Throws RequestError `invalid_value`. */
 export async function checkPersonName(text: string): Promise<string> {
   return await checkingMember('name', () => checkName('The name', text));
 }
 
-/** A role and the tenant that goes with it: all but operators have one. Throws AccountError `invalid_value`. */
+/** A role and the tenant that goes with it: all but operators have one. Throws RequestError `invalid_value`. */
 export function checkRole(role: string, tenantId: string | null): PortalRole {
   const known = PORTAL_ROLES.find((one) => one === role);
   if (known === undefined) {

@@ -1,7 +1,6 @@
-import { AccountError } from '../platform/account-error.ts';
-import { checkRowId } from '../platform/account-input.ts';
 import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-token.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { checkRowId, RequestError } from '../platform/request-input.ts';
 import {
   deleteSession,
   insertSession,
@@ -61,11 +60,11 @@ export async function sessionsOf({ database }: Tools, userId: string): Promise<S
   return await listSessions(database, userId);
 }
 
-/** Ends one session of a user. Throws AccountError `unknown_session`. */
+/** Ends one session of a user. Throws RequestError `unknown_session`. */
 export async function endSession({ database }: Tools, userId: string, sessionId: string): Promise<void> {
   const id = checkRowId('The id of the session', sessionId);
   if (await deleteSession(database, userId, id)) return;
-  throw new AccountError('unknown_session', 'This session has ended already.');
+  throw new RequestError('unknown_session', 'This session has ended already.');
 }
 
 function storable(userAgent: string | null): string | null {

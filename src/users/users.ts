@@ -1,6 +1,5 @@
-import { AccountError, invalidValue } from '../platform/account-error.ts';
-import { shown } from '../platform/account-input.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { invalidValue, RequestError, shown } from '../platform/request-input.ts';
 import { endLinksMadeBy, endPasswordLinks } from './invitation-store.ts';
 import { recordUserChange } from './user-audit.ts';
 import { type Authority, lockedUser, refuseOneself } from './user-authority.ts';
@@ -27,12 +26,12 @@ export async function allUsers({ database }: Tools): Promise<User[]> {
 
 /**
  * The user with this id, or with this address when no other account has it, for operators.
- * Throws AccountError: `unknown_user`, `invalid_value`.
+ * Throws RequestError: `unknown_user`, `invalid_value`.
  */
 export async function userNamed({ database }: Tools, text: string): Promise<User> {
   const found = await usersNamed(database, text);
   const [user] = found;
-  if (user === undefined) throw new AccountError('unknown_user', `There is no user ${shown(text)}.`);
+  if (user === undefined) throw new RequestError('unknown_user', `There is no user ${shown(text)}.`);
   if (found.length > 1) {
     const ids = found.map(({ id }) => id).join(', ');
     throw invalidValue(
@@ -54,7 +53,7 @@ async function usersNamed(database: Database, text: string): Promise<User[]> {
 
 /**
  * Locks an account out, at once and everywhere, for operators; the last one of them stays.
- * Throws AccountError: `unknown_user`, `own_account`, `last_operator`.
+ * Throws RequestError: `unknown_user`, `own_account`, `last_operator`.
  */
 export async function disableUser({ database }: Tools, authority: Authority, userId: string): Promise<void> {
   refuseOneself(authority, userId);
@@ -69,7 +68,7 @@ export async function disableUser({ database }: Tools, authority: Authority, use
   });
 }
 
-/** Lets an account sign in again, for operators. Throws AccountError `unknown_user`. */
+/** Lets an account sign in again, for operators. Throws RequestError `unknown_user`. */
 export async function enableUser({ database }: Tools, authority: Authority, userId: string): Promise<void> {
   await database.transaction(async (trx) => {
     const user = await lockedUser(trx, userId);
@@ -81,7 +80,7 @@ export async function enableUser({ database }: Tools, authority: Authority, user
 
 /**
  * Removes an account with its memberships and sessions, for operators; the last one of them stays. What the audit log
- * says of it remains. Throws AccountError: `unknown_user`, `own_account`, `last_operator`.
+ * says of it remains. Throws RequestError: `unknown_user`, `own_account`, `last_operator`.
  */
 export async function removeUser({ database }: Tools, authority: Authority, userId: string): Promise<void> {
   refuseOneself(authority, userId);
@@ -92,12 +91,12 @@ export async function removeUser({ database }: Tools, authority: Authority, user
   });
 }
 
-/** An account that can be taken away. Throws AccountError: `unknown_user`, `last_operator`. */
+/** An account that can be taken away. Throws RequestError: `unknown_user`, `last_operator`. */
 async function lockedBesideOperators(trx: Transaction, userId: string): Promise<User> {
   const operators = await countActiveOperators(trx);
   const user = await lockedUser(trx, userId);
   if (user.isOperator && user.disabledAt === null && operators === 1) {
-    throw new AccountError(
+    throw new RequestError(
       'last_operator',
       'This is the only operator who can sign in; add another one first.',
     );

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { invalidValue } from '../../platform/account-error.ts';
 import { adminAction } from '../../platform/cli/admin-action.ts';
 import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
+import { invalidValue } from '../../platform/request-input.ts';
 import { listTenants } from '../account-list.ts';
 import { removeTenant, renameTenant } from '../account-removal.ts';
 import { knownTenant } from '../known-accounts.ts';

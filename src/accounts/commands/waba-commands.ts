@@ -1,8 +1,12 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { AccountError, invalidValue } from '../../platform/account-error.ts';
-import { checkAccessToken, checkUpstreamId } from '../../platform/account-input.ts';
 import { type AdminOutcome, type AdminTools, adminAction } from '../../platform/cli/admin-action.ts';
 import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
+import {
+  checkAccessToken,
+  checkUpstreamId,
+  invalidValue,
+  RequestError,
+} from '../../platform/request-input.ts';
 import { listWabas } from '../account-list.ts';
 import { removeNumber, removeWaba } from '../account-removal.ts';
 import { listPhoneNumbers } from '../accounts.ts';
@@ -58,7 +62,7 @@ async function numbersFromUpstream(
   checkUpstreamId('The WABA id', wabaId);
   const token = accessToken === null ? await openAccessToken(tools, wabaId) : checkAccessToken(accessToken);
   if (token === null) {
-    throw new AccountError(
+    throw new RequestError(
       'no_access_token',
       `WABA ${wabaId} has no access token to ask the upstream platform with; add --access-token-stdin.`,
     );

@@ -8,7 +8,7 @@ import type {
 } from 'fastify';
 import type { OptionRules } from '../../endpoints/endpoint-options.ts';
 import type { TestEventTools } from '../../endpoints/test-event.ts';
-import type { AccountTools } from '../../platform/account-tools.ts';
+import type { SealedDatabase } from '../../platform/crypto/sealed-columns.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { KeyTools } from '../keys/api-key-auth.ts';
@@ -31,7 +31,7 @@ export type ExternalContext = KeyTools & {
   /** That of the shares. */
   database: Database;
   /** For what tenants may change of their account. */
-  accounts: AccountTools & OptionRules;
+  accounts: SealedDatabase & OptionRules;
   startDelivery: TestEventTools['startDelivery'];
   cursors: PageCursors;
   /** Where tenants reach the service, https and without a slash at the end. */

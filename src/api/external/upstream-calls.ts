@@ -1,7 +1,7 @@
 import { openAccessToken } from '../../accounts/wabas.ts';
 import { sendErrorAdvice } from '../../messages/send/send-error-codes.ts';
-import type { AccountTools } from '../../platform/account-tools.ts';
 import type { Config } from '../../platform/config/config.ts';
+import type { SealedDatabase } from '../../platform/crypto/sealed-columns.ts';
 import { SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import type { AccountClient } from '../../platform/graph/graph-client.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
@@ -28,7 +28,7 @@ export function makeUpstreamCalls(config: Pick<Config, 'upstream'>): UpstreamCal
  * when it does not answer or is busy.
  */
 export async function callUpstream<T>(
-  { accounts, upstream }: { accounts: AccountTools; upstream: UpstreamCalls },
+  { accounts, upstream }: { accounts: SealedDatabase; upstream: UpstreamCalls },
   wabaId: string,
   call: (client: AccountClient, token: string) => Promise<T>,
 ): Promise<T> {

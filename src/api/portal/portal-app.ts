@@ -1,7 +1,7 @@
 import type { OptionRules } from '../../endpoints/endpoint-options.ts';
 import type { TestEventTools } from '../../endpoints/test-event.ts';
-import type { AccountTools } from '../../platform/account-tools.ts';
 import type { Config } from '../../platform/config/config.ts';
+import type { SealedDatabase } from '../../platform/crypto/sealed-columns.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { TemporalConnection } from '../../platform/temporal/client-connection.ts';
@@ -23,7 +23,7 @@ export type PortalContext = {
   /** The connections, shared among people. */
   shares: ConnectionShares;
   /** For what people change: the same services that REST and the command line use. */
-  accounts: AccountTools & OptionRules;
+  accounts: SealedDatabase & OptionRules;
   startDelivery: TestEventTools['startDelivery'];
   cursors: PageCursors;
   objectStore: ObjectStore;

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { newestDeliveries } from '../../deliveries/log/event-deliveries.ts';
-import { AccountError } from '../../platform/account-error.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
+import { RequestError } from '../../platform/request-input.ts';
 import { startReplay } from '../../replays/replays.ts';
 import { EventParams } from '../deliveries/event-schemas.ts';
 import { eventOfPath } from '../deliveries/get-event.ts';
@@ -72,7 +72,7 @@ export function replayEvent(app: ExternalApp, { accounts }: ExternalContext): vo
       { deliveryIds, eventIds: [publicEventId(event.id)], endpointId },
       `API key ${keyId}`,
     ).catch((error: unknown) => {
-      const isNothing = error instanceof AccountError && error.code === 'nothing_to_replay';
+      const isNothing = error instanceof RequestError && error.code === 'nothing_to_replay';
       throw isNothing ? new ApiError('nothing_to_replay', { message: reasonOf(chosen) }) : error;
     });
     reply.code(201).header('location', `/api/external/replays/${replay.replayId}`);

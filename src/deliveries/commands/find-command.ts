@@ -1,5 +1,4 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { invalidValue } from '../../platform/account-error.ts';
 import { adminAction } from '../../platform/cli/admin-action.ts';
 import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
 import type { Config } from '../../platform/config/config.ts';
@@ -8,6 +7,7 @@ import { MAX_ID_CHARS } from '../../platform/json/storable-text.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
+import { invalidValue } from '../../platform/request-input.ts';
 import { workflowUrl } from '../../platform/temporal/workflow-url.ts';
 
 const DEFAULT_LIMIT = 50;

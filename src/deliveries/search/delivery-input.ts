@@ -1,7 +1,6 @@
-import { checkingMember, invalidValue } from '../../platform/account-error.ts';
-import { checkRowId, shown } from '../../platform/account-input.ts';
 import { EVENT_TYPES, type EventType } from '../../platform/event-type.ts';
 import { MAX_ID_CHARS } from '../../platform/json/storable-text.ts';
+import { checkingMember, checkRowId, invalidValue, shown } from '../../platform/request-input.ts';
 import type { AttemptAnswer, DeliveryFilter, DeliveryState } from '../log/delivery-filter.ts';
 import type { SendErrorClass } from '../sender/send-error.ts';
 
@@ -45,7 +44,7 @@ export type GivenDeliveryFilter = {
 /** A filter that has been checked; `id` apart, because it leads to deliveries in another way. */
 export type CheckedDeliveryFilter = { filter: DeliveryFilter; id: string | null };
 
-/** Throws AccountError `invalid_value`, which names the member. */
+/** Throws RequestError `invalid_value`, which names the member. */
 export async function checkDeliveryFilter(given: GivenDeliveryFilter): Promise<CheckedDeliveryFilter> {
   const { since, until } = given;
   const filter = {

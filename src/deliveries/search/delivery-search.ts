@@ -36,7 +36,7 @@ type Page = { before: DeliveryPosition | null; limit: number };
 /**
  * The deliveries of a WABA (null: of all, for operators), the newest first. Without a time range it looks at seven
  * days, and with an id at all of them. A rare thing in a long log may take several pages: each says how far it came.
- * Throws AccountError `invalid_value`.
+ * Throws RequestError `invalid_value`.
  */
 export async function searchDeliveries(
   { database }: { database: Database },

@@ -1,7 +1,7 @@
-import { AccountError } from '../../platform/account-error.ts';
 import { type Actor, recordChange } from '../../platform/audit/audit.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { deliveryUuidOf, publicDeliveryId } from '../../platform/public-ids.ts';
+import { RequestError } from '../../platform/request-input.ts';
 import {
   type DeliveryDetail,
   findDeliveryDetail,
@@ -15,7 +15,7 @@ const MAX_ATTEMPTS = 20;
 
 export type DeliveryReport = { delivery: DeliveryDetail; attempts: LoggedAttempt[] };
 
-/** One delivery of a WABA with its newest attempts, by its public id. Throws AccountError `unknown_delivery`. */
+/** One delivery of a WABA with its newest attempts, by its public id. Throws RequestError `unknown_delivery`. */
 export async function deliveryOf(
   { database }: { database: Database },
   wabaId: string,
@@ -32,7 +32,7 @@ export async function deliveryOf(
 
 /**
  * Drops a delivery that waits: it is not sent any more and stays in the log; the next of its ordering key goes out.
- * Throws AccountError: `unknown_delivery`, `attempt_under_way`, `delivery_settled`.
+ * Throws RequestError: `unknown_delivery`, `attempt_under_way`, `delivery_settled`.
  */
 export async function cancelDelivery(
   { database }: { database: Database },
@@ -47,10 +47,10 @@ export async function cancelDelivery(
   await database.transaction(async (trx) => {
     const outcome = await dropDelivery(trx, wabaId, uuid, `dropped by ${actor.name}`);
     if (outcome === 'claimed') {
-      throw new AccountError('attempt_under_way', 'An attempt is under way; look again in a moment.');
+      throw new RequestError('attempt_under_way', 'An attempt is under way; look again in a moment.');
     }
     if (outcome === 'settled') {
-      throw new AccountError(
+      throw new RequestError(
         'delivery_settled',
         'This delivery does not wait any more; nothing was changed.',
       );
@@ -70,6 +70,6 @@ function knownUuid(deliveryId: string): string {
   return uuid;
 }
 
-function unknownDelivery(deliveryId: string): AccountError {
-  return new AccountError('unknown_delivery', `There is no delivery ${deliveryId}.`);
+function unknownDelivery(deliveryId: string): RequestError {
+  return new RequestError('unknown_delivery', `There is no delivery ${deliveryId}.`);
 }

@@ -1,13 +1,13 @@
 import { knownWaba } from '../../accounts/known-accounts.ts';
 import { newWebhookSecret } from '../../deliveries/webhook-signature.ts';
-import { AccountError } from '../../platform/account-error.ts';
-import type { AccountTools } from '../../platform/account-tools.ts';
 import { type Audited, recordChange } from '../../platform/audit/audit.ts';
+import type { SealedDatabase } from '../../platform/crypto/sealed-columns.ts';
 import { operationsSecretPlace } from '../../platform/crypto/secret-places.ts';
 import { checkEndpointUrl } from '../../platform/http/outbound-url.ts';
 import { isSameTarget } from '../../platform/http/same-target.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
+import { RequestError } from '../../platform/request-input.ts';
 import type { UrlRules } from '../endpoint-options.ts';
 import { listEndpoints } from '../store.ts';
 import { alertName, publicAlertId } from './alert-envelope.ts';
@@ -37,21 +37,21 @@ const MAX_LISTED = 100;
 /**
  * Has the alerts of a WABA's endpoints sent to a URL. The first time there is a secret to sign them with. A URL that
  * receives webhooks is refused: alerts are no events.
- * Throws AccountError: `invalid_value`, `unknown_waba`, `url_is_webhook_endpoint`, or the code of the refused URL.
+ * Throws RequestError: `invalid_value`, `unknown_waba`, `url_is_webhook_endpoint`, or the code of the refused URL.
  */
 export async function setOperationsUrl(
-  tools: AccountTools & { urlRules: UrlRules } & Audited,
+  tools: SealedDatabase & { urlRules: UrlRules } & Audited,
   wabaId: string,
   text: string,
 ): Promise<SavedOperationsUrl> {
   const { database } = tools;
   await knownWaba(database, wabaId);
   const verdict = await checkEndpointUrl(text, tools.urlRules);
-  if (!verdict.ok) throw new AccountError(verdict.code, verdict.message);
+  if (!verdict.ok) throw new RequestError(verdict.code, verdict.message);
   const { url } = verdict;
   const endpoint = (await listEndpoints(database, wabaId)).find((known) => isSameTarget(known.url, url));
   if (endpoint !== undefined) {
-    throw new AccountError(
+    throw new RequestError(
       'url_is_webhook_endpoint',
       `Webhook endpoint ${endpoint.id} has this URL. Alerts are no events: give them a path of their own.`,
     );
@@ -66,7 +66,7 @@ export async function setOperationsUrl(
   return { wabaId, url, secret, secretRotationAdvised: false };
 }
 
-/** Where a WABA's alerts go; null when nowhere. Throws AccountError: `invalid_value`, `unknown_waba`. */
+/** Where a WABA's alerts go; null when nowhere. Throws RequestError: `invalid_value`, `unknown_waba`. */
 export async function operationsUrlOf(
   { database }: { database: Database },
   wabaId: string,
@@ -77,7 +77,7 @@ export async function operationsUrlOf(
 
 /**
  * Sends no more alerts; those that wait are given up when their turn comes. The secret is forgotten.
- * Throws AccountError: `invalid_value`, `unknown_waba`.
+ * Throws RequestError: `invalid_value`, `unknown_waba`.
  */
 export async function clearOperationsUrl(
   tools: { database: Database } & Audited,
@@ -89,19 +89,19 @@ export async function clearOperationsUrl(
 
 /**
  * Makes a new secret; from the next attempt on it alone signs.
- * Throws AccountError: `invalid_value`, `unknown_waba`, `no_operations_url`.
+ * Throws RequestError: `invalid_value`, `unknown_waba`, `no_operations_url`.
  */
 export async function rotateOperationsSecret(
-  tools: AccountTools & Audited,
+  tools: SealedDatabase & Audited,
   wabaId: string,
 ): Promise<SavedOperationsUrl> {
   const url = await operationsUrlOf(tools, wabaId);
-  if (url === null) throw new AccountError('no_operations_url', `WABA ${wabaId} has no operations URL.`);
+  if (url === null) throw new RequestError('no_operations_url', `WABA ${wabaId} has no operations URL.`);
   const secret = await saveWithNewSecret(tools, wabaId, url, 'operations_url.secret_rotated');
   return { wabaId, url, secret, secretRotationAdvised: false };
 }
 
-/** The newest alerts of a WABA, or those before one. Throws AccountError: `invalid_value`, `unknown_waba`. */
+/** The newest alerts of a WABA, or those before one. Throws RequestError: `invalid_value`, `unknown_waba`. */
 export async function endpointAlertsOf(
   { database }: { database: Database },
   wabaId: string,
@@ -119,7 +119,7 @@ export async function endpointAlertsOf(
 }
 
 async function saveWithNewSecret(
-  tools: AccountTools & Audited,
+  tools: SealedDatabase & Audited,
   wabaId: string,
   url: string,
   action: string,

@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander';
 import { shownCount } from '../../deliveries/shown-count.ts';
-import { invalidValue } from '../../platform/account-error.ts';
 import { type AdminOutcome, adminAction } from '../../platform/cli/admin-action.ts';
 import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
 import type { Config } from '../../platform/config/config.ts';
+import { invalidValue } from '../../platform/request-input.ts';
 import { workflowUrl } from '../../platform/temporal/workflow-url.ts';
 import { enableEndpoint, holdEndpoint } from '../endpoint-modes.ts';
 import type { EndpointMove } from '../endpoint-move.ts';

@@ -1,4 +1,4 @@
-import { invalidValue } from '../../platform/account-error.ts';
+import { invalidValue } from '../../platform/request-input.ts';
 
 /** More than headers or a secret can have: whoever pipes the wrong file is told so instead of waiting. */
 const MAX_INPUT_CHARS = 65_536;

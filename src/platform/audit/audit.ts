@@ -1,6 +1,5 @@
-import { invalidValue } from '../account-error.ts';
-import { checkRowId } from '../account-input.ts';
 import type { Database } from '../postgres/database.ts';
+import { checkRowId, invalidValue } from '../request-input.ts';
 import {
   type AuditEntry,
   type AuditOwner,
@@ -74,7 +73,7 @@ export async function recordChange(
 
 /**
  * The newest entries of a tenant, of a WABA, of a WABA and its tenant as a whole, or of all (`{}`), or those before one;
- * `action` and `actor` narrow them down. Throws AccountError `invalid_value`.
+ * `action` and `actor` narrow them down. Throws RequestError `invalid_value`.
  */
 export async function listAudit(
   { database }: { database: Database },

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { AccountError } from '../account-error.ts';
 import { type Audited, OPERATOR_COMMAND } from '../audit/audit.ts';
 import { type Config, loadConfig } from '../config/config.ts';
 import { InvalidSettingsError } from '../config/read-settings.ts';
@@ -13,6 +12,7 @@ import { descriptionFile, type EmbeddedDescription } from '../local-stack/embedd
 import { readJsonFile } from '../local-stack/private-file.ts';
 import { type Database, type DatabasePool, openDatabase } from '../postgres/database.ts';
 import { isTransientError } from '../postgres/error-class.ts';
+import { RequestError } from '../request-input.ts';
 
 /** What a command works with; the database is closed when it ends. */
 export type AdminTools = { config: Config; database: Database; secretBox: SecretBox } & Audited;
@@ -92,7 +92,7 @@ type AdminFailure = { code: string; message: string; exitCode: 1 | 2 };
 
 /** Reads an error as something that the operator can act on; null when it is a fault of the program. */
 function adminFailure(error: unknown, databaseUrl: string | null): AdminFailure | null {
-  if (error instanceof AccountError) {
+  if (error instanceof RequestError) {
     return { code: error.code, message: error.message, exitCode: error.code === 'invalid_value' ? 2 : 1 };
   }
   if (error instanceof InvalidSettingsError || error instanceof InvalidCidrError) {
@@ -135,13 +135,13 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * The settings of the installation that a command is for: the environment's when it names a database, otherwise those
- * of the stack that `npm start` keeps in `dataDir`. Throws InvalidSettingsError, and AccountError `no_installation`.
+ * of the stack that `npm start` keeps in `dataDir`. Throws InvalidSettingsError, and RequestError `no_installation`.
  */
 function adminSettings(env: Environment, dataDir: string): Config {
   if (env.HELIOGRAPH_DATABASE_URL?.trim()) return loadConfig(env);
   const description = readJsonFile(descriptionFile(dataDir));
   if (!isDescription(description)) {
-    throw new AccountError(
+    throw new RequestError(
       'no_installation',
       `There is no running stack in ${dataDir} and HELIOGRAPH_DATABASE_URL is not set: ` +
         'run npm start in another terminal, or set the HELIOGRAPH_* variables of your installation.',

@@ -1,6 +1,10 @@
 import type { Database } from '../postgres/database.ts';
 import { execute, query } from '../postgres/sql.ts';
+import type { SecretBox } from './secret-box.ts';
 import { SEALED_COLUMNS, type SealedColumn } from './secret-places.ts';
+
+/** A database with the box that seals and opens its secret columns. */
+export type SealedDatabase = { database: Database; secretBox: SecretBox };
 
 /** How many sealed texts of a column an encryption key made. */
 export type SealedCount = { table: string; column: string; keyId: string; count: number };

@@ -1,4 +1,3 @@
-import type { AccountTools } from '../account-tools.ts';
 import { type Audited, recordAudit } from '../audit/audit.ts';
 import type { Database } from '../postgres/database.ts';
 import {
@@ -6,6 +5,7 @@ import {
   readSealedByOthers,
   replaceSealed,
   type SealedCount,
+  type SealedDatabase,
   type SealedText,
   sampleSealed,
 } from './sealed-columns.ts';
@@ -28,7 +28,7 @@ export type UnreadableSecrets = { table: string; column: string; keyId: string }
 const BATCH = 100;
 
 /** Counts the stored secrets by the key that encrypted them. */
-export async function secretStatus({ database, secretBox }: AccountTools): Promise<SecretStatus> {
+export async function secretStatus({ database, secretBox }: SealedDatabase): Promise<SecretStatus> {
   const counts = await countSealed(database);
   const needed = new Set(counts.map(({ keyId }) => keyId));
   const [currentKeyId = '', ...others] = secretBox.keyIds;
@@ -40,7 +40,10 @@ export async function secretStatus({ database, secretBox }: AccountTools): Promi
 }
 
 /** Tries one secret of every column and key. */
-export async function unreadableSecrets({ database, secretBox }: AccountTools): Promise<UnreadableSecrets[]> {
+export async function unreadableSecrets({
+  database,
+  secretBox,
+}: SealedDatabase): Promise<UnreadableSecrets[]> {
   const found: UnreadableSecrets[] = [];
   for (const place of SEALED_COLUMNS) {
     for (const text of await sampleSealed(database, place)) {
@@ -55,7 +58,7 @@ export async function unreadableSecrets({ database, secretBox }: AccountTools): 
 type Log = { error(about: object, message: string): void; warn(about: object, message: string): void };
 
 /** Says at the start of a process that stored secrets cannot be opened. Nothing waits for it. */
-export async function reportUnreadableSecrets(tools: AccountTools, logger: Log): Promise<void> {
+export async function reportUnreadableSecrets(tools: SealedDatabase, logger: Log): Promise<void> {
   try {
     const unreadable = await unreadableSecrets(tools);
     if (unreadable.length === 0) return;
@@ -108,7 +111,7 @@ export async function reencryptSecrets(
 
 /** Returns how many it replaced; what does not open stays as it is. */
 async function reencryptColumn(
-  { database, secretBox }: AccountTools,
+  { database, secretBox }: SealedDatabase,
   place: SealedColumn,
   onProgress: (replaced: number) => void,
 ): Promise<number> {

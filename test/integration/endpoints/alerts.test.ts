@@ -202,7 +202,7 @@ describe('the operations URL', () => {
       'nonsense',
       '',
     ]) {
-      await expect(setOperationsUrl(tools(), WABA, url)).rejects.toMatchObject({ name: 'AccountError' });
+      await expect(setOperationsUrl(tools(), WABA, url)).rejects.toMatchObject({ name: 'RequestError' });
     }
     await setOperationsUrl(tools(['10.0.0.0/8']), WABA, 'http://10.0.0.1/');
     const uuid = await raise();

@@ -225,7 +225,7 @@ describe('limits', () => {
     [{ replacesKeyId: "1' or true" }, 'replacesKeyId'],
   ])('%j is refused and says which member is wrong', async (given, param) => {
     const { database, ask } = await start();
-    await expect(ask(given)).rejects.toMatchObject({ name: 'AccountError', param });
+    await expect(ask(given)).rejects.toMatchObject({ name: 'RequestError', param });
     expect(await keyRequestsOf({ database }, WABA)).toEqual([]);
   });
 

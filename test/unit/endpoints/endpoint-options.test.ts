@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { shownCount } from '../../../src/deliveries/shown-count.ts';
 import { checkEndpointOptions, type EndpointOptions } from '../../../src/endpoints/endpoint-options.ts';
-import { AccountError } from '../../../src/platform/account-error.ts';
 import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';
+import { RequestError } from '../../../src/platform/request-input.ts';
 
 const rules = {
   // Nothing here looks at phone numbers.
@@ -95,7 +95,7 @@ describe('what an endpoint may be given', () => {
     [{ url: 'x\u0000' }, 'control character'],
   ])('refuses %j', async (given, message) => {
     const error = await check(given).catch((reason) => reason);
-    expect(error).toBeInstanceOf(AccountError);
+    expect(error).toBeInstanceOf(RequestError);
     expect(error.message).toContain(message);
   });
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { AccountError } from '../../../src/platform/account-error.ts';
 import { publicDeliveryId } from '../../../src/platform/public-ids.ts';
+import { RequestError } from '../../../src/platform/request-input.ts';
 import { lowestUuidAt, msOfUuidV7, uuidV7 } from '../../../src/platform/uuid-v7.ts';
 import { checkSelection } from '../../../src/replays/replay-input.ts';
 
@@ -46,8 +46,8 @@ describe('a selection', () => {
   test('an id of any other form is refused, whatever it is', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
-        expect(() => check({ deliveryIds: [text] })).toThrow(AccountError);
-        expect(() => check({ deliveryIds: [`dlv_${text}`] })).toThrow(AccountError);
+        expect(() => check({ deliveryIds: [text] })).toThrow(RequestError);
+        expect(() => check({ deliveryIds: [`dlv_${text}`] })).toThrow(RequestError);
       }),
     );
   });

@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AccountError } from '../../../platform/account-error.ts';
-import { accountErrorHeaders } from '../../errors/account-api-error.ts';
-import { classifyError } from '../../errors/classify-error.ts';
+import { RequestError } from '../../../platform/request-input.ts';
+import { classifyError, refusalHeaders } from '../../errors/classify-error.ts';
 import { setBaseHeaders } from '../../plugins/security-headers.ts';
 import { html } from '../markup.ts';
 import { PageError, pageNotFound } from './page-error.ts';
@@ -45,7 +44,7 @@ function shownError(thrown: unknown): Shown {
     const { status, title, message, headers } = thrown;
     return { status, title, text: message, headers };
   }
-  if (thrown instanceof AccountError) return accountError(thrown);
+  if (thrown instanceof RequestError) return refusal(thrown);
   const error = classifyError(thrown);
   if (error.status === 404) return shownError(pageNotFound());
   const title = TITLES[error.status] ?? 'That did not work';
@@ -53,13 +52,13 @@ function shownError(thrown: unknown): Shown {
 }
 
 /** What a page did not show at its form. An object that is not there is what every other missing page is. */
-function accountError(error: AccountError): Shown {
+function refusal(error: RequestError): Shown {
   if (error.code.startsWith('unknown_')) return shownError(pageNotFound());
   const status = error.code === 'rate_limit_exceeded' ? 429 : 422;
   return {
     status,
     title: TITLES[status] ?? 'That did not work',
     text: error.message,
-    headers: accountErrorHeaders(error),
+    headers: refusalHeaders(error),
   };
 }

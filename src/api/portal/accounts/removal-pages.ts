@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { findTenant } from '../../../accounts/account-list.ts';
 import { removeNumber, removeTenant, removeWaba, renameTenant } from '../../../accounts/account-removal.ts';
-import { AccountError } from '../../../platform/account-error.ts';
+import { RequestError } from '../../../platform/request-input.ts';
 import { formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
@@ -56,7 +56,7 @@ function tenantActions(app: PortalApp, { database }: PortalContext): void {
       await renameTenant({ database, actor: actorOf(request) }, id, name);
       return reply.redirect(`${TENANTS}/${id}?done=renamed`, 303);
     } catch (error) {
-      if (!(error instanceof AccountError)) throw error;
+      if (!(error instanceof RequestError)) throw error;
       const viewer = viewerOf(request);
       const form = renameForm(viewer, id, { name, error: error.message });
       return sendPage(reply, problemView(viewer, 'Rename the tenant', `${TENANTS}/${id}`, form), 422);
@@ -102,7 +102,7 @@ function wabaActions(app: PortalApp, { database }: PortalContext): void {
       try {
         await removeNumber({ database, actor: actorOf(request) }, wabaId, request.body.phoneNumberId);
       } catch (error) {
-        if (error instanceof AccountError) throw pageNotFound();
+        if (error instanceof RequestError) throw pageNotFound();
         throw error;
       }
       return reply.redirect(`/portal/operator/wabas/${wabaId}?done=number-removed`, 303);

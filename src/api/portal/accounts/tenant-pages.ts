@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { findTenant, listTenants, listTenantWabas } from '../../../accounts/account-list.ts';
 import { createTenant } from '../../../accounts/tenants.ts';
-import { AccountError } from '../../../platform/account-error.ts';
+import { RequestError } from '../../../platform/request-input.ts';
 import { formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
@@ -34,7 +34,7 @@ const PAGE_SIZE = 50;
 
 type NameForm = {
   name: string;
-  error: AccountError | null;
+  error: RequestError | null;
   page?: string | undefined;
   done?: string | undefined;
 };
@@ -53,7 +53,7 @@ export function tenantPages(app: PortalApp, context: PortalContext): void {
       const { userId } = await createTenant(tools, name);
       return reply.redirect(`${PATH}/${userId}?done=created`, 303);
     } catch (error) {
-      if (!(error instanceof AccountError)) throw error;
+      if (!(error instanceof RequestError)) throw error;
       return showTenants(request, reply, context, { name, error });
     }
   });

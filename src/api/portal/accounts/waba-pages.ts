@@ -9,13 +9,12 @@ import { addWaba, openAccessToken } from '../../../accounts/wabas.ts';
 import { listEndpoints } from '../../../endpoints/store.ts';
 import { readWabaArrivals } from '../../../inbound/inbox/waba-arrivals.ts';
 import { countWaitingBodies } from '../../../inbound/waiting-bodies.ts';
-import { AccountError } from '../../../platform/account-error.ts';
-import { checkAccessToken, checkUpstreamId } from '../../../platform/account-input.ts';
 import { SecretBoxError } from '../../../platform/crypto/secret-box.ts';
 import type { AccountClient } from '../../../platform/graph/graph-client.ts';
 import { GraphError } from '../../../platform/graph/graph-error.ts';
 import type { UpstreamPhoneNumber } from '../../../platform/graph/phone-numbers.ts';
 import type { SubscribedApp } from '../../../platform/graph/subscribed-apps.ts';
+import { checkAccessToken, checkUpstreamId, RequestError } from '../../../platform/request-input.ts';
 import { formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
@@ -188,7 +187,7 @@ async function saveChecked(
     await addWaba(tools, tenantId, { wabaId, phoneNumbers: numbers.value, accessToken: token });
     return null;
   } catch (error) {
-    if (error instanceof AccountError) return error.message;
+    if (error instanceof RequestError) return error.message;
     throw error;
   }
 }
@@ -205,7 +204,7 @@ function numberPaceAction(app: PortalApp, { database }: PortalContext): void {
     const done = await setNumberPace({ database, actor: actorOf(request) }, wabaId, change).then(
       () => 'pace',
       (error: unknown) => {
-        if (!(error instanceof AccountError)) throw error;
+        if (!(error instanceof RequestError)) throw error;
         if (error.code === 'unknown_phone_number') throw pageNotFound();
         return 'no-pace';
       },

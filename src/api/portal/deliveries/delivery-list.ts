@@ -3,9 +3,9 @@ import type { DeliveryPosition } from '../../../deliveries/log/delivery-scan.ts'
 import { DELIVERY_STATES, type GivenDeliveryFilter } from '../../../deliveries/search/delivery-input.ts';
 import { type DeliverySearch, searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
 import { listEndpoints } from '../../../endpoints/store.ts';
-import { AccountError, invalidValue } from '../../../platform/account-error.ts';
 import { EVENT_TYPES } from '../../../platform/event-type.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
+import { invalidValue, RequestError } from '../../../platform/request-input.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf } from '../access/viewer.ts';
 import { emptyState } from '../components/empty-state.ts';
@@ -28,7 +28,7 @@ type Found = {
   query: DeliveryQuery;
   cursor: string;
   search: DeliverySearch | null;
-  error: AccountError | null;
+  error: RequestError | null;
 };
 
 /** The list with its filters. Without a cursor it follows what happens, where scripts run. */
@@ -90,7 +90,7 @@ async function find(request: FastifyRequest, context: PortalContext, scope: Deli
     const search = await searchDeliveries(context, wabaId, filter, { before, limit: SHOWN });
     return { query, cursor, search, error: null };
   } catch (error) {
-    if (!(error instanceof AccountError)) throw error;
+    if (!(error instanceof RequestError)) throw error;
     return { query, cursor, search: null, error };
   }
 }
@@ -180,7 +180,7 @@ type FiltersView = {
   query: DeliveryQuery;
   /** Null: operators, who name a WABA instead. */
   endpoints: readonly { id: string; url: string; description: string }[] | null;
-  error: AccountError | null;
+  error: RequestError | null;
 };
 
 /** The form over the list; a GET, so that what it finds has an address. */

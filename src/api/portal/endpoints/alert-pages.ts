@@ -7,7 +7,7 @@ import {
   rotateOperationsSecret,
   setOperationsUrl,
 } from '../../../endpoints/alerts/operations-url.ts';
-import { AccountError } from '../../../platform/account-error.ts';
+import { RequestError } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf } from '../access/viewer.ts';
@@ -53,7 +53,7 @@ export function alertPages(app: PortalApp, context: PortalContext): void {
         303,
       );
     } catch (error) {
-      if (!(error instanceof AccountError)) throw error;
+      if (!(error instanceof RequestError)) throw error;
       return await sendAlerts(request, reply, context, { url, error });
     }
   });
@@ -88,7 +88,7 @@ async function sendAlerts(
   request: FastifyRequest,
   reply: FastifyReply,
   { accounts }: PortalContext,
-  { url, error }: { url: string | null; error: AccountError | null },
+  { url, error }: { url: string | null; error: RequestError | null },
 ): Promise<FastifyReply> {
   const waba = wabaOf(request);
   const viewer = viewerOf(request);
@@ -114,7 +114,7 @@ async function sendAlerts(
 function operationsUrl(
   viewer: Viewer,
   path: string,
-  { stored, url, error }: { stored: string | null; url: string | null; error: AccountError | null },
+  { stored, url, error }: { stored: string | null; url: string | null; error: RequestError | null },
 ): Markup {
   if (!mayChange(viewer)) {
     return html`<p>${stored === null ? 'No alerts are sent.' : html`Alerts go to <code class="break">${stored}</code>.`}</p>`;

@@ -5,8 +5,8 @@ import { enableEndpoint, holdEndpoint } from '../../../endpoints/endpoint-modes.
 import { deleteEndpoint } from '../../../endpoints/endpoint-removal.ts';
 import { rotateSecret } from '../../../endpoints/endpoint-secrets.ts';
 import { endpointStatus } from '../../../endpoints/endpoints.ts';
-import { AccountError, invalidValue } from '../../../platform/account-error.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
+import { invalidValue, RequestError } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
@@ -132,7 +132,7 @@ async function orExplained(
   try {
     return await act();
   } catch (error) {
-    if (!(error instanceof AccountError) || error.code.startsWith('unknown_')) throw error;
+    if (!(error instanceof RequestError) || error.code.startsWith('unknown_')) throw error;
     return await sendEndpointPage(request, reply, context, { id, notice: null, error });
   }
 }

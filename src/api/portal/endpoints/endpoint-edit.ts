@@ -10,7 +10,7 @@ import {
 } from '../../../endpoints/endpoints.ts';
 import { type InstallationSettings, type Section, textOf } from '../../../endpoints/setting.ts';
 import { type AnySetting, type SettingName, settingsOf } from '../../../endpoints/settings.ts';
-import { AccountError } from '../../../platform/account-error.ts';
+import { RequestError } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
@@ -36,7 +36,7 @@ type Shown = {
   /** Null: a new one. */
   endpoint: EndpointStatus | null;
   values: EndpointFormValues;
-  error?: AccountError | null;
+  error?: RequestError | null;
   urlCheck?: Child;
 };
 
@@ -104,7 +104,7 @@ async function submitted(
   try {
     return await save();
   } catch (error) {
-    if (!(error instanceof AccountError)) throw error;
+    if (!(error instanceof RequestError)) throw error;
     return await sendForm(request, reply, context, { ...shown, error });
   }
 }
@@ -166,7 +166,7 @@ type EndpointFormView = {
   /** Of headers that are stored; their values are not shown. Null: they cannot be read. */
   headerNames: readonly string[] | null;
   defaults: InstallationSettings;
-  error: AccountError | null;
+  error: RequestError | null;
   /** What the check of the URL says, when it was asked for. */
   urlCheck: Child;
 };

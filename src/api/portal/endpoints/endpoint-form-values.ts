@@ -6,7 +6,7 @@ import {
   type SettingName,
   settingsOf,
 } from '../../../endpoints/settings.ts';
-import { AccountError } from '../../../platform/account-error.ts';
+import { RequestError } from '../../../platform/request-input.ts';
 import type { FormValues } from '../form-values.ts';
 
 /** The fields of the form as texts: what was written comes back with the complaint about it. */
@@ -46,7 +46,7 @@ export function readEndpointForm(form: FormValues): EndpointFormValues {
 }
 
 /**
- * What the form asks for. An empty field and no box ticked mean the default. Throws AccountError for what is no number
+ * What the form asks for. An empty field and no box ticked mean the default. Throws RequestError for what is no number
  * and no header; everything else is judged where REST has it judged.
  */
 export function optionsOf(values: EndpointFormValues): EndpointOptions & { url: string } {
@@ -96,7 +96,7 @@ function numberIn(param: string, text: string): number | null {
   const trimmed = text.trim();
   if (trimmed === '') return null;
   if (/^\d{1,12}(\.\d{1,3})?$/.test(trimmed)) return Number(trimmed);
-  throw new AccountError('invalid_value', 'Write numbers only, or leave it empty for the default.', param);
+  throw new RequestError('invalid_value', 'Write numbers only, or leave it empty for the default.', param);
 }
 
 /** Removals first, so that a header that is removed and written anew is set. */
@@ -116,6 +116,6 @@ function headersIn({ newHeaders, removedHeaders }: EndpointFormValues): Record<s
   return Object.fromEntries(change);
 }
 
-function badHeader(message: string): AccountError {
-  return new AccountError('invalid_value', message, 'customHeaders');
+function badHeader(message: string): RequestError {
+  return new RequestError('invalid_value', message, 'customHeaders');
 }

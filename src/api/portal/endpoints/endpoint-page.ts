@@ -8,8 +8,8 @@ import type { EndpointView } from '../../../endpoints/endpoint-view.ts';
 import { type EndpointStatus, endpointStatus } from '../../../endpoints/endpoints.ts';
 import { type InstallationSettings, textOf } from '../../../endpoints/setting.ts';
 import { type AnySetting, settingsOf } from '../../../endpoints/settings.ts';
-import type { AccountError } from '../../../platform/account-error.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
+import type { RequestError } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
@@ -56,12 +56,12 @@ export function endpointPage(app: PortalApp, context: PortalContext): void {
   );
 }
 
-/** The page of an endpoint; `error` is about a form on it. Throws AccountError `unknown_endpoint`, ApiError 404. */
+/** The page of an endpoint; `error` is about a form on it. Throws RequestError `unknown_endpoint`, ApiError 404. */
 export async function sendEndpointPage(
   request: FastifyRequest,
   reply: FastifyReply,
   context: PortalContext,
-  { id, notice, error }: { id: string; notice: Notice | null; error: AccountError | null },
+  { id, notice, error }: { id: string; notice: Notice | null; error: RequestError | null },
 ): Promise<FastifyReply> {
   const waba = wabaOf(request);
   const viewer = viewerOf(request);

@@ -7,7 +7,7 @@ import {
   keyRequestForOperator,
   waitingKeyRequests,
 } from '../../../keys/key-requests.ts';
-import { AccountError } from '../../../platform/account-error.ts';
+import { RequestError } from '../../../platform/request-input.ts';
 import { workflowUrl } from '../../../platform/temporal/workflow-url.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { formLine } from '../access/form-schema.ts';
@@ -78,11 +78,11 @@ function approvalPage(app: PortalApp, context: PortalContext): void {
     const state = decision === 'approve' ? 'approved' : 'denied';
     try {
       if (decision !== 'approve' && decision !== 'deny') {
-        throw new AccountError('invalid_value', 'Choose to approve or to deny.');
+        throw new RequestError('invalid_value', 'Choose to approve or to deny.');
       }
       await decideKeyRequest({ database: context.database, actor: actorOf(request) }, id, { state, note });
     } catch (error) {
-      if (!(error instanceof AccountError) || error.code === 'unknown_key_request') throw error;
+      if (!(error instanceof RequestError) || error.code === 'unknown_key_request') throw error;
       return await showRequest(request, reply, context, { id, note, error });
     }
     return reply.redirect(`${PATH}?done=${state}`, 303);
@@ -93,7 +93,7 @@ async function showRequest(
   request: FastifyRequest,
   reply: FastifyReply,
   { config, database, now }: PortalContext,
-  { id, note, error }: { id: string; note: string; error: AccountError | null },
+  { id, note, error }: { id: string; note: string; error: RequestError | null },
 ): Promise<FastifyReply> {
   const found = await keyRequestForOperator({ database }, id);
   const facts = detailList([
@@ -117,7 +117,7 @@ function decisionForm(
   viewer: Viewer,
   { id, state }: KeyRequest,
   note: string,
-  error: AccountError | null,
+  error: RequestError | null,
 ): Markup | false {
   if (state !== 'requested' && state !== 'approved') return false;
   const field = textField({

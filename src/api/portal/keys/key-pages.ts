@@ -7,7 +7,7 @@ import type { GivenKeyRequest } from '../../../keys/key-request-input.ts';
 import type { KeyRequest } from '../../../keys/key-request-store.ts';
 import { keyRequestOf, keyRequestsOf, requestKey, withdrawKeyRequest } from '../../../keys/key-requests.ts';
 import { type RevealedKey, revealKey } from '../../../keys/reveal-key.ts';
-import { AccountError } from '../../../platform/account-error.ts';
+import { RequestError } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { EMPTY_FORM, formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
@@ -99,7 +99,7 @@ function newKeyPages(app: PortalApp, { database }: PortalContext): void {
   const show = async (
     request: FastifyRequest,
     reply: FastifyReply,
-    { form, error }: { form: KeyForm | null; error: AccountError | null },
+    { form, error }: { form: KeyForm | null; error: RequestError | null },
     replace = '',
   ) => {
     const keys = await listKeys({ database }, wabaOf(request).wabaId);
@@ -133,7 +133,7 @@ function newKeyPages(app: PortalApp, { database }: PortalContext): void {
       try {
         await requestKey(tools, wabaOf(request).wabaId, requester, keyRequestOfForm(request.body));
       } catch (error) {
-        if (!(error instanceof AccountError)) throw error;
+        if (!(error instanceof RequestError)) throw error;
         return await show(request, reply, { form: request.body, error });
       }
       return reply.redirect(`${keysPath(request)}?done=asked`, 303);
@@ -242,7 +242,7 @@ function emptyKeyForm(replaced: ApiKeyDetails | null): KeyForm {
 function keyForm(
   viewer: Viewer,
   action: string,
-  view: { form: KeyForm; keys: readonly ApiKeyDetails[]; error: AccountError | null },
+  view: { form: KeyForm; keys: readonly ApiKeyDetails[]; error: RequestError | null },
 ): Markup {
   const { form, keys, error } = view;
   const about = (field: string) => (error?.param === field ? error.message : null);
@@ -351,7 +351,7 @@ async function showRefusal(
   context: PortalContext,
   { id, error }: { id: string; error: unknown },
 ): Promise<FastifyReply> {
-  if (!(error instanceof AccountError) || error.code.startsWith('unknown_')) throw error;
+  if (!(error instanceof RequestError) || error.code.startsWith('unknown_')) throw error;
   const notice = { kind: 'error' as const, text: error.message };
   return await showRequest(request, reply, context, { id, notice, status: 409 });
 }

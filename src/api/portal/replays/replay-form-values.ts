@@ -1,4 +1,4 @@
-import { AccountError } from '../../../platform/account-error.ts';
+import { RequestError } from '../../../platform/request-input.ts';
 import type { GivenSelection } from '../../../replays/replay-input.ts';
 import type { FormValues } from '../form-values.ts';
 
@@ -37,7 +37,7 @@ export function readReplayForm(form: FormValues): ReplayFormValues {
   };
 }
 
-/** What the form selects. No box ticked means no restriction. Throws AccountError `invalid_value`. */
+/** What the form selects. No box ticked means no restriction. Throws RequestError `invalid_value`. */
 export function selectionOf(values: ReplayFormValues): GivenSelection {
   if (values.by === 'ids') {
     return { deliveryIds: values.ids.split(/[\s,;]+/).filter((id) => id !== '') };
@@ -56,5 +56,5 @@ function timeIn(param: string, text: string): Date | undefined {
   if (text === '') return undefined;
   const time = new Date(`${text}Z`);
   if (/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(text) && Number.isFinite(time.getTime())) return time;
-  throw new AccountError('invalid_value', 'Write a time such as 2027-01-31T12:00.', param);
+  throw new RequestError('invalid_value', 'Write a time such as 2027-01-31T12:00.', param);
 }

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { listEndpoints } from '../../../endpoints/store.ts';
-import { AccountError } from '../../../platform/account-error.ts';
 import { EVENT_TYPES } from '../../../platform/event-type.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
+import { RequestError } from '../../../platform/request-input.ts';
 import { workflowUrl } from '../../../platform/temporal/workflow-url.ts';
 import type { ReplayCount } from '../../../replays/replay-count.ts';
 import { REPLAYABLE_STATES } from '../../../replays/replay-selection.ts';
@@ -115,7 +115,7 @@ function rowOf(path: string, replay: ReplayView, now: Date): Child[] {
   ];
 }
 
-type Step = { values: ReplayFormValues; count: ReplayCount | null; error: AccountError | null };
+type Step = { values: ReplayFormValues; count: ReplayCount | null; error: RequestError | null };
 
 /** /portal/w/:wabaId/replays/new: choose, count, start. */
 function replayWizard(app: PortalApp, context: PortalContext): void {
@@ -159,7 +159,7 @@ async function orChooseAgain(
   try {
     return await act();
   } catch (error) {
-    if (!(error instanceof AccountError)) throw error;
+    if (!(error instanceof RequestError)) throw error;
     return await sendStep(request, reply, context, { values, count: null, error });
   }
 }
@@ -281,7 +281,7 @@ type FormView = {
   path: string;
   values: ReplayFormValues;
   endpoints: readonly { id: string; url: string; description: string }[];
-  error: AccountError | null;
+  error: RequestError | null;
 };
 
 /** Step 1: what is to be sent again. */

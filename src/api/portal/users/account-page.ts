@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AccountError } from '../../../platform/account-error.ts';
+import { RequestError } from '../../../platform/request-input.ts';
 import { changePassword } from '../../../users/sign-in.ts';
 import type { SessionSummary } from '../../../users/user-session-store.ts';
 import { endSession, sessionsOf } from '../../../users/user-sessions.ts';
@@ -64,7 +64,7 @@ export function accountPages(app: PortalApp, context: PortalContext, tools: Acco
         sessionCookie.set(reply, token);
         return reply.redirect('/portal/account?done=password', 303);
       } catch (error) {
-        if (!(error instanceof AccountError)) throw error;
+        if (!(error instanceof RequestError)) throw error;
         return await showAccount(request, reply, context, tools, { done: undefined, error });
       }
     },
@@ -83,7 +83,7 @@ async function showAccount(
   reply: FastifyReply,
   { database, now }: PortalContext,
   { hasOidc }: AccountPageTools,
-  { done, error }: { done: string | undefined; error: AccountError | null },
+  { done, error }: { done: string | undefined; error: RequestError | null },
 ): Promise<FastifyReply> {
   const { id, viewer } = sessionOf(request);
   const [user, sessions] = await Promise.all([
@@ -158,7 +158,7 @@ function identitySection(viewer: Viewer, { identities, hasPassword }: User): Mar
 ${postForm(viewer, `/portal/account/identity/${action}`, html`${field}<div class="buttons"><button>${label}</button></div>`)}`;
 }
 
-function passwordForm(viewer: Viewer, error: AccountError | null): Markup {
+function passwordForm(viewer: Viewer, error: RequestError | null): Markup {
   const about = (field: string) => {
     if (error === null) return null;
     return (error.param ?? 'current') === field ? error.message : null;

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AccountError } from '../../../platform/account-error.ts';
+import { RequestError } from '../../../platform/request-input.ts';
 import type { Invitation } from '../../../users/invitation-store.ts';
 import { acceptInvitation, invitationBehind, joinWithAccount } from '../../../users/invitations.ts';
 import { setPasswordByLink } from '../../../users/password-links.ts';
@@ -25,7 +25,7 @@ const PATH = '/portal/invitations/:token';
 
 type LinkTools = { tokens: FormTokens; limit: SignInLimit; hasOidc: boolean };
 type Form = { token: string; name: string; password: string };
-type Shown = { token: string; name: string; error: AccountError | null };
+type Shown = { token: string; name: string; error: RequestError | null };
 
 /** /portal/invitations/:token: a link shows a form, and only the form uses the link up. */
 export function invitationPages(app: PortalApp, context: PortalContext, tools: LinkTools): void {
@@ -46,7 +46,7 @@ export function invitationPages(app: PortalApp, context: PortalContext, tools: L
       const form = { token, name, password };
       return await orClosed(() => useLink(request, reply, context, { tools, invitation, form }));
     } catch (error) {
-      if (!(error instanceof AccountError)) throw error;
+      if (!(error instanceof RequestError)) throw error;
       return showLink(request, reply, { tools, invitation }, { token, name, error });
     }
   });
@@ -137,7 +137,7 @@ async function orClosed<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof AccountError) || error.code !== 'unknown_invitation') throw error;
+    if (!(error instanceof RequestError) || error.code !== 'unknown_invitation') throw error;
     throw new PageError(404, 'This link does not work', `${error.message} Ask for a new one, or sign in.`);
   }
 }

@@ -1,4 +1,4 @@
-import type { AccountError } from '../../../platform/account-error.ts';
+import type { RequestError } from '../../../platform/request-input.ts';
 import { textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
 import { html, type Markup } from '../markup.ts';
@@ -7,7 +7,7 @@ import { html, type Markup } from '../markup.ts';
 export function personFields(given: {
   email?: string;
   name?: string;
-  error: AccountError | null;
+  error: RequestError | null;
   /** What the password is called. */
   label?: string;
 }): Markup {

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AccountError } from '../../../platform/account-error.ts';
+import { RequestError } from '../../../platform/request-input.ts';
 import { createFirstOperator, mayBeSetUp, type SetUpTools } from '../../../users/first-operator.ts';
 import { formLine } from '../access/form-schema.ts';
 import type { FormTokens } from '../access/form-tokens.ts';
@@ -45,7 +45,7 @@ export function setUpPages(
       await beginInBrowser(context, request, reply, token);
       return reply.redirect('/portal', 303);
     } catch (error) {
-      if (!(error instanceof AccountError)) throw error;
+      if (!(error instanceof RequestError)) throw error;
       if (error.code === 'set_up_closed') throw linkClosed();
       return showSetUp(request, reply, tools.tokens, request.body, error);
     }
@@ -57,7 +57,7 @@ function showSetUp(
   reply: FastifyReply,
   tokens: FormTokens,
   { code, email, name }: Given,
-  error: AccountError | null,
+  error: RequestError | null,
 ): FastifyReply {
   const form = postForm(
     tokens.issue(request, reply),

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AccountError } from '../../../platform/account-error.ts';
+import { RequestError } from '../../../platform/request-input.ts';
 import { signIn, signOut } from '../../../users/sign-in.ts';
 import { EMPTY_FORM, formLine } from '../access/form-schema.ts';
 import type { FormTokens } from '../access/form-tokens.ts';
@@ -61,7 +61,7 @@ export function signInPages(app: PortalApp, context: PortalContext, tools: SignI
       await beginInBrowser(context, request, reply, token);
       return reply.redirect(signedIn.opened > 1 ? '/portal/account?done=several' : next, 303);
     } catch (error) {
-      if (!(error instanceof AccountError)) throw error;
+      if (!(error instanceof RequestError)) throw error;
       return showSignIn(request, reply, tools, { next, email, error: error.message });
     }
   });

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { listTenants, type TenantSummary } from '../../../accounts/account-list.ts';
-import { AccountError, invalidValue } from '../../../platform/account-error.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
+import { invalidValue, RequestError } from '../../../platform/request-input.ts';
 import {
   invitationsOf,
   inviteUser,
@@ -54,7 +54,7 @@ export function operatorUserPages(app: PortalApp, context: PortalContext): void 
       const made = await inviteUser({ database }, authorityOf(request), given);
       return showLink(request, reply, context, { made, wanted: request.query });
     } catch (error) {
-      if (!(error instanceof AccountError)) throw error;
+      if (!(error instanceof RequestError)) throw error;
       return await showUsers(request, reply, context, request.query, { email, role, tenant, error });
     }
   });
@@ -233,7 +233,7 @@ type Wanted = {
 };
 
 /** An invitation as it was filled in. */
-type InviteForm = { email: string; role: string; tenant: string; error: AccountError | null };
+type InviteForm = { email: string; role: string; tenant: string; error: RequestError | null };
 
 const EMPTY_INVITE: InviteForm = { email: '', role: 'admin', tenant: '', error: null };
 

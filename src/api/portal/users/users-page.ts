@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AccountError } from '../../../platform/account-error.ts';
+import { RequestError } from '../../../platform/request-input.ts';
 import {
   invitationsOf,
   inviteUser,
@@ -40,7 +40,7 @@ const PAGE_SIZE = 40;
 
 const CHANGES = { role: 'role', disable: 'disabled', enable: 'enabled', remove: 'removed' } as const;
 
-type InviteForm = { email: string; role: string; error: AccountError | null };
+type InviteForm = { email: string; role: string; error: RequestError | null };
 
 const text = Type.Optional(Type.String());
 const querystring = Type.Object({ done: text, page: text });
@@ -62,7 +62,7 @@ export function tenantUserPages(app: PortalApp, context: PortalContext): void {
       const made = await inviteUser({ database }, authorityOf(request), { email, role, tenantId });
       return showLink(request, reply, context, made);
     } catch (error) {
-      if (!(error instanceof AccountError)) throw error;
+      if (!(error instanceof RequestError)) throw error;
       return await showUsers(request, reply, context, { email, role, error });
     }
   });

@@ -1,27 +1,27 @@
 import { describe, expect, test } from 'vitest';
-import { AccountError } from '../../../src/platform/account-error.ts';
 import {
   checkAccessToken,
   checkDescription,
   checkName,
   checkRowId,
   checkUpstreamId,
-} from '../../../src/platform/account-input.ts';
+  RequestError,
+} from '../../../src/platform/request-input.ts';
 
-describe('what accounts accept', () => {
+describe('checks of what a request gives', () => {
   test.each(['', '0x1', '-1', '1'.repeat(65), '1\0', '٣', ' 1'])('no upstream id %j', (id) => {
-    expect(() => checkUpstreamId('It', id)).toThrow(AccountError);
+    expect(() => checkUpstreamId('It', id)).toThrow(RequestError);
   });
 
   test.each(['', '0', '01', '1.5', '9'.repeat(19), '1\0'])(
     'no row id %j, which would be an error of SQL',
     (id) => {
-      expect(() => checkRowId('It', id)).toThrow(AccountError);
+      expect(() => checkRowId('It', id)).toThrow(RequestError);
     },
   );
 
   test.each(['a\0b', 'a\u2028b', '\ud800', 'x'.repeat(201)])('no name %j', (name) => {
-    expect(() => checkName('It', name)).toThrow(AccountError);
+    expect(() => checkName('It', name)).toThrow(RequestError);
   });
 
   test('a description may be empty, a name may not; both are trimmed', () => {
