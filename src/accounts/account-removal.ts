@@ -30,7 +30,7 @@ export async function renameTenant(
 
 /**
  * Takes a number away from its WABA, also when upstream goes on listing it: it leaves `/me`, cannot send, and what comes
- * for it is set aside. Its history stays. Adding it by hand brings it back. Throws RequestError: `invalid_value`,
+ * for it is quarantined. Its history stays. Adding it by hand brings it back. Throws RequestError: `invalid_value`,
  * `unknown_waba`, `unknown_phone_number`.
  */
 export async function removeNumber(
@@ -57,7 +57,7 @@ export async function removeNumber(
 
 /**
  * Takes a WABA away: its endpoints are deleted with what waits for them, its keys revoked, its token forgotten, and
- * what comes for its numbers is set aside. When nothing was ever made of it, it is gone; otherwise (`kept`) its history
+ * what comes for its numbers is quarantined. When nothing was ever made of it, it is gone; otherwise (`kept`) its history
  * stays and only the same tenant can have it again, because a WABA's data must not come to another.
  * When it is cut off, it can be repeated. Throws RequestError: `invalid_value`, `unknown_waba`.
  */

@@ -44,7 +44,7 @@ export async function closeWaba(trx: Transaction, wabaId: string): Promise<void>
   await execute(
     trx,
     `with dropped as (delete from waiting_bodies where waba_id = ? returning received_day, inbox_id)
-     update inbox i set state = 'set_aside' from (select distinct * from dropped) as d
+     update inbox i set state = 'quarantined' from (select distinct * from dropped) as d
       where i.received_day = d.received_day and i.id = d.inbox_id and i.state = 'waiting'`,
     [wabaId],
   );

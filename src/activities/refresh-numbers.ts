@@ -57,7 +57,7 @@ export function makeNumberActivities(tools: NumberActivityTools) {
         );
         const summary =
           `${listed.length} numbers: ${added.length} added, ${removed.length} removed, ` +
-          `${taken.length} of other WABAs. ${released} bodies are taken in, ${refused} are set aside.`;
+          `${taken.length} of other WABAs. ${released} bodies are taken in, ${refused} are quarantined.`;
         return { summary, waitMs: waiting > 0 ? NEXT_LOOK_MS : null };
       } catch (error) {
         if (!(error instanceof GraphError) && !(error instanceof AccessTokenProblem)) throw error;

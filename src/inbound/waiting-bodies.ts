@@ -1,6 +1,6 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import { countSetAside } from './inbox/inbox.ts';
+import { countQuarantined } from './inbox/inbox.ts';
 import { shardOf } from './shard.ts';
 
 /** Why a part of a body waits: upstream is asked for its phone number. */
@@ -42,14 +42,14 @@ export async function releaseWaitingBodies(trx: Transaction, wabaId: string): Pr
      )
      update inbox i set state = 'new', processed_at = null
        from (select distinct received_day, inbox_id from freed) as f
-      where i.received_day = f.received_day and i.id = f.inbox_id and i.state in ('waiting', 'set_aside', 'failed')`,
+      where i.received_day = f.received_day and i.id = f.inbox_id and i.state in ('waiting', 'quarantined', 'failed')`,
     [wabaId],
   );
   if (released > 0) trx.notify('heliograph_inbox', String(shardOf(wabaId)));
   return released;
 }
 
-/** Sets aside what waited since before upstream was asked, for numbers that it does not list; returns how many. */
+/** Quarantines what waited since before upstream was asked, for numbers that it does not list; returns how many. */
 export async function refuseWaitingBodies(trx: Transaction, wabaId: string, askedAt: Date): Promise<number> {
   const refused = await execute(
     trx,
@@ -58,7 +58,7 @@ export async function refuseWaitingBodies(trx: Transaction, wabaId: string, aske
        returning received_day, inbox_id, phone_number_id
      )
      update inbox i
-        set state = 'set_aside',
+        set state = 'quarantined',
             notes = (select jsonb_agg(case when n ->> 'reason' = '${AWAITS_NUMBER}'
                                            then n || '{"reason": "${NOT_OF_WABA}"}' else n end)
                        from jsonb_array_elements(i.notes) as n)
@@ -70,7 +70,7 @@ export async function refuseWaitingBodies(trx: Transaction, wabaId: string, aske
     { wabaId, askedAt },
   );
   if (refused > 0)
-    await countSetAside(trx, [{ reason: NOT_OF_WABA, field: 'messages', wabaId, count: refused }]);
+    await countQuarantined(trx, [{ reason: NOT_OF_WABA, field: 'messages', wabaId, count: refused }]);
   return refused;
 }
 

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { adminAction } from '../../platform/cli/admin-action.ts';
 import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
 import { countInbox, retryInbox } from '../inbox/inbox.ts';
-import { listSetAsideReasons, oldestWaitingBodyAt } from '../inbox/inbox-status.ts';
+import { listQuarantineReasons, oldestWaitingBodyAt } from '../inbox/inbox-status.ts';
 import { readWaitingBodies } from '../waiting-bodies.ts';
 
 const REASON_DAYS = 8;
@@ -24,11 +24,11 @@ function statusCommand(): Command {
       countInbox(tools.database),
       oldestWaitingBodyAt(tools.database),
       readWaitingBodies(tools.database),
-      listSetAsideReasons(tools.database, REASON_DAYS),
+      listQuarantineReasons(tools.database, REASON_DAYS),
     ]);
-    const { new: waiting = 0, set_aside: setAside = 0, failed = 0 } = counts;
+    const { new: waiting = 0, quarantined = 0, failed = 0 } = counts;
     return {
-      json: { waiting, oldestWaitingAt, awaitingNumber: awaiting.count, setAside, failed, reasons },
+      json: { waiting, oldestWaitingAt, awaitingNumber: awaiting.count, quarantined, failed, reasons },
       text: [
         alignedFields([
           [
@@ -36,7 +36,7 @@ function statusCommand(): Command {
             oldestWaitingAt === null ? waiting : `${waiting}, since ${oldestWaitingAt.toISOString()}`,
           ],
           ...(awaiting.count > 0 ? [['await a phone number', awaiting.count] as const] : []),
-          ['quarantined', setAside],
+          ['quarantined', quarantined],
           ['failed', failed],
         ]),
         '',
@@ -60,7 +60,7 @@ function retryCommand(): Command {
   return adminAction<{ failedOnly?: boolean }>(command, 'inbox retry', async ({ tools, options }) => {
     const retried = await retryInbox(
       tools.database,
-      options.failedOnly ? ['failed'] : ['failed', 'set_aside'],
+      options.failedOnly ? ['failed'] : ['failed', 'quarantined'],
     );
     const what = retried === 1 ? 'body is' : 'bodies are';
     return { json: { retried }, text: `${retried} ${what} taken in again.` };

@@ -2,7 +2,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { SHARDS } from '../shard.ts';
 
-export type SetAsideReason = {
+export type QuarantineReason = {
   reason: string;
   field: string;
   wabaId: string;
@@ -11,11 +11,11 @@ export type SetAsideReason = {
 };
 
 /** What emitted no event in the last `days` days and why, the most frequent first; at most 50. */
-export async function listSetAsideReasons(database: Database, days: number): Promise<SetAsideReason[]> {
-  return await query<SetAsideReason>(
+export async function listQuarantineReasons(database: Database, days: number): Promise<QuarantineReason[]> {
+  return await query<QuarantineReason>(
     database,
     `select reason, field, waba_id as "wabaId", sum(count)::float8 as count, max(day) as "lastDay"
-       from set_aside_counts where day > (now() at time zone 'utc')::date - ?::integer
+       from quarantine_counts where day > (now() at time zone 'utc')::date - ?::integer
       group by reason, field, waba_id order by count desc, reason, field, waba_id limit 50`,
     [days],
   );

@@ -65,10 +65,10 @@ function wakeIntake(database: Database, shards: readonly number[]): void {
 const NOBODY = '0';
 
 /** A part of a body that emitted nothing, and why. */
-export type SetAsideNote = { path: string; reason: string };
+export type QuarantineNote = { path: string; reason: string };
 
-/** How far a body is taken in that takes several transactions, and what was set aside of its items so far. */
-type PartlyTaken = { until: string; notes: SetAsideNote[] };
+/** How far a body is taken in that takes several transactions, and what was quarantined of its items so far. */
+type PartlyTaken = { until: string; notes: QuarantineNote[] };
 
 export type InboxBody = {
   day: string;
@@ -76,8 +76,8 @@ export type InboxBody = {
   shard: number;
   wabaId: string;
   body: Buffer;
-  /** What was set aside when it was taken in before, null the first time. */
-  notes: SetAsideNote[] | null;
+  /** What was quarantined when it was taken in before, null the first time. */
+  notes: QuarantineNote[] | null;
   partly: PartlyTaken | null;
 };
 
@@ -177,12 +177,12 @@ export type InboxOutcome = {
   day: string;
   id: string;
   /** `new`: the rest of it is left for later turns. */
-  state: 'new' | 'done' | 'set_aside' | 'waiting' | 'failed';
-  notes: SetAsideNote[] | null;
+  state: 'new' | 'done' | 'quarantined' | 'waiting' | 'failed';
+  notes: QuarantineNote[] | null;
   partly: PartlyTaken | null;
 };
 
-/** Marks bodies as taken in (or not), with what was set aside and why. */
+/** Marks bodies as taken in (or not), with what was quarantined and why. */
 export async function finishBodies(trx: Transaction, outcomes: readonly InboxOutcome[]): Promise<void> {
   const isPlain = (o: InboxOutcome) => o.state === 'done' && !hasNotes(o);
   const plain = outcomes.filter(isPlain);
@@ -218,17 +218,17 @@ async function finishNoted(trx: Transaction, outcomes: readonly InboxOutcome[]):
   );
 }
 
-export type SetAsideCount = { reason: string; field: string; wabaId: string; count: number };
+export type QuarantineCount = { reason: string; field: string; wabaId: string; count: number };
 
 /** Adds to the day's counts of what emitted no event. */
-export async function countSetAside(trx: Transaction, counts: readonly SetAsideCount[]): Promise<void> {
+export async function countQuarantined(trx: Transaction, counts: readonly QuarantineCount[]): Promise<void> {
   if (counts.length === 0) return;
   await execute(
     trx,
-    `insert into set_aside_counts (day, reason, field, waba_id, count)
+    `insert into quarantine_counts (day, reason, field, waba_id, count)
      select (now() at time zone 'utc')::date, reason, field, waba_id, count
        from unnest(?::text[], ?::text[], ?::text[], ?::bigint[]) as c (reason, field, waba_id, count)
-     on conflict (day, reason, field, waba_id) do update set count = set_aside_counts.count + excluded.count`,
+     on conflict (day, reason, field, waba_id) do update set count = quarantine_counts.count + excluded.count`,
     [
       counts.map((c) => c.reason),
       counts.map((c) => c.field),
@@ -242,12 +242,12 @@ export async function countSetAside(trx: Transaction, counts: readonly SetAsideC
 const RETRY_PAGE = 5_000;
 
 /**
- * Puts every body that was set aside or failed back before the intake, with its notes; returns how many. Shard by shard,
+ * Puts every body that was quarantined or failed back before the intake, with its notes; returns how many. Shard by shard,
  * the oldest of each first: intake stands still in one at a time.
  */
 export async function retryInbox(
   database: Database,
-  states: readonly ('set_aside' | 'failed')[],
+  states: readonly ('quarantined' | 'failed')[],
 ): Promise<number> {
   let changed = 0;
   for (let after: string | null = '0'; after !== null; ) {
@@ -303,11 +303,11 @@ async function retryBodies(
 const COUNT_LIMIT = 100_000;
 
 /**
- * How many bodies wait, were set aside, or failed; counting stops at 100,001 of each. Each condition is that of an
+ * How many bodies wait, were quarantined, or failed; counting stops at 100,001 of each. Each condition is that of an
  * index: most bodies are done.
  */
 export async function countInbox(database: Database): Promise<Record<string, number>> {
-  const counted = ['new', 'set_aside', 'failed'].map(
+  const counted = ['new', 'quarantined', 'failed'].map(
     (state) => `select '${state}' as state, count(*)
        from (select 1 from inbox where state = '${state}' limit ${COUNT_LIMIT + 1}) as counted`,
   );

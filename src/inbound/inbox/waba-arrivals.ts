@@ -6,12 +6,12 @@ export type WabaArrivals = {
   /** When a conversation last had a message, in either direction; null: never. */
   lastActivityAt: Date | null;
   /** Parts of bodies of the last 7 days that gave no event, by reason. */
-  setAside: { reason: string; count: number }[];
+  quarantined: { reason: string; count: number }[];
 };
 
 /** When something came last, and what came and gave no event. */
 export async function readWabaArrivals(database: Database, wabaId: string): Promise<WabaArrivals> {
-  const [[latest], setAside] = await Promise.all([
+  const [[latest], quarantined] = await Promise.all([
     query<{ at: Date }>(
       database,
       `select last_message_at as at from conversations where waba_id = ? and merged_into is null
@@ -20,11 +20,11 @@ export async function readWabaArrivals(database: Database, wabaId: string): Prom
     ),
     query<{ reason: string; count: number }>(
       database,
-      `select reason, sum(count)::float8 as count from set_aside_counts
+      `select reason, sum(count)::float8 as count from quarantine_counts
         where waba_id = ? and day > (now() at time zone 'utc')::date - 7
         group by reason order by count desc limit 20`,
       [wabaId],
     ),
   ]);
-  return { lastActivityAt: latest?.at ?? null, setAside };
+  return { lastActivityAt: latest?.at ?? null, quarantined };
 }

@@ -1,11 +1,11 @@
 import type { InboxBody } from '../inbox/inbox.ts';
-import { type SetAside, splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
+import { type QuarantinedPart, splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
 
 /** A body with what it holds. */
 export type ReadBody = {
   body: InboxBody;
   items: UpstreamItem[];
-  setAside: SetAside[];
+  quarantined: QuarantinedPart[];
   unreadable: string | null;
 };
 
@@ -24,11 +24,11 @@ export function readBody(body: InboxBody): ReadBody {
     return { body, ...split, items: split.items.filter(isLeft), unreadable: null };
   } catch (error) {
     const unreadable = error instanceof Error ? error.message : 'unreadable body';
-    return { body, items: [], setAside: [], unreadable };
+    return { body, items: [], quarantined: [], unreadable };
   }
 }
 
-/** Of a body that was taken in before, only what was set aside then: the deduplication keys of the rest may be forgotten. */
+/** Of a body that was taken in before, only what was quarantined then: the deduplication keys of the rest may be forgotten. */
 function leftItems({ notes }: InboxBody): (item: UpstreamItem) => boolean {
   if (notes === null) return () => true;
   const noted = new Set(notes.map(({ path }) => path));

@@ -92,7 +92,7 @@ function readBatch(bodies: readonly Buffer[], parts: NewBody[]): Batch | null {
   const items: UpstreamItem[] = [];
   for (const { body } of parts) {
     const split = splitOrNull(body);
-    if (split === null || split.setAside.length > 0) return null;
+    if (split === null || split.quarantined.length > 0) return null;
     items.push(...split.items);
   }
   if (items.length > MOST.items) return null;

@@ -8,14 +8,14 @@ import { type Database, LastStatements, type Transaction } from '../../platform/
 import { isDataError } from '../../platform/postgres/error-class.ts';
 import { intakeEpochs, tryIntakeLocks } from '../../platform/postgres/locks.ts';
 import {
-  countSetAside,
+  countQuarantined,
   finishBodies,
   type InboxBody,
   type InboxOutcome,
-  type SetAsideCount,
-  type SetAsideNote,
+  type QuarantineCount,
+  type QuarantineNote,
 } from '../inbox/inbox.ts';
-import type { SetAside, UpstreamItem } from '../split/upstream-items.ts';
+import type { QuarantinedPart, UpstreamItem } from '../split/upstream-items.ts';
 import { AWAITS_NUMBER, insertWaitingBodies } from '../waiting-bodies.ts';
 import { type BodyPortion, type ReadBody, readBody, sharePortions } from './body-portions.ts';
 import { commitItems } from './commit-items.ts';
@@ -46,9 +46,8 @@ class NothingStorableError extends Error {
 
 /**
  * Takes in bodies that wait in these shards, all in one transaction; returns the shards in which more may be waiting.
- * When the transaction fails for a reason that lies in the data, or meets a lock that is held for long, each of several
- * shards is to be taken in alone. One that is alone and has bad data is redone item group by item group until the items that cannot be stored are found; they are set
- * aside with the reason and everything else goes on.
+ * When the data is at fault, or a lock is held for long, each of several shards is to be taken in alone. A shard that is
+ * alone is taken in again in groups of items, until the items that cannot be stored are found and quarantined.
  */
 export async function takeInShards(tools: IntakeTools, shards: readonly number[]): Promise<number[]> {
   const memories = shards.map((shard) => tools.memory.of(shard));
@@ -245,7 +244,7 @@ async function finish(
 ): Promise<InboxOutcome[]> {
   const outcomes = portions.map((portion) => outcomeOf(portion, reasons));
   await finishBodies(trx, outcomes);
-  await countSetAside(trx, countsOf(portions, reasons));
+  await countQuarantined(trx, countsOf(portions, reasons));
   const taken = portions.filter(({ isLast }) => isLast).map(({ read }) => read);
   await askUpstream(trx, taken, withEarlier(taken, reasons));
   return outcomes;
@@ -278,35 +277,38 @@ function outcomeOf(
     const until = items.at(-1)?.path ?? '';
     return { day, id, state: 'new', notes: read.body.notes, partly: { until, notes: ofItems } };
   }
-  const notes = [...read.setAside.map(({ path, reason }) => ({ path, reason })), ...ofItems];
+  const notes = [...read.quarantined.map(({ path, reason }) => ({ path, reason })), ...ofItems];
   return { day, id, state: stateOf(notes, ofItems), notes, partly: null };
 }
 
-function stateOf(notes: readonly SetAsideNote[], ofItems: readonly SetAsideNote[]): InboxOutcome['state'] {
+function stateOf(
+  notes: readonly QuarantineNote[],
+  ofItems: readonly QuarantineNote[],
+): InboxOutcome['state'] {
   const has = (wanted: string) => ofItems.some(({ reason }) => reason === wanted);
   if (has('failed')) return 'failed';
   if (has(AWAITS_NUMBER)) return 'waiting';
-  return notes.length > 0 ? 'set_aside' : 'done';
+  return notes.length > 0 ? 'quarantined' : 'done';
 }
 
-function noteOf(item: UpstreamItem, reasons: ReadonlyMap<UpstreamItem, string>): SetAsideNote[] {
+function noteOf(item: UpstreamItem, reasons: ReadonlyMap<UpstreamItem, string>): QuarantineNote[] {
   const reason = reasons.get(item);
   return reason === undefined ? [] : [{ path: item.path, reason }];
 }
 
 /**
- * Beyond the known reasons, upstream chooses the words: a bounded number of them may become rows. What is set aside a
+ * Beyond the known reasons, upstream chooses the words: a bounded number of them may become rows. What is quarantined a
  * second time for the same reason was counted the first time.
  */
 function countsOf(
   portions: readonly BodyPortion[],
   reasons: ReadonlyMap<UpstreamItem, string>,
-): SetAsideCount[] {
-  const counts = new Map<string, SetAsideCount>();
+): QuarantineCount[] {
+  const counts = new Map<string, QuarantineCount>();
   const alreadyCounted = new Map(
     portions.map(({ read }) => [read, new Set((read.body.notes ?? []).map(noteKey))]),
   );
-  const add = (read: ReadBody, { path, reason }: SetAsideNote, field: string, wabaId: string) => {
+  const add = (read: ReadBody, { path, reason }: QuarantineNote, field: string, wabaId: string) => {
     if (alreadyCounted.get(read)?.has(noteKey({ path, reason }))) return;
     const counted = read.unreadable === null ? reason : 'unreadable_body';
     const key = JSON.stringify([counted, field, wabaId]);
@@ -316,7 +318,7 @@ function countsOf(
   };
   for (const { read, items, isLast } of portions) {
     if (read.unreadable !== null) add(read, { path: '', reason: read.unreadable }, '', '');
-    for (const part of isLast ? read.setAside : [])
+    for (const part of isLast ? read.quarantined : [])
       add(read, part, (part.field ?? '').slice(0, 100), part.wabaId ?? '');
     for (const item of items) {
       for (const note of noteOf(item, reasons))
@@ -326,7 +328,7 @@ function countsOf(
   return [...counts.values()];
 }
 
-function noteKey({ path, reason }: SetAsideNote): string {
+function noteKey({ path, reason }: QuarantineNote): string {
   return `${path} ${reason}`;
 }
 
@@ -340,7 +342,7 @@ const NUMBER_FIELDS: ReadonlySet<string | null> = new Set([
 /** Has upstream asked about WABAs: for the numbers that parts of the bodies wait for, and when it says that they changed. */
 async function askUpstream(
   trx: Transaction,
-  bodies: readonly { body: InboxBody; items: UpstreamItem[]; setAside: SetAside[] }[],
+  bodies: readonly { body: InboxBody; items: UpstreamItem[]; quarantined: QuarantinedPart[] }[],
   reasons: ReadonlyMap<UpstreamItem, string>,
 ): Promise<void> {
   const waiting = bodies.flatMap(({ body: { day, id }, items }) =>
@@ -353,8 +355,8 @@ async function askUpstream(
     await insertWaitingBodies(trx, [...distinct.values()]);
     await askForNumbers(trx, [...new Set(waiting.map(({ wabaId }) => wabaId))]);
   }
-  const changed = bodies.flatMap(({ setAside }) =>
-    setAside.flatMap(({ field, wabaId }) => (NUMBER_FIELDS.has(field) && wabaId !== null ? [wabaId] : [])),
+  const changed = bodies.flatMap(({ quarantined }) =>
+    quarantined.flatMap(({ field, wabaId }) => (NUMBER_FIELDS.has(field) && wabaId !== null ? [wabaId] : [])),
   );
   if (changed.length > 0) await askForNumbersAgain(trx, [...new Set(changed)], { atOnce: false });
 }

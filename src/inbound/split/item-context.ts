@@ -6,7 +6,7 @@ import { type ContactBook, readContactBook } from './contact-book.ts';
 const MAX_METADATA_CHARS = 16_384;
 
 /** Why a part of an upstream body becomes no event. */
-export type SetAsideReason =
+export type QuarantineReason =
   | 'unknown_field'
   | 'value_errors'
   | 'message_echo'
@@ -19,11 +19,11 @@ export type SetAsideReason =
   | 'oversized_metadata'
   | 'unreadable_item';
 
-/** An item cannot become an event; it never leaves the domain, the item is set aside. */
+/** An item cannot become an event; it never leaves the domain, the item is quarantined. */
 export class ItemRefused extends Error {
-  readonly reason: SetAsideReason;
+  readonly reason: QuarantineReason;
 
-  constructor(reason: SetAsideReason) {
+  constructor(reason: QuarantineReason) {
     super(reason);
     this.name = 'ItemRefused';
     this.reason = reason;
@@ -69,7 +69,7 @@ export function phoneNumberIdOf(value: JsonNode | null): string | null {
 }
 
 /** The shared part of a value's items, or the reason why none of them can become an event. */
-export function readItemContext(owner: OwnerIds, value: JsonNode): ItemContext | SetAsideReason {
+export function readItemContext(owner: OwnerIds, value: JsonNode): ItemContext | QuarantineReason {
   const { wabaId, phoneNumberId } = owner;
   const metadata = member(value, 'metadata');
   if (metadata === null || phoneNumberId === null) return 'missing_metadata';

@@ -18,8 +18,8 @@ import {
   ItemRefused,
   type OwnerIds,
   phoneNumberIdOf,
+  type QuarantineReason,
   readItemContext,
-  type SetAsideReason,
   wabaIdOf,
 } from './item-context.ts';
 import { type MessageItem, readMessageItem } from './message-item.ts';
@@ -31,16 +31,16 @@ const MAX_FIELD_CHARS = 128;
 export type UpstreamItem = MessageItem | StatusItem | PaymentItem;
 
 /** A part of a body that becomes no event: kept, counted, and never an error for its siblings. */
-export type SetAside = {
+export type QuarantinedPart = {
   path: string;
-  reason: SetAsideReason;
+  reason: QuarantineReason;
   field: string | null;
   wabaId: string | null;
   phoneNumberId: string | null;
 };
 
 /** An upstream body in parts, in the order of the body. */
-export type SplitBody = { items: UpstreamItem[]; setAside: SetAside[] };
+export type SplitBody = { items: UpstreamItem[]; quarantined: QuarantinedPart[] };
 
 /** The whole body cannot be read: it is not JSON, no object, or has no `entry` array. */
 export class UnreadableBody extends Error {
@@ -60,8 +60,8 @@ function isPresent(node: JsonNode | null): node is JsonNode {
   return node !== null && node.kind !== 'null';
 }
 
-function setAside(split: SplitBody, change: Change, path: string, reason: SetAsideReason): void {
-  split.setAside.push({ path, reason, field: change.field, ...change.owner });
+function quarantine(split: SplitBody, change: Change, path: string, reason: QuarantineReason): void {
+  split.quarantined.push({ path, reason, field: change.field, ...change.owner });
 }
 
 function readItem(
@@ -80,44 +80,44 @@ function splitList(
   split: SplitBody,
   change: Change,
   list: 'messages' | 'statuses',
-  context: ItemContext | SetAsideReason,
+  context: ItemContext | QuarantineReason,
 ): void {
   const listNode = member(change.value, list);
   if (!isPresent(listNode)) return;
   const listPath = `${change.path}.value.${list}`;
   if (listNode.kind !== 'array') {
-    setAside(split, change, listPath, 'unreadable_item');
+    quarantine(split, change, listPath, 'unreadable_item');
     return;
   }
   items(listNode).forEach((node, position) => {
     const path = `${listPath}[${position}]`;
     if (typeof context === 'string') {
-      setAside(split, change, path, context);
+      quarantine(split, change, path, context);
       return;
     }
     try {
       split.items.push(readItem(list, node, context, path));
     } catch (error) {
       // Whatever is wrong with one item, even a mistake of ours, must not stop the others in the body.
-      setAside(split, change, path, error instanceof ItemRefused ? error.reason : 'unreadable_item');
+      quarantine(split, change, path, error instanceof ItemRefused ? error.reason : 'unreadable_item');
     }
   });
 }
 
 function splitMessagesChange(split: SplitBody, change: Change, value: JsonNode): void {
-  const before = split.items.length + split.setAside.length;
+  const before = split.items.length + split.quarantined.length;
   const context = readItemContext(change.owner, value);
   splitList(split, change, 'messages', context);
   splitList(split, change, 'statuses', context);
   if (isPresent(member(value, 'message_echoes'))) {
-    setAside(split, change, `${change.path}.value.message_echoes`, 'message_echo');
+    quarantine(split, change, `${change.path}.value.message_echoes`, 'message_echo');
   }
   const errors = member(value, 'errors');
   if (isPresent(errors) && (errors.kind !== 'array' || items(errors).length > 0)) {
-    setAside(split, change, `${change.path}.value.errors`, 'value_errors');
+    quarantine(split, change, `${change.path}.value.errors`, 'value_errors');
   }
-  if (split.items.length + split.setAside.length === before) {
-    setAside(split, change, `${change.path}.value`, 'no_items');
+  if (split.items.length + split.quarantined.length === before) {
+    quarantine(split, change, `${change.path}.value`, 'no_items');
   }
 }
 
@@ -127,10 +127,10 @@ function splitChange(split: SplitBody, wabaId: string | null, node: JsonNode, pa
   const storableField = field === null ? null : storableText(field, MAX_FIELD_CHARS);
   const owner = { wabaId, phoneNumberId: phoneNumberIdOf(value) };
   const change: Change = { owner, value, field: storableField, path };
-  if (node.kind !== 'object') setAside(split, change, path, 'unreadable_item');
-  else if (field === 'smb_message_echoes') setAside(split, change, path, 'message_echo');
-  else if (field !== 'messages') setAside(split, change, path, 'unknown_field');
-  else if (value?.kind !== 'object') setAside(split, change, `${path}.value`, 'unreadable_item');
+  if (node.kind !== 'object') quarantine(split, change, path, 'unreadable_item');
+  else if (field === 'smb_message_echoes') quarantine(split, change, path, 'message_echo');
+  else if (field !== 'messages') quarantine(split, change, path, 'unknown_field');
+  else if (value?.kind !== 'object') quarantine(split, change, `${path}.value`, 'unreadable_item');
   else splitMessagesChange(split, change, value);
 }
 
@@ -149,20 +149,20 @@ export function readUpstreamRoot(body: Uint8Array): JsonNode {
 /**
  * Splits the body of an upstream webhook into its items. What is passed on to tenants are slices of the body's text,
  * so that numbers, escapes, member order and unknown members stay as upstream wrote them. One bad part never harms
- * another: it is set aside. Throws UnreadableBody when the body as a whole cannot be read.
+ * another: it is quarantined. Throws UnreadableBody when the body as a whole cannot be read.
  */
 export function splitUpstreamBody(body: Uint8Array): SplitBody {
   const root = readUpstreamRoot(body);
   if (root.kind !== 'object') throw new UnreadableBody('not_an_object', `the body is of kind ${root.kind}`);
   const entries = member(root, 'entry');
   if (entries?.kind !== 'array') throw new UnreadableBody('no_entry_array', 'the body has no entry array');
-  const split: SplitBody = { items: [], setAside: [] };
+  const split: SplitBody = { items: [], quarantined: [] };
   items(entries).forEach((entry, entryPosition) => {
     const path = `entry[${entryPosition}]`;
     const wabaId = wabaIdOf(entry);
     const changes = member(entry, 'changes');
     if (changes?.kind !== 'array') {
-      split.setAside.push({ path, reason: 'unreadable_item', field: null, wabaId, phoneNumberId: null });
+      split.quarantined.push({ path, reason: 'unreadable_item', field: null, wabaId, phoneNumberId: null });
       return;
     }
     items(changes).forEach((change, position) => {

@@ -250,7 +250,7 @@ export async function listDaysInUse(
 
 /** Each condition is that of an index: most bodies are done. */
 const HAS_OPEN_BODY = `exists (select from inbox where received_day = d.day and state = 'new')
-  or exists (select from inbox where received_day = d.day and state in ('set_aside', 'failed') and state = 'failed')
+  or exists (select from inbox where received_day = d.day and state in ('quarantined', 'failed') and state = 'failed')
   or exists (select from waiting_bodies where received_day = d.day and not refused)`;
 
 async function listDaysOfOpenBodies(database: Database, days: readonly string[]): Promise<Set<string>> {
@@ -338,7 +338,7 @@ async function clearDefaultPartition(
   const inUse = await listDaysInUse(database, table, days);
   const free = days.filter((day) => !inUse.has(day));
   if (free.length === 0) return 0;
-  const isDone = table === 'inbox' ? `and state in ('done', 'set_aside')` : '';
+  const isDone = table === 'inbox' ? `and state in ('done', 'quarantined')` : '';
   return await execute(
     database,
     `delete from ${table}_default where ctid = any (array(

@@ -10,7 +10,7 @@ import { msOfUuidV7 } from '../../platform/uuid-v7.ts';
 export type WorkerMetrics = {
   registry: Registry;
   attempt: AttemptObserver;
-  inboxBody: CountResult<'done' | 'set_aside' | 'waiting' | 'failed'>;
+  inboxBody: CountResult<'done' | 'quarantined' | 'waiting' | 'failed'>;
   mediaDownload: CountResult<'stored' | 'failed' | 'finished' | 'later'>;
   send: CountResult<'accepted' | 'failed' | 'unknown' | 'over' | 'later'>;
 };
@@ -23,7 +23,7 @@ export function makeWorkerMetrics(): WorkerMetrics {
     inboxBody: makeResultCounter(registry, {
       name: 'heliograph_inbox_bodies_total',
       help: 'Upstream bodies that were taken in; waiting: for a phone number that upstream is asked for.',
-      results: ['done', 'set_aside', 'waiting', 'failed'],
+      results: ['done', 'quarantined', 'waiting', 'failed'],
     }),
     mediaDownload: makeResultCounter(registry, {
       name: 'heliograph_media_downloads_total',

@@ -37,7 +37,7 @@ test('a WABA that is removed is gone for keys, endpoints, users and upstream, an
   await takeIn(database, fixtureBody('in_image_caption_url'));
   expect(await query(database, 'select 1 from events')).toHaveLength(1);
   expect(
-    await query(database, `select notes->0->>'reason' as reason from inbox where state = 'set_aside'`),
+    await query(database, `select notes->0->>'reason' as reason from inbox where state = 'quarantined'`),
   ).toEqual([{ reason: 'removed_phone_number' }]);
   const waba = { wabaId: WABA, phoneNumbers: [], accessToken: null };
   await expect(addWaba(tools, otherId, waba)).rejects.toThrow(/removed from another tenant/);
@@ -64,7 +64,7 @@ test('a WABA of which nothing was made, and its numbers, can be added to another
   expect(numbersOf(saved)).toEqual([NUMBER]);
 });
 
-test('a number that is removed leaves /me, cannot send, and its messages are set aside, until it is added again', async () => {
+test('a number that is removed leaves /me, cannot send, and its messages are quarantined, until it is added again', async () => {
   const { database, get, app, tools } = await started();
   const { authorization } = await addKey(database);
   await takeIn(database, fixtureBody('in_text'));

@@ -146,7 +146,10 @@ test('a body that is too much for one transaction is taken in in parts; what gav
   expect(kept?.state).toBe('waiting');
   expect(kept?.reasons.toSorted()).toEqual([...Array(5).fill('awaits_phone_number'), 'unknown_field']);
   expect(await query(database, 'select 1 from waiting_bodies')).toHaveLength(1);
-  const counts = await query(database, 'select reason, count::integer from set_aside_counts order by reason');
+  const counts = await query(
+    database,
+    'select reason, count::integer from quarantine_counts order by reason',
+  );
   expect(counts).toEqual([{ reason: 'unknown_field', count: 1 }]);
 });
 

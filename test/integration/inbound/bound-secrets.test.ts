@@ -66,7 +66,7 @@ test('of a body with entries of both, those of the secret are taken as they are,
   const bodies = await stored();
   const split = bodies.map((body) => splitUpstreamBody(Buffer.from(body)));
   expect(split.flatMap(({ items }) => items.map(({ phoneNumberId }) => phoneNumberId))).toEqual([NUMBER]);
-  expect(split.flatMap(({ setAside }) => setAside.map(({ reason }) => reason))).toEqual([
+  expect(split.flatMap(({ quarantined }) => quarantined.map(({ reason }) => reason))).toEqual([
     'unreadable_item',
     'unreadable_item',
   ]);

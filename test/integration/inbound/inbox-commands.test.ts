@@ -11,7 +11,7 @@ test('admin inbox tells what waits and why, and takes bodies in once more', asyn
   await takeIn(database, fixtureBody('odd_unknown_phone_number'));
   await insertBodies(database, [fixtureBody('in_text')]);
   const status = await json('inbox', 'status');
-  expect(status).toMatchObject({ waiting: 1, setAside: 1, failed: 0 });
+  expect(status).toMatchObject({ waiting: 1, quarantined: 1, failed: 0 });
   expect(Date.parse(status.oldestWaitingAt)).toBeLessThanOrEqual(Date.now());
   expect(status.reasons).toContainEqual(expect.objectContaining({ count: 1, field: 'messages' }));
   expect((await admin(['inbox', 'status'])).stdout).toMatch(
@@ -22,13 +22,13 @@ test('admin inbox tells what waits and why, and takes bodies in once more', asyn
   expect(await json('inbox', 'retry')).toEqual({ retried: 1 });
   await drainInbox(database);
   expect(await query(database, 'select state from inbox order by id')).toEqual([
-    { state: 'set_aside' },
+    { state: 'quarantined' },
     { state: 'done' },
   ]);
   expect(await query(database, 'select 1 as one from events')).toHaveLength(1);
 });
 
-test('what stays set aside a second time is counted once', async () => {
+test('what stays quarantined a second time is counted once', async () => {
   const { database, json } = await startAdmin();
   await takeIn(
     database,
@@ -36,7 +36,7 @@ test('what stays set aside a second time is counted once', async () => {
     Buffer.from('{"object":'),
   );
   const counts = () =>
-    query(database, 'select reason, waba_id, count from set_aside_counts order by reason, waba_id');
+    query(database, 'select reason, waba_id, count from quarantine_counts order by reason, waba_id');
   const once = await counts();
   expect(once).toHaveLength(3);
   expect(await json('inbox', 'retry')).toEqual({ retried: 3 });
@@ -49,12 +49,12 @@ test('what stays set aside a second time is counted once', async () => {
 test('counting a large inbox stops somewhere; taking it in once more is done page by page, oldest first', async () => {
   const { database } = await testDatabase();
   await database.raw(
-    `insert into inbox (body, state) select 'x', case n % 2 when 0 then 'failed' else 'set_aside' end
+    `insert into inbox (body, state) select 'x', case n % 2 when 0 then 'failed' else 'quarantined' end
        from generate_series(1, 100050) as n`,
   );
   await database.raw(`update inbox set state = 'failed' where id > 50000`);
-  expect(await countInbox(database)).toEqual({ new: 0, set_aside: 25_000, failed: 75_050 });
+  expect(await countInbox(database)).toEqual({ new: 0, quarantined: 25_000, failed: 75_050 });
   expect(await retryInbox(database, ['failed'])).toBe(75_050);
-  expect(await retryInbox(database, ['failed', 'set_aside'])).toBe(25_000);
-  expect(await countInbox(database)).toEqual({ new: 100_001, set_aside: 0, failed: 0 });
+  expect(await retryInbox(database, ['failed', 'quarantined'])).toBe(25_000);
+  expect(await countInbox(database)).toEqual({ new: 100_001, quarantined: 0, failed: 0 });
 });

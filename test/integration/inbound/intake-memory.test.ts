@@ -36,7 +36,7 @@ test('a number that is removed has no owner any more for a process that knew it'
   await insertBodies(database, [fixtureBody('in_image_caption_url')]);
   await takeInBatch(tools);
   expect(await query(database, 'select 1 from events')).toHaveLength(1);
-  expect(await query(database, `select 1 from inbox where state = 'set_aside'`)).toHaveLength(1);
+  expect(await query(database, `select 1 from inbox where state = 'quarantined'`)).toHaveLength(1);
 });
 
 test('bodies that are put back before the intake are taken in by a process that begins its looks behind them', async () => {
@@ -45,10 +45,10 @@ test('bodies that are put back before the intake are taken in by a process that 
   await takeInBatch(tools);
   await takeInBatch(tools);
   expect(tools.memory.of(shardOf(STRANGE_WABA)).floor.from()).toBe('2');
-  await retryInbox(database, ['set_aside']);
+  await retryInbox(database, ['quarantined']);
   expect(await query(database, `select 1 from inbox where state = 'new'`)).toHaveLength(1);
   await takeInBatch(tools);
-  expect(await query(database, `select 1 from inbox where state = 'set_aside'`)).toHaveLength(1);
+  expect(await query(database, `select 1 from inbox where state = 'quarantined'`)).toHaveLength(1);
 });
 
 test('with an old snapshot, a look for new bodies walks over nothing that was taken in before', async () => {

@@ -103,7 +103,7 @@ describe('nothing harms anything else', () => {
     for (const row of kept) expect(row.notes[0]?.reason).not.toBe('');
   });
 
-  test('an item that the database refuses is set aside alone; it goes through once the cause is gone', async () => {
+  test('an item that the database refuses is quarantined alone; it goes through once the cause is gone', async () => {
     const database = await seeded();
     await database.raw(
       `create function refuse() returns trigger language plpgsql as $$ begin
@@ -140,7 +140,7 @@ describe('nothing harms anything else', () => {
     expect(await storedEvents(database)).toEqual([]);
     const counts = await query<{ reason: string; count: string }>(
       database,
-      'select reason, sum(count) as count from set_aside_counts group by reason order by reason',
+      'select reason, sum(count) as count from quarantine_counts group by reason order by reason',
     );
     expect(counts).toEqual([
       { reason: 'message_echo', count: '1' },

@@ -44,7 +44,7 @@ beforeEach(async () => {
   });
   await execute(database, `update inbox set state = 'done', notes = null`);
   await execute(database, 'update wabas set numbers_asked_at = null, numbers_problem = null');
-  await execute(database, 'delete from set_aside_counts');
+  await execute(database, 'delete from quarantine_counts');
   await setToken(database, WABA, 'EAAG-token');
   stack.answer(async () => OWN);
 });
@@ -99,7 +99,7 @@ describe('a number that we do not know, of a WABA that we know', () => {
     expect(await states()).toEqual([]);
     const identity = await findAccountIdentity(database, WABA);
     expect(identity?.phoneNumbers).toContainEqual(listed(number, 'New shop'));
-    expect(await query(database, 'select 1 from set_aside_counts')).toEqual([]);
+    expect(await query(database, 'select 1 from quarantine_counts')).toEqual([]);
     await takeIn(database, textsBody({ id: 'a-after', phoneNumberId: number }));
     expect(await eventIds(/^a-after/)).toEqual(['a-after']);
   });
@@ -138,7 +138,7 @@ describe('a number that we do not know, of a WABA that we know', () => {
     await execute(database, `update waiting_bodies set received_day = ${day}`);
   }
 
-  test('that upstream does not list is set aside with the reason, and taken in should it be listed later', async () => {
+  test('that upstream does not list is quarantined with the reason, and taken in should it be listed later', async () => {
     const { database } = stack;
     const number = `${NEW_NUMBER}3`;
     await takeIn(database, textsBody({ id: 'c0', phoneNumberId: number }));
@@ -147,8 +147,8 @@ describe('a number that we do not know, of a WABA that we know', () => {
       database,
       `select state, notes from inbox where state <> 'done'`,
     );
-    expect(kept).toMatchObject({ state: 'set_aside', notes: [{ reason: 'phone_number_not_of_waba' }] });
-    expect(await query(database, 'select reason, waba_id, count::integer from set_aside_counts')).toEqual([
+    expect(kept).toMatchObject({ state: 'quarantined', notes: [{ reason: 'phone_number_not_of_waba' }] });
+    expect(await query(database, 'select reason, waba_id, count::integer from quarantine_counts')).toEqual([
       { reason: 'phone_number_not_of_waba', waba_id: WABA, count: 1 },
     ]);
     stack.answer(async () => [...OWN, listed(number)]);
@@ -184,12 +184,12 @@ describe('a number that we do not know, of a WABA that we know', () => {
     ]);
   });
 
-  test('of a WABA that nobody has is set aside at once', async () => {
+  test('of a WABA that nobody has is quarantined at once', async () => {
     await takeIn(
       stack.database,
       textsBody({ id: 'e0', phoneNumberId: NEW_NUMBER, wabaId: '900000000000909' }),
     );
-    expect(await states()).toEqual(['set_aside']);
+    expect(await states()).toEqual(['quarantined']);
     expect(await tasks()).toBe(0);
   });
 });

@@ -199,7 +199,7 @@ describe('days that are still needed', () => {
     await query(database, `select ensure_partitions(cast(? as date), cast(? as date))`, [day, day]);
     await execute(database, `insert into inbox (received_day, body, state) values (?, '{}', 'new')`, [day]);
     expect(await dropDay(database, 'inbox', day)).toBe('in use');
-    await execute(database, `update inbox set state = 'set_aside'`);
+    await execute(database, `update inbox set state = 'quarantined'`);
     expect(await dropDay(database, 'inbox', day)).toBe('dropped');
   });
 

@@ -88,7 +88,7 @@ describe('days past their retention', () => {
   });
 
   test('of upstream bodies stay while one is not taken in or failed', async () => {
-    for (const [state, age] of Object.entries({ new: 20, failed: 21, done: 22, set_aside: 23 }))
+    for (const [state, age] of Object.entries({ new: 20, failed: 21, done: 22, quarantined: 23 }))
       await query(
         database,
         `insert into inbox (received_day, body, state) values (${TODAY} - ${age}, '{}', ?)`,

@@ -98,7 +98,7 @@ describe('garbage in a body', () => {
   const soundMessageData = `{"metadata":${METADATA},"contacts":${CONTACTS},"message":${SOUND_MESSAGE}}`;
   const soundStatus = `"status":${SOUND_STATUS}}`;
 
-  test('among the items never harms its siblings, and each part becomes an item or is set aside', () => {
+  test('among the items never harms its siblings, and each part becomes an item or is quarantined', () => {
     fc.assert(
       fc.property(
         fc.array(garbage, { maxLength: 3 }),
@@ -111,7 +111,7 @@ describe('garbage in a body', () => {
           );
           expect(soundItemsOf(split.items)).toContain(soundMessageData);
           expect(soundItemsOf(split.items).some((data) => data.endsWith(soundStatus))).toBe(true);
-          expect(split.items.length + split.setAside.length).toBe(2 * (before.length + after.length + 1));
+          expect(split.items.length + split.quarantined.length).toBe(2 * (before.length + after.length + 1));
           for (const item of split.items) {
             expect(() => parseJson(item.eventData)).not.toThrow();
             const ids = [item.eventId, item.laneKey, item.wabaId, item.phoneNumberId];
@@ -179,11 +179,11 @@ describe('bodies that cannot be read', () => {
   });
 });
 
-describe('parts that are set aside', () => {
+describe('parts that are quarantined', () => {
   const reasonOf = (members: string, metadata = METADATA) => {
     const split = splitText(bodyText(members, metadata));
     expect(split.items).toEqual([]);
-    return split.setAside.map((part) => [part.path.replace('entry[0].changes[0].value', ''), part.reason]);
+    return split.quarantined.map((part) => [part.path.replace('entry[0].changes[0].value', ''), part.reason]);
   };
   const deep = `${'['.repeat(100)}${']'.repeat(100)}`;
 
@@ -236,7 +236,7 @@ describe('parts that are set aside', () => {
     const split = splitText(
       `{"entry":[null,{"id":"1"},{"changes":[5,{"field":"messages","value":${value}},{"field":"messages"}]}]}`,
     );
-    expect(split.setAside.map((part) => [part.path, part.reason])).toEqual([
+    expect(split.quarantined.map((part) => [part.path, part.reason])).toEqual([
       ['entry[0]', 'unreadable_item'],
       ['entry[1]', 'unreadable_item'],
       ['entry[2].changes[0]', 'unreadable_item'],
@@ -248,7 +248,7 @@ describe('parts that are set aside', () => {
   test('errors beside messages do not hold the messages back', () => {
     const split = splitText(bodyText('"messages":[{"id":"w"}],"errors":[{"code":1}]'));
     expect(split.items.map((item) => item.kind)).toEqual(['message']);
-    expect(split.setAside.map((part) => part.reason)).toEqual(['value_errors']);
+    expect(split.quarantined.map((part) => part.reason)).toEqual(['value_errors']);
   });
 });
 
@@ -261,7 +261,7 @@ describe('contacts that cannot be passed on', () => {
   ])('because they are %s are left out of the event, and the message arrives', (_name, odd) => {
     const contacts = `[${odd},{"wa_id":"1","profile":{"name":"One"}}]`;
     const split = splitText(bodyText(`"contacts":${contacts},"messages":[{"id":"w","from":"1"}]`));
-    expect(split.setAside).toEqual([]);
+    expect(split.quarantined).toEqual([]);
     expect(split.items[0]?.eventData).toContain('"contacts":[{"wa_id":"1","profile":{"name":"One"}}],');
   });
 

@@ -12,7 +12,7 @@ function read(wabaId: string, itemCount: number, until: string | null = null): R
   const row = { shard: 0, day: '2026-11-22', id, wabaId, body: Buffer.alloc(0), notes: null };
   const items = paths.map((path) => ({ path, wabaId })) as UpstreamItem[];
   const partly = until === null ? null : { until, notes: [] };
-  return { body: { ...row, partly }, items, setAside: [], unreadable: null };
+  return { body: { ...row, partly }, items, quarantined: [], unreadable: null };
 }
 
 const shown = (portions: readonly BodyPortion[]) =>

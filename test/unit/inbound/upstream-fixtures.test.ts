@@ -91,7 +91,7 @@ describe('every fixture', () => {
   test.each(names)('%s: belongs to the family that its name says', (name) => {
     const split = splitFixture(name);
     const kinds = [...new Set(split.items.map((item) => item.kind))];
-    const reasons = split.setAside.map((part) => part.reason);
+    const reasons = split.quarantined.map((part) => part.reason);
     const family = name.split('_')[0];
     if (family === 'in' || family === 'odd') expect([kinds, reasons]).toEqual([['message'], []]);
     else if (family === 'st') expect([kinds, reasons]).toEqual([['status'], []]);
@@ -136,7 +136,7 @@ describe('batches', () => {
 
 describe('other webhook fields', () => {
   test('say for the count whose they are, as far as they say it', () => {
-    expect(splitFixture('fld_phone_number_quality_update').setAside).toEqual([
+    expect(splitFixture('fld_phone_number_quality_update').quarantined).toEqual([
       {
         path: 'entry[0].changes[0]',
         reason: 'unknown_field',
@@ -145,7 +145,7 @@ describe('other webhook fields', () => {
         phoneNumberId: null,
       },
     ]);
-    expect(splitFixture('err_value_auth_0').setAside).toEqual([
+    expect(splitFixture('err_value_auth_0').quarantined).toEqual([
       {
         path: 'entry[0].changes[0].value.errors',
         reason: 'value_errors',
@@ -212,8 +212,8 @@ describe('wire bodies', () => {
     ['escaped_unicode', '"\\u00e4\\u00f6\\u00e5 \\ud83d\\ude4f https://example.com/a?b=1&c=<d>"'],
     ['raw_utf8', '"äöå 🙏 https://example.com/a?b=1&c=<d>"'],
   ])('%s: escapes reach the tenant as they are written', (name, bodyJson) => {
-    const { items, setAside } = splitUpstreamBody(fixtureBytes(`wire/${name}.body`));
-    expect(setAside).toEqual([]);
+    const { items, quarantined } = splitUpstreamBody(fixtureBytes(`wire/${name}.body`));
+    expect(quarantined).toEqual([]);
     expect(items[0]?.eventData).toContain(`"text":{"body":${bodyJson}}`);
   });
 });

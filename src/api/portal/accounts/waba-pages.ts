@@ -263,7 +263,9 @@ async function checkWaba(context: PortalContext, wabaId: string): Promise<Findin
     countWaitingBodies(database, wabaId),
   ]);
   const open = endpoints.filter(({ mode }) => mode === 'open').length;
-  const setAside = arrivals.setAside.map(({ reason, count }) => `${reason.replaceAll('_', ' ')}: ${count}`);
+  const quarantined = arrivals.quarantined.map(
+    ({ reason, count }) => `${reason.replaceAll('_', ' ')}: ${count}`,
+  );
   return [
     tokenFinding(token, upstreamNumbers),
     subscriptionFinding(apps, `${context.publicUrl}/upstream/webhook`),
@@ -277,8 +279,8 @@ async function checkWaba(context: PortalContext, wabaId: string): Promise<Findin
     },
     {
       question: 'Did every item that arrived cause an event?',
-      state: setAside.length === 0 ? 'good' : 'unknown',
-      answer: setAside.length === 0 ? 'Yes.' : `Not in the last 7 days: ${setAside.join(', ')}.`,
+      state: quarantined.length === 0 ? 'good' : 'unknown',
+      answer: quarantined.length === 0 ? 'Yes.' : `Not in the last 7 days: ${quarantined.join(', ')}.`,
       advice:
         'These items are in quarantine: heliograph admin inbox status shows them, and heliograph admin inbox retry takes them in again.',
     },

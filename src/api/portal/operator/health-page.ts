@@ -11,9 +11,9 @@ import {
 import { shownCount } from '../../../deliveries/shown-count.ts';
 import { countInbox } from '../../../inbound/inbox/inbox.ts';
 import {
-  listSetAsideReasons,
+  listQuarantineReasons,
   oldestWaitingBodyAt,
-  type SetAsideReason,
+  type QuarantineReason,
 } from '../../../inbound/inbox/inbox-status.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
 import {
@@ -52,7 +52,7 @@ export function healthPage(app: PortalApp, context: PortalContext): void {
         readBacklog(database),
         countInbox(database),
         oldestWaitingBodyAt(database),
-        listSetAsideReasons(database, REASONS_OF_DAYS),
+        listQuarantineReasons(database, REASONS_OF_DAYS),
         listTroubledEndpoints(database, MAX_ENDPOINTS),
         listHousekeepingSteps(database),
         listUnfollowedWabas(database, MAX_ENDPOINTS),
@@ -105,7 +105,7 @@ function statsOf(system: {
     {
       label: 'Failed bodies',
       value: failed.toLocaleString('en-US'),
-      note: `${(inbox.set_aside ?? 0).toLocaleString('en-US')} with items in quarantine`,
+      note: `${(inbox.quarantined ?? 0).toLocaleString('en-US')} with items in quarantine`,
       ...(failed > 0 && { tone: 'bad' as const }),
     },
   ];
@@ -204,7 +204,7 @@ function wabaTable(wabas: readonly UnfollowedWaba[], now: Date): Markup {
   );
 }
 
-function reasonTable(reasons: readonly SetAsideReason[]): Markup {
+function reasonTable(reasons: readonly QuarantineReason[]): Markup {
   if (reasons.length === 0) return emptyState('None', 'Every upstream item caused its events.');
   return dataTable(
     'Reasons',

@@ -146,13 +146,13 @@ create sequence test_event_number;
 -- ---------------------------------------------------------------------------------------------------------------------
 
 -- state: new = not yet taken in; waiting = upstream is asked for a phone number of it (waiting_bodies says which);
--- done; set_aside = taken in, but some items emitted nothing (notes say why); failed = could not be taken in, kept for
+-- done; quarantined = taken in, but some items emitted nothing (notes say why); failed = could not be taken in, kept for
 -- "admin inbox retry".
 create table inbox (
   received_day date not null default (now() at time zone 'utc')::date,
   id bigint generated always as identity,
   body bytea not null,
-  state text not null default 'new' check (state in ('new', 'done', 'set_aside', 'failed', 'waiting')),
+  state text not null default 'new' check (state in ('new', 'done', 'quarantined', 'failed', 'waiting')),
   notes jsonb,
   received_at timestamptz not null default now(),
   processed_at timestamptz,
@@ -160,13 +160,13 @@ create table inbox (
   waba_id text not null default '0',
   -- The part of intake that it is in: the CRC-32 of the WABA, of which the remainder by 16 (src/inbound/shard.ts).
   shard smallint not null default 1,
-  -- How far it is taken in and what was set aside until there, while the rest still waits.
+  -- How far it is taken in and what was quarantined until there, while the rest still waits.
   partly jsonb,
   primary key (received_day, id)
 ) partition by range (received_day);
 create index inbox_new on inbox (shard, id) where state = 'new';
 create index inbox_new_of_waba on inbox (shard, waba_id, id) where state = 'new';
-create index inbox_not_done on inbox (state, id) where state in ('set_aside', 'failed');
+create index inbox_not_done on inbox (state, id) where state in ('quarantined', 'failed');
 
 -- Vacuumed when a share of a few bodies is dead: each is taken in once and then only in the way of those that look for
 -- new ones. The partitions of days have the storage settings of the default one.
@@ -195,7 +195,7 @@ create table dedup_keys (
 create index dedup_keys_age on dedup_keys (first_seen_at);
 
 -- What emitted no event, counted.
-create table set_aside_counts (
+create table quarantine_counts (
   day date not null,
   reason text not null,
   field text not null,
