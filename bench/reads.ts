@@ -4,7 +4,7 @@ import { onStopSignals } from '../src/dev/embedded/start.ts';
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { apiKeyHints, hashApiKey, newApiKey } from '../src/keys/api-key-format.ts';
+import { apiKeyHints, hashApiKey, newApiKey } from '../src/keys/api-key.ts';
 import { insertApiKey } from '../src/keys/api-key-store.ts';
 import { startChild } from './child-process.ts';
 import { fillMessages } from './reads/fill-messages.ts';

@@ -1,4 +1,4 @@
-import { deleteEndpoint } from '../endpoints/endpoint-removal.ts';
+import { deleteEndpoint } from '../endpoints/endpoint-modes.ts';
 import { listEndpoints } from '../endpoints/store.ts';
 import { shardOf } from '../inbound/shard.ts';
 import { type Audited, recordAudit, recordChange } from '../platform/audit/audit.ts';

@@ -1,6 +1,10 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { describeRequest, type RequestDescription } from '../keys/describe-request.ts';
-import { type FollowedRequest, followKeyRequest } from '../keys/follow-key-request.ts';
+import {
+  describeRequest,
+  type FollowedRequest,
+  followKeyRequest,
+  type RequestDescription,
+} from '../keys/follow-key-request.ts';
 import { decideKeyRequest } from '../keys/key-requests.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { checkName, RequestError } from '../platform/request-input.ts';

@@ -2,8 +2,7 @@ import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { Database } from '../platform/postgres/database.ts';
 import { awaitingDatabase, notYet, withHeartbeat } from '../platform/temporal/activity-kit.ts';
-import { openQueueLimit } from '../replays/queue-limit.ts';
-import { queuePages } from '../replays/queue-pages.ts';
+import { openQueueLimit, queuePages } from '../replays/queue-pages.ts';
 import { changeReplay, settleReplay } from '../replays/replay-steps.ts';
 import type { Replay } from '../replays/replay-store.ts';
 

@@ -8,7 +8,7 @@ import { ApiError } from './errors/api-error.ts';
 import { errorBody } from './errors/error-body.ts';
 import type { ErrorCode } from './errors/error-codes.ts';
 import { makeErrorSender } from './plugins/errors.ts';
-import { sendErrorPage } from './portal/access/error-pages.ts';
+import { sendErrorPage } from './portal/access/page-error.ts';
 
 /** TLS certificate chain and key, PEM. */
 export type TlsFiles = { cert: Buffer; key: Buffer };

@@ -19,7 +19,7 @@ import { type ApiDependencies, buildApp } from './app.ts';
 import { warnOfClock } from './health/clock-check.ts';
 import { rehearseIngress } from './inbound/rehearsal.ts';
 import { INGRESS_TIMEOUTS } from './inbound/upstream-webhook.ts';
-import { announceSetUp } from './portal/users/announce-set-up.ts';
+import { announceSetUp } from './portal/users/set-up-page.ts';
 
 const INGRESS_POOL_MAX = 4;
 const LIMITS_POOL_MAX = 2;

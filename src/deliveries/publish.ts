@@ -1,4 +1,4 @@
-import { endpointsOfWabas, type Subscriber } from '../endpoints/subscribers.ts';
+import { endpointsOfWabas, type Subscriber } from '../endpoints/endpoint-settings.ts';
 import type { EventType } from '../platform/event-type.ts';
 import { byteaArray } from '../platform/postgres/array-parameters.ts';
 import type { Transaction } from '../platform/postgres/database.ts';

@@ -25,3 +25,33 @@ export async function readEndpointStatistics(
     { wabaId, endpointId, interval, step: `1 ${interval}`, since, until },
   );
 }
+
+/** How an endpoint has been doing: attempts of the last 24 hours, and the minutes of the last success and failure. */
+export type EndpointActivity = {
+  successes: number;
+  failures: number;
+  lastSuccessAt: Date | null;
+  lastFailureAt: Date | null;
+};
+
+/** The activity of the endpoints of a WABA, by endpoint id. */
+export async function readEndpointActivity(
+  database: Database,
+  wabaId: string,
+): Promise<Map<string, EndpointActivity>> {
+  const rows = await query<EndpointActivity & { id: string }>(
+    database,
+    `select e.id, coalesce(day.successes, 0)::float8 as successes, coalesce(day.failures, 0)::float8 as failures,
+            success.minute as "lastSuccessAt", failure.minute as "lastFailureAt"
+       from webhook_endpoints e
+       left join lateral (select sum(successes) as successes, sum(failures) as failures from endpoint_minutes
+                           where endpoint_id = e.id and minute > now() - interval '24 hours') as day on true
+       left join lateral (select minute from endpoint_minutes where endpoint_id = e.id and successes > 0
+                           order by minute desc limit 1) as success on true
+       left join lateral (select minute from endpoint_minutes where endpoint_id = e.id and failures > 0
+                           order by minute desc limit 1) as failure on true
+      where e.waba_id = :wabaId`,
+    { wabaId },
+  );
+  return new Map(rows.map(({ id, ...activity }) => [id, activity]));
+}

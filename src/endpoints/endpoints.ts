@@ -4,13 +4,18 @@ import { countWaiting, type WaitingDeliveries } from '../deliveries/queue/read-w
 import { newWebhookSecret } from '../deliveries/webhook-signature.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { SealedDatabase } from '../platform/crypto/sealed-columns.ts';
+import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { endpointSecretPlace } from '../platform/crypto/secret-places.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';
-import { changeSealedHeaders } from './endpoint-headers.ts';
-import { type EndpointMove, headersAfterChange, moveDetail } from './endpoint-move.ts';
+import {
+  changeSealedHeaders,
+  customHeaderNames,
+  type EndpointMove,
+  headersAfterChange,
+  moveDetail,
+} from './endpoint-headers.ts';
 import { checkEndpointOptions, type EndpointOptions, type OptionRules } from './endpoint-options.ts';
-import { type EndpointView, endpointView } from './endpoint-view.ts';
 import {
   type Endpoint,
   findEndpoint,
@@ -181,4 +186,15 @@ export function endpointName(endpointId: string): string {
 
 export function unknownEndpoint(endpointId: string): RequestError {
   return new RequestError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`);
+}
+
+/**
+ * An endpoint as it may be shown: without secrets, and of its own headers the names alone, because values are often
+ * credentials. `customHeaderNames` null: the encryption key they were stored with is missing.
+ */
+export type EndpointView = Omit<Endpoint, 'customHeadersSealed'> & { customHeaderNames: string[] | null };
+
+function endpointView(secretBox: SecretBox, endpoint: Endpoint): EndpointView {
+  const { customHeadersSealed, ...shown } = endpoint;
+  return { ...shown, customHeaderNames: customHeaderNames(secretBox, endpoint) };
 }

@@ -1,9 +1,8 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import type { EndpointMode } from './endpoint-settings.ts';
+import type { EndpointMode, OrderScope } from './endpoint-settings.ts';
 import type { Kind } from './setting.ts';
 import { type StoredSettings, settingsOf } from './settings.ts';
-import type { OrderScope } from './subscribers.ts';
 
 /** What a tenant may choose for an endpoint, as it is stored. */
 export type StoredEndpointOptions = StoredSettings & { url: string; customHeadersSealed: string | null };

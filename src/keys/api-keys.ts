@@ -2,15 +2,15 @@ import { knownWaba } from '../accounts/known-accounts.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { checkName, checkRowId, invalidValue, RequestError, shown } from '../platform/request-input.ts';
+import { API_KEY_SCOPES, type ApiKeyScope, apiKeyHints, hashApiKey, newApiKey } from './api-key.ts';
 import {
   type ApiKeyDetails,
   findApiKeyDetails,
   findApiKeyForOperator,
+  insertApiKey,
   listApiKeys,
-} from './api-key-admin.ts';
-import { apiKeyHints, hashApiKey, newApiKey } from './api-key-format.ts';
-import { API_KEY_SCOPES, type ApiKeyScope } from './api-key-scopes.ts';
-import { insertApiKey, revokeApiKey } from './api-key-store.ts';
+  revokeApiKey,
+} from './api-key-store.ts';
 
 type KeyTools = { database: Database };
 

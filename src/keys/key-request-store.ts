@@ -1,7 +1,7 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { finishTask, insertWorkflowTasks, wakeTask } from '../platform/temporal/workflow-tasks.ts';
-import type { ApiKeyScope } from './api-key-scopes.ts';
+import type { ApiKeyScope } from './api-key.ts';
 
 /** `requested` and `approved` are open; the others are final. `expired`: not decided, or not revealed, in time. */
 export type KeyRequestState = 'requested' | 'approved' | 'denied' | 'expired' | 'revealed' | 'withdrawn';

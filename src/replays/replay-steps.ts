@@ -4,7 +4,7 @@ import {
   queueReplayDeliveries,
   type ReplayDelivery,
 } from '../deliveries/queue/replay-queue.ts';
-import type { OrderScope } from '../endpoints/subscribers.ts';
+import type { OrderScope } from '../endpoints/endpoint-settings.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { finishTask, insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';

@@ -5,13 +5,15 @@ import type { Database } from '../platform/postgres/database.ts';
 import { publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';
 import { msOfUuidV7 } from '../platform/uuid-v7.ts';
-import { countOf, type ReplayCount, totalOf } from './replay-count.ts';
 import { checkSelection, type GivenSelection } from './replay-input.ts';
 import {
+  countOf,
   countSelection,
+  type ReplayCount,
   type ReplaySelection,
   type SelectedGroup,
   selectionRange,
+  totalOf,
 } from './replay-selection.ts';
 import { changeReplay, ensureWorkflow } from './replay-steps.ts';
 import {

@@ -4,7 +4,7 @@ import type { Database } from '../platform/postgres/database.ts';
 import { RequestError } from '../platform/request-input.ts';
 import { hashNewPassword } from './passwords.ts';
 import { actorAt, beginSession, type Visitor } from './sign-in.ts';
-import { recordUserChange } from './user-audit.ts';
+import { recordUserChange } from './user-authority.ts';
 import { checkEmail, checkPersonName } from './user-input.ts';
 import { hasUsers, insertUser, lockUsers } from './user-store.ts';
 

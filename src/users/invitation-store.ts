@@ -1,6 +1,6 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import type { PortalRole } from './portal-role.ts';
+import type { PortalRole } from './user-input.ts';
 
 /** A one-time link: an invitation, which is bound to no account until it is accepted, or a link for a new password. */
 export type Invitation = {

@@ -14,11 +14,9 @@ import {
 } from './invitation-store.ts';
 import { hasMember, insertMembership } from './memberships.ts';
 import { hashNewPassword } from './passwords.ts';
-import type { PortalRole } from './portal-role.ts';
 import { actorAt, beginSession, type OwnSession, type Visitor } from './sign-in.ts';
-import { recordUserChange } from './user-audit.ts';
-import type { Authority } from './user-authority.ts';
-import { checkEmail, checkPersonName, checkRole } from './user-input.ts';
+import { type Authority, recordUserChange } from './user-authority.ts';
+import { checkEmail, checkPersonName, checkRole, type PortalRole } from './user-input.ts';
 import { insertUser, lockUser, lockUserByHash, makeOperator, type User } from './user-store.ts';
 
 const LIFETIME_MS = 7 * 86_400_000;

@@ -9,10 +9,9 @@ import {
   setMemberDisabled,
   setMemberRole,
 } from './memberships.ts';
-import { recordUserChange } from './user-audit.ts';
-import { lockedMember, refuseOneself, type TenantAuthority } from './user-authority.ts';
+import { lockedMember, recordUserChange, refuseOneself, type TenantAuthority } from './user-authority.ts';
 import { checkRole } from './user-input.ts';
-import { deleteSessionsIn } from './user-session-store.ts';
+import { deleteSessionsIn } from './user-sessions.ts';
 
 type Tools = { database: Database };
 

@@ -5,9 +5,9 @@ import { checkDescription, RequestError } from '../platform/request-input.ts';
 import { type Invitation, openInvitationsOf } from './invitation-store.ts';
 import { join, refuseForeignPassword, unknownInvitation } from './invitations.ts';
 import { beginSession, checkOwnPassword, type OwnSession, type Visitor } from './sign-in.ts';
-import { recordUserChange } from './user-audit.ts';
+import { recordUserChange } from './user-authority.ts';
 import { emailOf } from './user-input.ts';
-import { firstPlaceOf } from './user-session-store.ts';
+import { firstPlaceOf } from './user-sessions.ts';
 import { findUser, insertUser, lockUser, type User } from './user-store.ts';
 
 type Tools = { database: Database };

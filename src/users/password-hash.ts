@@ -1,5 +1,7 @@
-import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { type Argon2Parameters, argon2, createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
+import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 
 /** Costs of argon2id: memory in KiB, passes and lanes. */
 type Costs = { memory: number; passes: number; parallelism: number };
@@ -83,4 +85,14 @@ function message(password: string): Buffer {
 
 function unpadded(bytes: Buffer): string {
   return bytes.toString('base64').replace(/=+$/, '');
+}
+
+/**
+ * The salt of the passwords of an address. All accounts of an address have the same, so that one computation tries a
+ * password against all of them, however many there are.
+ */
+export async function passwordSaltOf(database: Database, email: string): Promise<Buffer> {
+  const [row] = await query<{ salt: Buffer }>(database, 'select salt from password_salt');
+  if (row === undefined) throw new Error('the installation has no salt for passwords');
+  return createHash('sha256').update(row.salt).update(email).digest().subarray(0, SALT_BYTES);
 }

@@ -4,9 +4,8 @@ import { type Invitation, takeInvitation } from './invitation-store.ts';
 import { type MadeInvitation, makeLink, unknownInvitation } from './invitations.ts';
 import { hashNewPassword } from './passwords.ts';
 import type { Visitor } from './sign-in.ts';
-import { recordUserChange } from './user-audit.ts';
-import { type Authority, lockedMember, lockedUser } from './user-authority.ts';
-import { deleteSessions } from './user-session-store.ts';
+import { type Authority, lockedMember, lockedUser, recordUserChange } from './user-authority.ts';
+import { deleteSessions } from './user-sessions.ts';
 import { findPasswordHash, lockUser, notePasswordLink, replacePasswordHash } from './user-store.ts';
 
 type Tools = { database: Database };

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { countedAddress } from '../platform/http/counted-address.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { invalidValue, RequestError } from '../platform/request-input.ts';
-import { hashPassword, hashWithSalt, matchingHashes } from './password-hash.ts';
-import { passwordSaltOf } from './password-salt.ts';
+import { hashPassword, hashWithSalt, matchingHashes, passwordSaltOf } from './password-hash.ts';
 
 const MIN_CHARS = 12;
 /** Longer ones are no safer, and hashing them is work. */

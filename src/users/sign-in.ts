@@ -2,19 +2,19 @@ import type { Actor } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { RequestError } from '../platform/request-input.ts';
 import { endPasswordLinks } from './invitation-store.ts';
-import { hashWithSalt, isHashOutdated } from './password-hash.ts';
-import { passwordSaltOf } from './password-salt.ts';
+import { hashWithSalt, isHashOutdated, passwordSaltOf } from './password-hash.ts';
 import { checkPassword, hashNewPassword } from './passwords.ts';
-import { recordUserChange } from './user-audit.ts';
+import { recordUserChange } from './user-authority.ts';
 import { emailOf } from './user-input.ts';
 import {
   deleteSessions,
+  endSession,
   firstPlaceOf,
   moveSession,
   noteSignIn,
   type SessionClient,
-} from './user-session-store.ts';
-import { endSession, startSession } from './user-sessions.ts';
+  startSession,
+} from './user-sessions.ts';
 import {
   findPasswordHash,
   findUser,

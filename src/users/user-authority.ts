@@ -1,5 +1,6 @@
-import type { Actor } from '../platform/audit/audit.ts';
-import type { Transaction } from '../platform/postgres/database.ts';
+import { type Actor, recordBy } from '../platform/audit/audit.ts';
+import type { AuditEntry } from '../platform/audit/audit-log.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';
 import { lockMember, type Member } from './memberships.ts';
 import { lockUser, type User } from './user-store.ts';
@@ -46,4 +47,14 @@ export function refuseOneself(authority: Authority, userId: string): void {
 
 function unknownUser(): RequestError {
   return new RequestError('unknown_user', 'There is no such user.');
+}
+
+/** Writes down a change that concerns a person. */
+export async function recordUserChange(
+  database: Database,
+  actor: Actor,
+  change: { tenantId: string | null; action: string; email: string; detail?: AuditEntry['detail'] },
+): Promise<void> {
+  const { tenantId, action, email, detail = {} } = change;
+  await recordBy(database, actor, { tenantId, wabaId: null, action, target: `user ${email}`, detail });
 }

@@ -1,5 +1,4 @@
 import { checkingMember, checkName, invalidValue, shown } from '../platform/request-input.ts';
-import { PORTAL_ROLES, type PortalRole } from './portal-role.ts';
 
 /** As HTML's input type=email has it, and ASCII only: two spellings of one address must not be two users. */
 const EMAIL = /^[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*$/;
@@ -39,3 +38,8 @@ export function checkRole(role: string, tenantId: string | null): PortalRole {
   }
   return known;
 }
+
+/** What people may do in the portal: run the installation, administer a tenant, or look at a tenant's affairs. */
+const PORTAL_ROLES = ['operator', 'admin', 'member'] as const;
+
+export type PortalRole = (typeof PORTAL_ROLES)[number];

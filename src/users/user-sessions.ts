@@ -1,15 +1,8 @@
 import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-token.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';
-import {
-  deleteSession,
-  insertSession,
-  listSessions,
-  noteSessionUse,
-  type OpenSession,
-  type SessionClient,
-  type SessionSummary,
-} from './user-session-store.ts';
+import type { PortalRole } from './user-input.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -74,4 +67,177 @@ function storable(userAgent: string | null): string | null {
         .slice(0, MAX_USER_AGENT_CHARS)
         .replace(/\p{Cc}/gu, ' ')
         .toWellFormed();
+}
+
+/** Where a session was begun. */
+export type SessionClient = { ip: string | null; userAgent: string | null };
+
+type NewSession = SessionClient & {
+  /** SHA-256 of the cookie. */
+  tokenHash: Buffer;
+  userId: string;
+  csrfToken: string;
+  idleMs: number;
+  lifetimeMs: number;
+  /** Where it begins; null: at the operator's pages. */
+  tenantId: string | null;
+  /** Who made the link by which its password was set; null: its holder chose it, or it was begun otherwise. */
+  passwordLinkBy: string | null;
+};
+
+/** Where somebody may work: a tenant, or, with null, the operator's pages. */
+type Place = { tenantId: string | null; businessName: string | null; role: PortalRole };
+
+/** A session that holds, with its user. */
+export type OpenSession = {
+  id: string;
+  csrfToken: string;
+  userId: string;
+  email: string;
+  name: string;
+  /** In the tenant in which the session is at present. */
+  role: PortalRole;
+  /** Null: at the operator's pages. */
+  tenantId: string | null;
+  /** Everywhere it may go, where it is included. */
+  places: Place[];
+  /** Who made the link by which its password was set. */
+  passwordLinkBy: string | null;
+  /** The link by which the present password was set; null: its holder chose it. */
+  passwordLink: { by: string; at: string } | null;
+  /** Its last use was noted more than a minute ago. */
+  isUseStale: boolean;
+};
+
+const HOLDS = 'least(s.idle_until, s.expires_at) > now()';
+
+async function insertSession(database: Database, session: NewSession): Promise<void> {
+  await execute(
+    database,
+    `insert into user_sessions (token_hash, user_id, csrf_token, idle_until, expires_at, ip, user_agent, tenant_id,
+                                 password_link_by)
+     values (:tokenHash, :userId, :csrfToken, now() + :idleMs * interval '1 millisecond',
+             now() + :lifetimeMs * interval '1 millisecond', :ip, :userAgent, :tenantId, :passwordLinkBy)`,
+    session,
+  );
+}
+
+const PLACES = `(select json_agg(p order by p."businessName" nulls first, p."tenantId")
+  from (select cast(m.tenant_id as text) as "tenantId", t.business_name as "businessName", m.role
+          from memberships m join tenants t on t.id = m.tenant_id
+         where m.user_id = u.id and m.disabled_at is null
+        union all select null, null, 'operator' where u.is_operator) p)`;
+
+/**
+ * The sessions behind cookies that hold, read afresh each time so that their end counts at once, and that of a
+ * membership.
+ */
+export async function findOpenSessions(
+  database: Database,
+  tokenHashes: readonly Buffer[],
+): Promise<{ tokenHash: Buffer; session: OpenSession }[]> {
+  const rows = await query<OpenSession & { tokenHash: Buffer }>(
+    database,
+    `select s.id, s.csrf_token as "csrfToken", u.id as "userId", u.email, u.name, coalesce(m.role, 'operator') as role,
+            s.tenant_id as "tenantId", ${PLACES} as places, s.password_link_by as "passwordLinkBy",
+            case when u.password_link_by is not null
+              then json_build_object('by', u.password_link_by, 'at', u.password_link_at) end as "passwordLink",
+            s.last_seen_at < now() - interval '1 minute' as "isUseStale", s.token_hash as "tokenHash"
+       from user_sessions s join users u on u.id = s.user_id
+       left join memberships m on m.user_id = s.user_id and m.tenant_id = s.tenant_id and m.disabled_at is null
+      where s.token_hash = any (cast(? as bytea[])) and ${HOLDS} and u.disabled_at is null
+        and case when s.tenant_id is null then u.is_operator else m.role is not null end`,
+    [tokenHashes],
+  );
+  return rows.map(({ tokenHash, ...session }) => ({ tokenHash, session }));
+}
+
+/** Where a session of a user begins: as an operator, or in the tenant where he was last; null: nowhere. */
+export async function firstPlaceOf(
+  database: Database,
+  userId: string,
+): Promise<{ tenantId: string | null } | null> {
+  const [row] = await query<{ tenantId: string | null }>(
+    database,
+    `select case when not u.is_operator then m.tenant_id end as "tenantId"
+       from users u left join memberships m on m.user_id = u.id and m.disabled_at is null
+      where u.id = ? and u.disabled_at is null and (u.is_operator or m.user_id is not null)
+      order by m.last_sign_in_at desc nulls last, m.created_at limit 1`,
+    [userId],
+  );
+  return row ?? null;
+}
+
+/** Notes that a user begins to work somewhere; false: it is no place of his. */
+export async function noteSignIn(trx: Database, userId: string, tenantId: string | null): Promise<boolean> {
+  const known = await execute(
+    trx,
+    'update users set last_sign_in_at = now() where id = ? and (is_operator or cast(? as bigint) is not null)',
+    [userId, tenantId],
+  );
+  if (tenantId === null || known === 0) return known === 1;
+  const entered = await execute(
+    trx,
+    `update memberships set last_sign_in_at = now() where user_id = ? and tenant_id = ? and disabled_at is null`,
+    [userId, tenantId],
+  );
+  return entered === 1;
+}
+
+/** Moves a session to another place of its user. */
+export async function moveSession(trx: Database, sessionId: string, tenantId: string | null): Promise<void> {
+  await execute(trx, 'update user_sessions set tenant_id = ? where id = ?', [tenantId, sessionId]);
+}
+
+/** Moves the idle limit on. */
+async function noteSessionUse(database: Database, sessionId: string, idleMs: number): Promise<void> {
+  await execute(
+    database,
+    `update user_sessions set last_seen_at = now(), idle_until = now() + ? * interval '1 millisecond' where id = ?`,
+    [idleMs, sessionId],
+  );
+}
+
+export type SessionSummary = SessionClient & { id: string; createdAt: Date; lastSeenAt: Date };
+
+/** The sessions of a user that hold, the one used last first. */
+async function listSessions(database: Database, userId: string): Promise<SessionSummary[]> {
+  return await query<SessionSummary>(
+    database,
+    `select s.id, s.created_at as "createdAt", s.last_seen_at as "lastSeenAt", s.ip, s.user_agent as "userAgent"
+       from user_sessions s where s.user_id = ? and ${HOLDS} order by s.last_seen_at desc, s.id desc`,
+    [userId],
+  );
+}
+
+/** Ends one session of a user; false when there is none such. */
+export async function deleteSession(database: Database, userId: string, sessionId: string): Promise<boolean> {
+  const deleted = await execute(database, 'delete from user_sessions where user_id = ? and id = ?', [
+    userId,
+    sessionId,
+  ]);
+  return deleted === 1;
+}
+
+/** Ends all sessions of a user. */
+export async function deleteSessions(database: Database, userId: string): Promise<void> {
+  await execute(database, 'delete from user_sessions where user_id = ?', [userId]);
+}
+
+/** Ends the sessions of a user that are in a tenant at present. */
+export async function deleteSessionsIn(database: Database, userId: string, tenantId: string): Promise<void> {
+  await execute(database, 'delete from user_sessions where user_id = ? and tenant_id = ?', [
+    userId,
+    tenantId,
+  ]);
+}
+
+/** Deletes up to `limit` sessions that have ended by themselves; returns how many. For housekeeping. */
+export async function forgetEndedSessions(database: Database, limit: number): Promise<number> {
+  return await execute(
+    database,
+    `delete from user_sessions where id = any (array(
+       select id from user_sessions where least(idle_until, expires_at) < now() limit ?))`,
+    [limit],
+  );
 }

@@ -1,6 +1,6 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import type { PortalRole } from './portal-role.ts';
+import type { PortalRole } from './user-input.ts';
 
 /** What somebody is in a tenant. */
 export type TenantRole = Exclude<PortalRole, 'operator'>;

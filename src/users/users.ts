@@ -1,10 +1,9 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { invalidValue, RequestError, shown } from '../platform/request-input.ts';
 import { endLinksMadeBy, endPasswordLinks } from './invitation-store.ts';
-import { recordUserChange } from './user-audit.ts';
-import { type Authority, lockedUser, refuseOneself } from './user-authority.ts';
+import { type Authority, lockedUser, recordUserChange, refuseOneself } from './user-authority.ts';
 import { emailOf } from './user-input.ts';
-import { deleteSessions } from './user-session-store.ts';
+import { deleteSessions } from './user-sessions.ts';
 import {
   countActiveOperators,
   deleteUser,

@@ -2,8 +2,7 @@ import { Type } from 'typebox';
 import { findAccountIdentity } from '../../accounts/account-identity.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { count, NoQuery, text } from '../external/schema-kit.ts';
-import { accountOf } from '../keys/api-key-auth.ts';
-import { SCOPES } from '../keys/key-scopes.ts';
+import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
 
 const AccountIdentity = Type.Object(

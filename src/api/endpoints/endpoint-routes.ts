@@ -1,17 +1,21 @@
 import { Type } from 'typebox';
 import { type AlertView, endpointAlertsOf } from '../../endpoints/alerts/operations-url.ts';
-import { enableEndpoint, holdEndpoint } from '../../endpoints/endpoint-modes.ts';
-import { deleteEndpoint } from '../../endpoints/endpoint-removal.ts';
+import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../endpoints/endpoint-modes.ts';
 import { rotateSecret } from '../../endpoints/endpoint-secrets.ts';
-import type { EndpointView } from '../../endpoints/endpoint-view.ts';
-import { addEndpoint, endpointStatus, endpointsOf, updateEndpoint } from '../../endpoints/endpoints.ts';
+import {
+  addEndpoint,
+  type EndpointView,
+  endpointStatus,
+  endpointsOf,
+  updateEndpoint,
+} from '../../endpoints/endpoints.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { accountObjectId } from '../external/object-id.ts';
 import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../external/page.ts';
 import { count, dateTime, listOf, NoQuery, nullable, text } from '../external/schema-kit.ts';
-import { accountOf, apiActorOf } from '../keys/api-key-auth.ts';
-import { SCOPES } from '../keys/key-scopes.ts';
+import { accountOf, apiActorOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
+import { testWebhookEndpoint, webhookEndpointStatistics } from './endpoint-checks.ts';
 import {
   ChangedEndpoint,
   CreatedEndpoint,
@@ -21,9 +25,7 @@ import {
   IdParams,
   NewEndpoint,
 } from './endpoint-schemas.ts';
-import { webhookEndpointStatistics } from './endpoint-statistics.ts';
 import { changeOperationsUrl, operationsUrl } from './operations-url.ts';
-import { testWebhookEndpoint } from './test-endpoint.ts';
 
 /** Everything about webhook endpoints and the alerts that tell of them. */
 export function webhookRoutes(app: ExternalApp, context: ExternalContext): void {

@@ -7,8 +7,7 @@ import {
 } from '../../endpoints/alerts/operations-url.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { NoBody, NoQuery, nullable, text } from '../external/schema-kit.ts';
-import { accountOf, apiActorOf } from '../keys/api-key-auth.ts';
-import { SCOPES } from '../keys/key-scopes.ts';
+import { accountOf, apiActorOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
 
 const PATH = '/api/external/operations-url';

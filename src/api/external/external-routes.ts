@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { accountIdentity } from '../accounts/account-identity.ts';
 import { connectionTest } from '../accounts/connection-test.ts';
-import { getEvent } from '../deliveries/get-event.ts';
-import { eventList } from '../deliveries/list-events.ts';
+import { eventList, getEvent } from '../deliveries/events.ts';
 import { webhookRoutes } from '../endpoints/endpoint-routes.ts';
 import { requireApiKey } from '../keys/api-key-auth.ts';
 import { ownKey } from '../keys/own-key.ts';
@@ -20,9 +19,7 @@ import { openApiDocumentRoute } from '../openapi/document-route.ts';
 import { refuseWhileClosing } from '../plugins/draining.ts';
 import { refuseNullBody } from '../plugins/null-body.ts';
 import { requireStorableValues } from '../plugins/storable-values.ts';
-import { replayEvent } from '../replays/replay-event.ts';
-import { getReplay, listReplays, switchReplays } from '../replays/replays.ts';
-import { startReplayOfMany } from '../replays/start-replay.ts';
+import { getReplay, listReplays, replayEvent, startReplayOfMany, switchReplays } from '../replays/replays.ts';
 import { guardBodies } from '../shares/body-guard.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
 

@@ -1,5 +1,11 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
-import { hashApiKey, hasRightCheckDigits, isApiKey } from '../../keys/api-key-format.ts';
+import {
+  API_KEY_SCOPES,
+  type ApiKeyScope,
+  hashApiKey,
+  hasRightCheckDigits,
+  isApiKey,
+} from '../../keys/api-key.ts';
 import { type ApiKeyState, findApiKeys, noteApiKeyUse } from '../../keys/api-key-store.ts';
 import type { Actor } from '../../platform/audit/audit.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -8,12 +14,15 @@ import type { ErrorCode } from '../errors/error-codes.ts';
 import { createBatchedLookup } from '../plugins/batched-lookup.ts';
 import type { RequestLimits } from '../rate-limits/request-limits.ts';
 import type { ConnectionShares } from '../shares/connection-shares.ts';
-import { checkScopes, requireDeclaredScopes } from './key-scopes.ts';
 
 /** Whom a request speaks for: the WABA of its API key. */
 export type Account = { keyId: string; wabaId: string; tenantId: string };
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** A key must have one of these. */
+    scopes?: readonly ApiKeyScope[];
+  }
   interface FastifyRequest {
     account: Account | null;
   }
@@ -111,4 +120,32 @@ export function createKeyLookup(database: Database): KeyLookup {
   const usual = createBatchedLookup({ find, maxUnderWay: CONNECTIONS.usual });
   const doubtful = createBatchedLookup({ find, maxUnderWay: CONNECTIONS.doubtful });
   return (keyHash, isDoubtful = false) => (isDoubtful ? doubtful : usual)(keyHash.toString('hex'));
+}
+
+/** What routes declare in their `config`. */
+export const SCOPES = {
+  any: { scopes: API_KEY_SCOPES },
+  read: { scopes: ['read'] },
+  send: { scopes: ['send'] },
+  /** Reading what concerns webhooks is part of managing them. */
+  readWebhooks: { scopes: ['read', 'manage_webhooks'] },
+  manageWebhooks: { scopes: ['manage_webhooks'] },
+} as const satisfies Record<string, { scopes: readonly ApiKeyScope[] }>;
+
+/** Throws ApiError 403 unless a key with the scopes `has` may use the route of this request. */
+function checkScopes(request: FastifyRequest, has: readonly ApiKeyScope[]): void {
+  const { scopes: wanted = [] } = request.routeOptions.config;
+  if (wanted.some((scope) => has.includes(scope))) return;
+  const challenge = `Bearer realm="heliograph", error="insufficient_scope", scope="${wanted.join(' ')}"`;
+  throw new ApiError('insufficient_scope', {
+    message: `The API key lacks the scope ${wanted.join(' or ')}.`,
+    headers: { 'www-authenticate': challenge },
+  });
+}
+
+/** A route of this scope that declares no scopes is a mistake that must not wait for a request. */
+function requireDeclaredScopes(secured: FastifyInstance): void {
+  secured.addHook('onRoute', ({ method, url, config }) => {
+    if (config?.scopes === undefined) throw new Error(`route ${method} ${url} declares no scopes`);
+  });
 }

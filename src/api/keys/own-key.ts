@@ -1,11 +1,10 @@
 import { Type } from 'typebox';
-import { findApiKeyDetails } from '../../keys/api-key-admin.ts';
-import { API_KEY_SCOPES } from '../../keys/api-key-scopes.ts';
+import { API_KEY_SCOPES } from '../../keys/api-key.ts';
+import { findApiKeyDetails } from '../../keys/api-key-store.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { dateTime, NoQuery, nullable, text } from '../external/schema-kit.ts';
 import { documented } from '../openapi/documented.ts';
-import { accountOf } from './api-key-auth.ts';
-import { SCOPES } from './key-scopes.ts';
+import { accountOf, SCOPES } from './api-key-auth.ts';
 
 const OwnKey = Type.Object(
   {

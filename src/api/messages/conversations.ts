@@ -8,8 +8,7 @@ import { Time, timeOf } from '../external/api-time.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../external/page.ts';
 import { listOf, parameter } from '../external/schema-kit.ts';
-import { accountOf } from '../keys/api-key-auth.ts';
-import { SCOPES } from '../keys/key-scopes.ts';
+import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
 import { Conversation, conversationMembers } from './conversation-json.ts';
 

@@ -4,8 +4,7 @@ import { notFound } from '../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { objectId } from '../external/object-id.ts';
 import { idParams, NoQuery, nullable, text } from '../external/schema-kit.ts';
-import { accountOf } from '../keys/api-key-auth.ts';
-import { SCOPES } from '../keys/key-scopes.ts';
+import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
 import { MediaError, mediaAddress, mediaDescription, mediaErrorOf } from './media-members.ts';
 

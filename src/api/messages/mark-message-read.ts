@@ -5,8 +5,7 @@ import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { objectId } from '../external/object-id.ts';
 import { dateTime, idParams, NoQuery, text } from '../external/schema-kit.ts';
 import { callUpstream } from '../external/upstream-calls.ts';
-import { accountOf } from '../keys/api-key-auth.ts';
-import { SCOPES } from '../keys/key-scopes.ts';
+import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
 
 const ReadMessage = Type.Object({

@@ -22,8 +22,7 @@ import {
   text,
   upstreamObject,
 } from '../external/schema-kit.ts';
-import { accountOf } from '../keys/api-key-auth.ts';
-import { SCOPES } from '../keys/key-scopes.ts';
+import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
 import { messageMembers, messageText } from './message-list.ts';
 import { Message } from './message-schemas.ts';

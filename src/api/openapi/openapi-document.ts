@@ -1,7 +1,7 @@
 import fastifySwagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { API_KEY_SCOPES } from '../../keys/api-key-scopes.ts';
+import { API_KEY_SCOPES } from '../../keys/api-key.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
 import { ANSWER_HEADERS, type HeaderName, RATE_HEADERS } from './answer-headers.ts';
 import { type Components, documentSchema } from './components.ts';

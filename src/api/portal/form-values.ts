@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 /** What a form was sent with. The texts are as somebody wrote them, or made up: nothing about them is checked. */
 export type FormValues = {
   /** The text of a field; '' when it is missing. The first of several. */
@@ -15,3 +16,9 @@ export function formValues(body: unknown): FormValues {
   };
   return { text: (name) => list(name)[0] ?? '', list };
 }
+
+/** A line of a form; what is too long for any field is refused before anything looks at it. */
+export const formLine = (maxLength = 1_024) => Type.String({ maxLength });
+
+/** A form without fields of its own. */
+export const EMPTY_FORM = Type.Object({}, { additionalProperties: false });

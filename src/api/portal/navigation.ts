@@ -1,4 +1,6 @@
 import type { Viewer } from './access/viewer.ts';
+import { csrfField } from './components/form.ts';
+import { html, type Markup, nothing } from './markup.ts';
 
 /** One entry of the navigation. */
 export type NavigationEntry = { key: string; label: string; href: string };
@@ -41,4 +43,43 @@ export function tenantNavigation(viewer: Viewer, { wabaId }: WabaInView): Naviga
 /** The pages of the operator. */
 export function operatorNavigation(): NavigationEntry[] {
   return OPERATOR_PAGES.map(([key, label, path]) => ({ key, label, href: `/portal/operator${path}` }));
+}
+
+type Place = Viewer['places'][number];
+
+/** How a place is called: the tenant, or the operator's pages. */
+export function placeName({ businessName }: Pick<Place, 'businessName'>): string {
+  return businessName ?? 'All tenants';
+}
+
+/**
+ * By which somebody who belongs to several tenants goes to another one; nothing for everybody else. `isNamed`: the page
+ * says already which tenant it is of.
+ */
+export function tenantSwitcher(viewer: Viewer, isNamed: boolean): Markup {
+  const { places, tenantId } = viewer;
+  const here = places.find((place) => place.tenantId === tenantId);
+  if (places.length < 2 || here === undefined) return nothing;
+  const others = places.filter((place) => place !== here);
+  return html`<details class="switcher"><summary>${isNamed ? 'Switch tenant' : placeName(here)}</summary>
+<form method="post" action="/portal/tenant">${csrfField(viewer)}<p class="hint">From ${placeName(here)} to</p>${others.map(placeButton)}</form></details>`;
+}
+
+function placeButton(place: Place): Markup {
+  return html`<button class="plain" name="tenant" value="${place.tenantId ?? ''}"><strong>${placeName(place)}</strong> <span class="role">${place.role}</span></button>`;
+}
+
+const ANY_ORIGIN = 'https://portal.invalid';
+
+/** Where to go after signing in: a path of the portal, whatever `text` tries. */
+export function localPath(text: string | undefined): string {
+  const url = text?.startsWith('/') ? URL.parse(text, ANY_ORIGIN) : null;
+  const isOurs = url?.origin === ANY_ORIGIN && /^\/portal(?:\/|$)/.test(url.pathname);
+  return isOurs && url !== null ? `${url.pathname}${url.search}` : '/portal';
+}
+
+/** The sign-in page that leads back to where somebody wanted to go. */
+export function signInPath(wanted: string): string {
+  const next = localPath(wanted);
+  return next === '/portal' ? '/portal/sign-in' : `/portal/sign-in?next=${encodeURIComponent(next)}`;
 }

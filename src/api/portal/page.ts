@@ -1,4 +1,3 @@
-import { tenantSwitcher } from './access/switcher.ts';
 import type { Viewer } from './access/viewer.ts';
 import { assetUrl } from './asset-urls.ts';
 import { type Notice, noticeBox } from './components/notice.ts';
@@ -9,6 +8,7 @@ import {
   operatorNavigation,
   SANDBOX_ENTRY,
   tenantNavigation,
+  tenantSwitcher,
   type WabaInView,
 } from './navigation.ts';
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { takeProbe } from '../../endpoints/breaker-modes.ts';
+import { takeProbe } from '../../endpoints/endpoint-health.ts';
 import { type EndpointSettings, loadEndpointSettings } from '../../endpoints/endpoint-settings.ts';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { Database } from '../../platform/postgres/database.ts';

@@ -1,10 +1,10 @@
+import { countFailed } from '../../endpoints/endpoint-failures.ts';
 import {
   disableEndpoint,
   endProbing,
   recordFailedProbe,
   startProbing,
-} from '../../endpoints/breaker-modes.ts';
-import { countFailed } from '../../endpoints/endpoint-failures.ts';
+} from '../../endpoints/endpoint-health.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
 import type { EndpointHealth } from '../breaker.ts';

@@ -1,4 +1,3 @@
-import { disableEndpoint, startProbing } from '../../endpoints/breaker-modes.ts';
 import {
   findQuietlyFailing,
   findQuietlyRecovered,
@@ -7,7 +6,13 @@ import {
   tellFailures,
   tellRecovered,
 } from '../../endpoints/endpoint-failures.ts';
-import { addEndpointCounts, findFailingFor, findMostlyFailing } from '../../endpoints/endpoint-health.ts';
+import {
+  addEndpointCounts,
+  disableEndpoint,
+  findFailingFor,
+  findMostlyFailing,
+  startProbing,
+} from '../../endpoints/endpoint-health.ts';
 import { findChangedEndpoints } from '../../endpoints/endpoint-settings.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';

@@ -1,6 +1,6 @@
-import { csrfField } from '../../api/portal/access/csrf-field.ts';
 import type { Viewer } from '../../api/portal/access/viewer.ts';
 import { assetUrl } from '../../api/portal/asset-urls.ts';
+import { csrfField } from '../../api/portal/components/form.ts';
 import { html, type Markup, nothing } from '../../api/portal/markup.ts';
 import { shortText } from './chat-text.ts';
 import { type ConsoleChoice, consolePath } from './console-choice.ts';

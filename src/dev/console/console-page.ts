@@ -1,8 +1,8 @@
 import type { Viewer } from '../../api/portal/access/viewer.ts';
 import { badge } from '../../api/portal/components/badge.ts';
 import { codeBlock } from '../../api/portal/components/copyable.ts';
-import { emptyState } from '../../api/portal/components/empty-state.ts';
 import type { Notice } from '../../api/portal/components/notice.ts';
+import { emptyState } from '../../api/portal/components/table.ts';
 import { durationText } from '../../api/portal/components/time.ts';
 import { html, type Markup, nothing } from '../../api/portal/markup.ts';
 import type { PageView } from '../../api/portal/page.ts';

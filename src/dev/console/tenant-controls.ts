@@ -1,6 +1,6 @@
 import type { Viewer } from '../../api/portal/access/viewer.ts';
 import { badge } from '../../api/portal/components/badge.ts';
-import { statRow } from '../../api/portal/components/stat.ts';
+import { statRow } from '../../api/portal/components/table.ts';
 import { durationText } from '../../api/portal/components/time.ts';
 import { html, type Markup, nothing } from '../../api/portal/markup.ts';
 import { choiceFields } from './composer.ts';

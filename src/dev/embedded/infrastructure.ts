@@ -1,12 +1,11 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureBinaries } from './binaries.ts';
-import { answersOk } from './http-probe.ts';
-import { minimalEnvironment } from './minimal-environment.ts';
 import { type MinioCredentials, startMinio } from './minio.ts';
-import type { InfrastructurePorts } from './ports.ts';
+import { answersOk, type InfrastructurePorts } from './ports.ts';
 import { startPostgres } from './postgres.ts';
 import type { PartDefinition } from './process-part.ts';
+import { minimalEnvironment } from './run-command.ts';
 import { createSupervisor, type Supervisor } from './supervisor.ts';
 
 export interface InfrastructureOptions {

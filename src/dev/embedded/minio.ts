@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { keptSecret } from '../../platform/local-stack/private-file.ts';
-import { answersOk } from './http-probe.ts';
-import { minimalEnvironment } from './minimal-environment.ts';
+import { answersOk } from './ports.ts';
+import { minimalEnvironment } from './run-command.ts';
 import type { Supervisor } from './supervisor.ts';
 
 interface MinioOptions {

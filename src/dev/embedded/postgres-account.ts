@@ -1,5 +1,4 @@
-import { minimalEnvironment } from './minimal-environment.ts';
-import { runCommand } from './run-command.ts';
+import { minimalEnvironment, runCommand } from './run-command.ts';
 
 /** How PostgreSQL, which refuses to run as root, is run. */
 export interface PostgresAccount {

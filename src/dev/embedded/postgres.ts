@@ -14,11 +14,10 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { keptSecret } from '../../platform/local-stack/private-file.ts';
-import { minimalEnvironment } from './minimal-environment.ts';
 import { choosePostgresAccount, type PostgresAccount } from './postgres-account.ts';
 import { findPostgresPrograms, type PostgresPrograms } from './postgres-programs.ts';
 import { commandLineOf, identifyProcess } from './process-identity.ts';
-import { runCommand } from './run-command.ts';
+import { minimalEnvironment, runCommand } from './run-command.ts';
 import type { Supervisor } from './supervisor.ts';
 
 interface PostgresOptions {

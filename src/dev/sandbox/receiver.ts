@@ -1,5 +1,5 @@
 import fastify, { LogController } from 'fastify';
-import { requireDevelopment, requireLoopback } from './development-only.ts';
+import { requireDevelopment, requireLoopback } from './loopback-only.ts';
 import { createBehaviours } from './receiver/behaviour.ts';
 import { createEndpointSecrets } from './receiver/endpoint-secrets.ts';
 import { eventLine } from './receiver/event-line.ts';

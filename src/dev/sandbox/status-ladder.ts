@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import type { ChatLog } from './chat-log.ts';
-import type { PhoneNumber } from './demo-phone-numbers.ts';
+import type { PhoneNumber } from './demo-accounts.ts';
 import { buildMessageStatus } from './payloads/message-status.ts';
 import { serializeWebhookBody } from './payloads/webhook-body.ts';
 import type { WebhookSender } from './upstream-webhook-sender.ts';

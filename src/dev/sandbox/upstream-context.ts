@@ -1,12 +1,10 @@
-import type { BoundedList } from './bounded-list.ts';
 import type { ChatLog } from './chat-log.ts';
-import type { PhoneDirectory } from './demo-phone-numbers.ts';
+import type { PhoneDirectory } from './demo-accounts.ts';
 import type { FaultRegister } from './fault-register.ts';
 import type { MediaStore } from './media-store.ts';
 import type { MediaUrls } from './media-url.ts';
-import type { LoggedRequest } from './request-log.ts';
-import type { ReadReceipt, SentMessage } from './sent-messages.ts';
 import type { StatusLadder } from './status-ladder.ts';
+import type { BoundedList, LoggedRequest, ReadReceipt, SentMessage } from './upstream-records.ts';
 import type { WebhookSender } from './upstream-webhook-sender.ts';
 
 /** What the routes of one stand-in platform share. */

@@ -1,17 +1,15 @@
 import fastify, { type FastifyInstance, LogController } from 'fastify';
-import { createBoundedList } from './bounded-list.ts';
 import { createChatLog } from './chat-log.ts';
 import { controlApi } from './control/control-api.ts';
-import { createPhoneDirectory } from './demo-phone-numbers.ts';
-import { requireDevelopment, requireLoopback } from './development-only.ts';
+import { createPhoneDirectory } from './demo-accounts.ts';
 import { createFaultRegister } from './fault-register.ts';
 import { graphApi } from './graph/graph-api.ts';
+import { requireDevelopment, requireLoopback } from './loopback-only.ts';
 import { createMediaStore } from './media-store.ts';
 import { createMediaUrls } from './media-url.ts';
-import { MAX_LOGGED_REQUESTS } from './request-log.ts';
-import { MAX_SENT_MESSAGES } from './sent-messages.ts';
 import { createStatusLadder } from './status-ladder.ts';
 import type { UpstreamContext } from './upstream-context.ts';
+import { createBoundedList, MAX_LOGGED_REQUESTS, MAX_SENT_MESSAGES } from './upstream-records.ts';
 import { createWebhookSender } from './upstream-webhook-sender.ts';
 
 /** How to run the stand-in platform. */

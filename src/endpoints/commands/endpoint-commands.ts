@@ -5,9 +5,8 @@ import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts'
 import type { Config } from '../../platform/config/config.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { workflowUrl } from '../../platform/temporal/workflow-url.ts';
-import { enableEndpoint, holdEndpoint } from '../endpoint-modes.ts';
-import type { EndpointMove } from '../endpoint-move.ts';
-import { deleteEndpoint } from '../endpoint-removal.ts';
+import type { EndpointMove } from '../endpoint-headers.ts';
+import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../endpoint-modes.ts';
 import { rotateSecret } from '../endpoint-secrets.ts';
 import {
   addEndpoint,
@@ -25,9 +24,9 @@ import {
   givenEndpointOptions,
   optionRulesOf,
   parseNumber,
+  readStdin,
   withEndpointOptions,
 } from './endpoint-options.ts';
-import { readStdin } from './endpoint-stdin.ts';
 
 /** `admin endpoint …` */
 export function endpointCommand(): Command {

@@ -2,10 +2,10 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { AdminTools } from '../../platform/cli/admin-action.ts';
 import { makeAddressGuard } from '../../platform/http/address-guard.ts';
 import { makeHostResolver } from '../../platform/http/resolve-host.ts';
+import { invalidValue } from '../../platform/request-input.ts';
 import type { EndpointOptions, OptionRules } from '../endpoint-options.ts';
 import type { Kind } from '../setting.ts';
 import { type AnySetting, settingsOf } from '../settings.ts';
-import { readHeadersFromStdin } from './endpoint-stdin.ts';
 
 /** How a value is written on a command line. */
 const PARSERS: Record<Kind, (text: string) => unknown> = {
@@ -87,4 +87,40 @@ function parseHeader(
   if (name === undefined || value === undefined)
     throw new InvalidArgumentError('Write it as "<name>: <value>".');
   return { ...earlier, [name.trim()]: value.trim() };
+}
+
+/** More than headers or a secret can have: whoever pipes the wrong file is told so instead of waiting. */
+const MAX_INPUT_CHARS = 65_536;
+
+/** Reads standard input: secrets do not belong on a command line, where other users of the machine see them. */
+export async function readStdin(): Promise<string> {
+  let text = '';
+  for await (const chunk of process.stdin.setEncoding('utf8')) {
+    text += chunk;
+    if (text.length > MAX_INPUT_CHARS) throw invalidValue('There is too much on standard input.');
+  }
+  return text;
+}
+
+/** Reads headers as JSON from standard input: `{"Authorization": "Bearer …", "X-Old": null}`. */
+async function readHeadersFromStdin(): Promise<Record<string, string | null>> {
+  const headers = parseJson(await readStdin());
+  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) throw wrongHeaders();
+  for (const value of Object.values(headers)) {
+    if (typeof value !== 'string' && value !== null) throw wrongHeaders();
+  }
+  return headers as Record<string, string | null>;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw wrongHeaders();
+  }
+}
+
+/** Never holds what was read. */
+function wrongHeaders(): Error {
+  return invalidValue('Standard input must be a JSON object of header names and texts (null removes one).');
 }

@@ -1,8 +1,8 @@
 import { askForNumbers, askForNumbersAgain } from '../../accounts/followed-numbers.ts';
 import type { DirectClaims } from '../../deliveries/direct-claims.ts';
 import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
+import { countEndpoints } from '../../endpoints/endpoint-settings.ts';
 import { MAX_ENDPOINTS } from '../../endpoints/endpoints.ts';
-import { countEndpoints } from '../../endpoints/subscribers.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Database, LastStatements, type Transaction } from '../../platform/postgres/database.ts';
 import { isDataError } from '../../platform/postgres/error-class.ts';

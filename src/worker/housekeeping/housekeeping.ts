@@ -23,7 +23,7 @@ import {
 } from '../../platform/postgres/partitions.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import { forgetOldInvitations } from '../../users/invitation-store.ts';
-import { forgetEndedSessions } from '../../users/user-session-store.ts';
+import { forgetEndedSessions } from '../../users/user-sessions.ts';
 import { forgetUsersWithoutTenant } from '../../users/user-store.ts';
 
 const POLL_MS = 60_000;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { listPhoneNumbers } from '../../../src/accounts/accounts.ts';
 import { openAccessToken } from '../../../src/accounts/wabas.ts';
-import { hashApiKey } from '../../../src/keys/api-key-format.ts';
+import { hashApiKey } from '../../../src/keys/api-key.ts';
 import { findApiKey } from '../../../src/keys/api-key-store.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { OTHER_WABA, startAdmin, WABA } from '../../support/admin-cli.ts';

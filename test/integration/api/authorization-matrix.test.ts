@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { newApiKey } from '../../../src/keys/api-key-format.ts';
-import { API_KEY_SCOPES } from '../../../src/keys/api-key-scopes.ts';
+import { API_KEY_SCOPES, newApiKey } from '../../../src/keys/api-key.ts';
 import { revokeApiKey } from '../../../src/keys/api-key-store.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { databaseDigest, objectIdsOf } from '../../support/database-digest.ts';

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { buildApp } from '../../../src/api/app.ts';
 import { createWrongKeys } from '../../../src/api/rate-limits/request-limits.ts';
-import { hashApiKey, newApiKey } from '../../../src/keys/api-key-format.ts';
+import { hashApiKey, newApiKey } from '../../../src/keys/api-key.ts';
 import { insertApiKey, revokeApiKey } from '../../../src/keys/api-key-store.ts';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';

@@ -1,5 +1,5 @@
 import type { RouteOptions } from 'fastify';
-import type { ApiKeyScope } from '../../../src/keys/api-key-scopes.ts';
+import type { ApiKeyScope } from '../../../src/keys/api-key.ts';
 import type { TestApi } from './api-harness.ts';
 
 type Schema = {

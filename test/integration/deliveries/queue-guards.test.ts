@@ -7,7 +7,7 @@ import { claimProbes } from '../../../src/deliveries/queue/claim.ts';
 import { dropDelivery } from '../../../src/deliveries/queue/remove.ts';
 import { keepDeliveries } from '../../../src/deliveries/queue/settle.ts';
 import { stepAside } from '../../../src/deliveries/queue/sweep.ts';
-import { startProbing } from '../../../src/endpoints/breaker-modes.ts';
+import { startProbing } from '../../../src/endpoints/endpoint-health.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';

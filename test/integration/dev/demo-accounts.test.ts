@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { listTenants } from '../../../src/accounts/account-list.ts';
 import { seedDemoAccounts } from '../../../src/dev/start.ts';
 import { listEndpoints } from '../../../src/endpoints/store.ts';
-import { hashApiKey } from '../../../src/keys/api-key-format.ts';
+import { hashApiKey } from '../../../src/keys/api-key.ts';
 import { findApiKey, revokeApiKey } from '../../../src/keys/api-key-store.ts';
 import { OTHER_WABA, WABA } from '../../support/admin-cli.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';

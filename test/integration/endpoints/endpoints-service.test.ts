@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { enableEndpoint, holdEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
-import { deleteEndpoint } from '../../../src/endpoints/endpoint-removal.ts';
+import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { rotateSecret } from '../../../src/endpoints/endpoint-secrets.ts';
+import { endpointsOfWabas } from '../../../src/endpoints/endpoint-settings.ts';
 import { addEndpoint, endpointStatus, updateEndpoint } from '../../../src/endpoints/endpoints.ts';
-import { endpointsOfWabas } from '../../../src/endpoints/subscribers.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { endpointHeadersPlace, endpointSecretPlace } from '../../../src/platform/crypto/secret-places.ts';
 import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';

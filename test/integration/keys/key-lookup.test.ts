@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createKeyLookup } from '../../../src/api/keys/api-key-auth.ts';
-import { hashApiKey, newApiKey } from '../../../src/keys/api-key-format.ts';
+import { hashApiKey, newApiKey } from '../../../src/keys/api-key.ts';
 import { revokeApiKey } from '../../../src/keys/api-key-store.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { hashApiKey } from '../../../src/keys/api-key-format.ts';
+import { hashApiKey } from '../../../src/keys/api-key.ts';
 import { findApiKey } from '../../../src/keys/api-key-store.ts';
 import { createKey, listKeys, revokeKey } from '../../../src/keys/api-keys.ts';
 import { followKeyRequest } from '../../../src/keys/follow-key-request.ts';

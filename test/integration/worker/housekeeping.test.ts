@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { deleteEndpoint } from '../../../src/endpoints/endpoint-removal.ts';
+import { deleteEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { readClockSkewMs } from '../../../src/platform/postgres/clock.ts';
 import type { Database, DatabasePool } from '../../../src/platform/postgres/database.ts';

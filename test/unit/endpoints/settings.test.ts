@@ -21,8 +21,7 @@ import {
   withEndpointOptions,
 } from '../../../src/endpoints/commands/endpoint-options.ts';
 import { checkEndpointOptions, type EndpointOptions } from '../../../src/endpoints/endpoint-options.ts';
-import type { EndpointView } from '../../../src/endpoints/endpoint-view.ts';
-import type { EndpointStatus } from '../../../src/endpoints/endpoints.ts';
+import type { EndpointStatus, EndpointView } from '../../../src/endpoints/endpoints.ts';
 import { settingsOf } from '../../../src/endpoints/settings.ts';
 import { findEndpoint, insertEndpoint, saveEndpointOptions } from '../../../src/endpoints/store.ts';
 

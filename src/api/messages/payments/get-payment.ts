@@ -4,8 +4,7 @@ import { ApiError, notFound } from '../../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
 import { dateTime, nullable, parameter, text, upstreamObject } from '../../external/schema-kit.ts';
 import { callUpstream } from '../../external/upstream-calls.ts';
-import { accountOf } from '../../keys/api-key-auth.ts';
-import { SCOPES } from '../../keys/key-scopes.ts';
+import { accountOf, SCOPES } from '../../keys/api-key-auth.ts';
 import { documented } from '../../openapi/documented.ts';
 import { type PaymentView, paymentView } from './payment-view.ts';
 

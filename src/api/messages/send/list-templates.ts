@@ -4,8 +4,7 @@ import type { ExternalApp, ExternalContext } from '../../external/external-app.t
 import { PAGE_PARAMETERS, pageSize, positionOf } from '../../external/page.ts';
 import { listOf, parameter, text, upstreamObject } from '../../external/schema-kit.ts';
 import { callUpstream } from '../../external/upstream-calls.ts';
-import { accountOf } from '../../keys/api-key-auth.ts';
-import { SCOPES } from '../../keys/key-scopes.ts';
+import { accountOf, SCOPES } from '../../keys/api-key-auth.ts';
 import { documented } from '../../openapi/documented.ts';
 
 const TemplateQuery = Type.Object(

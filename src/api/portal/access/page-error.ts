@@ -1,3 +1,10 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RequestError } from '../../../platform/request-input.ts';
+import { classifyError, refusalHeaders } from '../../errors/classify-error.ts';
+import { setBaseHeaders } from '../../plugins/security-headers.ts';
+import { html } from '../markup.ts';
+import { sendPage, setPortalHeaders } from './send-page.ts';
+import { viewerIfAny } from './viewer.ts';
 /** An answer that is a page which says why there is no other. All of it may be shown to anybody. */
 export class PageError extends Error {
   readonly status: 400 | 403 | 404 | 429;
@@ -52,4 +59,59 @@ export function tooManyAttempts(waitMs: number): PageError {
   return new PageError(429, 'Too many attempts', `There were too many attempts. Try again in ${wait}.`, {
     'retry-after': String(seconds),
   });
+}
+
+type Shown = { status: number; title: string; text: string; headers: Readonly<Record<string, string>> };
+
+/** Turns anything thrown into a page. What is not meant for the reader goes to the log only. */
+export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const shown = shownError(thrown);
+  if (shown.status >= 500) {
+    const line = { err: thrown, method: request.method, route: request.routeOptions.url };
+    if (shown.status === 503) request.log.warn(line, 'page could not be answered');
+    else request.log.error(line, 'page failed');
+  }
+  setBaseHeaders(request, reply);
+  setPortalHeaders(reply);
+  const viewer = viewerIfAny(request);
+  const { status, title, text, headers } = shown;
+  const body = html`<p>${text}</p>
+${status >= 500 && html`<p class="hint">Request <code>${request.id}</code></p>`}
+<p><a class="button" href="/portal">${viewer === null ? 'To the sign-in' : 'To the start page'}</a></p>`;
+  sendPage(reply.headers(headers), { title, viewer, body }, status);
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'Request not understood',
+  404: 'Not found',
+  408: 'Too slow',
+  413: 'Too large',
+  415: 'Request not understood',
+  429: 'Too many requests',
+  500: 'Something went wrong',
+  503: 'Not available at the moment',
+};
+
+function shownError(thrown: unknown): Shown {
+  if (thrown instanceof PageError) {
+    const { status, title, message, headers } = thrown;
+    return { status, title, text: message, headers };
+  }
+  if (thrown instanceof RequestError) return refusal(thrown);
+  const error = classifyError(thrown);
+  if (error.status === 404) return shownError(pageNotFound());
+  const title = TITLES[error.status] ?? 'That did not work';
+  return { status: error.status, title, text: error.message, headers: error.headers };
+}
+
+/** What a page did not show at its form. An object that is not there is what every other missing page is. */
+function refusal(error: RequestError): Shown {
+  if (error.code.startsWith('unknown_')) return shownError(pageNotFound());
+  const status = error.code === 'rate_limit_exceeded' ? 429 : 422;
+  return {
+    status,
+    title: TITLES[status] ?? 'That did not work',
+    text: error.message,
+    headers: refusalHeaders(error),
+  };
 }

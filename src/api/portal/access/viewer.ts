@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Actor } from '../../../platform/audit/audit.ts';
-import type { OpenSession } from '../../../users/user-session-store.ts';
+import type { Visitor } from '../../../users/sign-in.ts';
+import type { OpenSession } from '../../../users/user-sessions.ts';
 
 /**
  * Who looks at a page. `role` and `tenantId` are those of the tenant in which the session is at present; `tenantId` is
@@ -14,6 +15,7 @@ export type ViewerSession = { id: string; viewer: Viewer };
 declare module 'fastify' {
   interface FastifyRequest {
     portalSession: ViewerSession | null;
+    portalWaba: PageWaba | null;
   }
 }
 
@@ -44,4 +46,18 @@ export function actorOf(request: FastifyRequest): Actor {
     requestId: request.id,
     ip: request.ip,
   };
+}
+
+/** Where a request comes from. */
+export function visitorOf(request: FastifyRequest): Visitor {
+  return { ip: request.ip, userAgent: request.headers['user-agent'] ?? null, requestId: request.id };
+}
+
+/** The WABA that a page is about. */
+type PageWaba = { wabaId: string; tenantId: string; businessName: string };
+
+/** The WABA in the path, which the viewer may see. Throws on pages without `:wabaId`. */
+export function wabaOf(request: FastifyRequest): PageWaba {
+  if (request.portalWaba === null) throw new Error('the path of this page names no WABA');
+  return request.portalWaba;
 }

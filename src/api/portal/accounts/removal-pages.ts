@@ -2,13 +2,12 @@ import { Type } from 'typebox';
 import { findTenant } from '../../../accounts/account-list.ts';
 import { removeNumber, removeTenant, removeWaba, renameTenant } from '../../../accounts/account-removal.ts';
 import { RequestError } from '../../../platform/request-input.ts';
-import { formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { actorOf, type Viewer, viewerOf } from '../access/viewer.ts';
-import { wabaOf } from '../access/waba-of.ts';
+import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { postForm, textField } from '../components/form.ts';
+import { formLine } from '../form-values.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 

@@ -101,3 +101,8 @@ function described({ name, hint, error }: FieldView): Markup {
   const ids = [hint && `${name}-hint`, error && `${name}-problem`].filter(Boolean).join(' ');
   return html`${ids && html`aria-describedby="${ids}"`} ${error && html`aria-invalid="true"`}`;
 }
+
+/** The hidden field that each form carries which changes something. */
+export function csrfField({ csrfToken }: Pick<Viewer, 'csrfToken'>): Markup {
+  return html`<input type="hidden" name="_csrf" value="${csrfToken}">`;
+}

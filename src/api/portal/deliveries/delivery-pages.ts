@@ -1,5 +1,5 @@
 import { PAGES } from '../access/page-access.ts';
-import { wabaOf } from '../access/waba-of.ts';
+import { wabaOf } from '../access/viewer.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { type DeliveryScope, sendDeliveryList, sendDeliveryRows } from './delivery-list.ts';
 import { deliveryActions, deliveryPage } from './delivery-page.ts';

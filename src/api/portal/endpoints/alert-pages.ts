@@ -10,18 +10,16 @@ import {
 import { RequestError } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { type Viewer, viewerOf } from '../access/viewer.ts';
-import { wabaOf } from '../access/waba-of.ts';
+import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
-import { emptyState } from '../components/empty-state.ts';
 import { actionButton, postForm, textField } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';
-import { dataTable } from '../components/table.ts';
+import { dataTable, emptyState } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';
 import { formValues } from '../form-values.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { endpointPath, endpointsPath, mayChange, toolsOf } from './endpoint-context.ts';
+import { endpointPath, endpointsPath, mayChange, toolsOf } from './endpoint-status.ts';
 import { sendSecretPage } from './secret-page.ts';
 
 const PATH = '/portal/w/:wabaId/endpoints/alerts';

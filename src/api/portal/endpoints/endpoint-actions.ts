@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { shownCount } from '../../../deliveries/shown-count.ts';
-import { enableEndpoint, holdEndpoint } from '../../../endpoints/endpoint-modes.ts';
-import { deleteEndpoint } from '../../../endpoints/endpoint-removal.ts';
+import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../endpoints/endpoint-modes.ts';
 import { rotateSecret } from '../../../endpoints/endpoint-secrets.ts';
 import { endpointStatus } from '../../../endpoints/endpoints.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
@@ -10,15 +9,14 @@ import { invalidValue, RequestError } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf } from '../access/viewer.ts';
-import { wabaOf } from '../access/waba-of.ts';
+import { viewerOf, wabaOf } from '../access/viewer.ts';
 import { postForm } from '../components/form.ts';
 import { utcText } from '../components/time.ts';
 import { formValues } from '../form-values.ts';
 import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { endpointPath, endpointsPath, toolsOf } from './endpoint-context.ts';
 import { sendEndpointPage } from './endpoint-page.ts';
+import { endpointPath, endpointsPath, toolsOf } from './endpoint-status.ts';
 import { sendSecretPage } from './secret-page.ts';
 
 const OPTIONS = {

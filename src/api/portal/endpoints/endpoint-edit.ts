@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { listPhoneNumbers } from '../../../accounts/accounts.ts';
-import type { EndpointMove } from '../../../endpoints/endpoint-move.ts';
+import type { EndpointMove } from '../../../endpoints/endpoint-headers.ts';
 import {
   addEndpoint,
   type EndpointStatus,
@@ -10,17 +10,16 @@ import {
 } from '../../../endpoints/endpoints.ts';
 import { type InstallationSettings, type Section, textOf } from '../../../endpoints/setting.ts';
 import { type AnySetting, type SettingName, settingsOf } from '../../../endpoints/settings.ts';
+import { checkEndpointUrl } from '../../../platform/http/outbound-url.ts';
 import { RequestError } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { type Viewer, viewerOf } from '../access/viewer.ts';
-import { wabaOf } from '../access/waba-of.ts';
+import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { checkboxes, postForm, radios, selectField, textArea, textField } from '../components/form.ts';
 import { formValues } from '../form-values.ts';
 import { type Child, html, type Markup, nothing } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { endpointPath, endpointsPath, toolsOf } from './endpoint-context.ts';
 import {
   defaultTexts,
   type EndpointFormValues,
@@ -29,8 +28,8 @@ import {
   readEndpointForm,
   valuesOf,
 } from './endpoint-form-values.ts';
+import { endpointPath, endpointsPath, toolsOf } from './endpoint-status.ts';
 import { sendSecretPage } from './secret-page.ts';
-import { urlVerdict } from './url-check.ts';
 
 type Shown = {
   /** Null: a new one. */
@@ -291,4 +290,20 @@ function headerFields(view: EndpointFormView): Markup {
     hint: 'Sent with each webhook, one “Name: value” to a line. Stored encrypted and never shown again.',
     error: problem(view, 'customHeaders'),
   })}`;
+}
+
+/** GET /portal/w/:wabaId/endpoints/check-url?url=…: the piece of the form that says whether a URL would be taken. */
+export function urlCheckFragment(app: PortalApp, context: PortalContext): void {
+  app.get('/portal/w/:wabaId/endpoints/check-url', { config: PAGES.admin }, async (request, reply) => {
+    const checked = await urlVerdict(context, formValues(request.query).text('url').trim());
+    return reply.type('text/html; charset=utf-8').send(checked.toString());
+  });
+}
+
+/** The same check that saving makes: the text, and where the name leads. Nothing is sent to it. */
+async function urlVerdict({ accounts }: PortalContext, url: string): Promise<Markup> {
+  const verdict = await checkEndpointUrl(url, accounts.urlRules);
+  if (!verdict.ok) return html`<p class="check-bad"><span aria-hidden="true">✕</span> ${verdict.message}</p>`;
+  const other = verdict.url === url ? null : html` It is stored as <code>${verdict.url}</code>.`;
+  return html`<p class="check-good"><span aria-hidden="true">✓</span> This URL can be used.${other}</p>`;
 }

@@ -1,5 +1,5 @@
 import type { EndpointOptions } from '../../../endpoints/endpoint-options.ts';
-import type { EndpointView } from '../../../endpoints/endpoint-view.ts';
+import type { EndpointView } from '../../../endpoints/endpoints.ts';
 import {
   type AnySetting,
   type GivenSettings,

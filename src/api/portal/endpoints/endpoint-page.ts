@@ -4,8 +4,7 @@ import { searchDeliveries } from '../../../deliveries/search/delivery-search.ts'
 import { shownCount } from '../../../deliveries/shown-count.ts';
 import { countRecentlyFailed } from '../../../endpoints/endpoint-failures.ts';
 import { type EndpointStep, readEndpointStatistics } from '../../../endpoints/endpoint-statistics.ts';
-import type { EndpointView } from '../../../endpoints/endpoint-view.ts';
-import { type EndpointStatus, endpointStatus } from '../../../endpoints/endpoints.ts';
+import { type EndpointStatus, type EndpointView, endpointStatus } from '../../../endpoints/endpoints.ts';
 import { type InstallationSettings, textOf } from '../../../endpoints/setting.ts';
 import { type AnySetting, settingsOf } from '../../../endpoints/settings.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
@@ -13,19 +12,24 @@ import type { RequestError } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { type Viewer, viewerOf } from '../access/viewer.ts';
-import { wabaOf } from '../access/waba-of.ts';
+import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { actionButton, postForm, radios, selectField, textField } from '../components/form.ts';
 import { type Notice, noticeAfter } from '../components/notice.ts';
-import { statRow } from '../components/stat.ts';
-import { detailList } from '../components/table.ts';
+import { detailList, statRow } from '../components/table.ts';
 import { durationText, exactTime, relativeText, utcText } from '../components/time.ts';
 import { deliveryTable } from '../deliveries/delivery-table.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { endpointPath, endpointsPath, failedPath, mayChange } from './endpoint-context.ts';
-import { modeBadge, modeSentence, successRate } from './endpoint-status.ts';
-import { verifySamples } from './verify-samples.ts';
+import {
+  endpointPath,
+  endpointsPath,
+  failedPath,
+  mayChange,
+  modeBadge,
+  modeSentence,
+  successRate,
+} from './endpoint-status.ts';
+import { verifySamples } from './secret-page.ts';
 
 const HOUR_MS = 3_600_000;
 const RECENT = 10;

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { type DeliveryReport, deliveryOf } from '../../../deliveries/search/shown-delivery.ts';
 import { MAX_SHOWN_WAITING } from '../../../deliveries/shown-count.ts';
-import { type EndpointActivity, readEndpointActivity } from '../../../endpoints/endpoint-activity.ts';
+import { type EndpointActivity, readEndpointActivity } from '../../../endpoints/endpoint-statistics.ts';
 import { type EndpointStatus, endpointStatus, endpointsOf } from '../../../endpoints/endpoints.ts';
 import { sendTestEvent } from '../../../endpoints/test-event.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
@@ -9,26 +9,30 @@ import { publicDeliveryId } from '../../../platform/public-ids.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf } from '../access/viewer.ts';
-import { wabaOf } from '../access/waba-of.ts';
+import { viewerOf, wabaOf } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
-import { emptyState } from '../components/empty-state.ts';
 import { actionButton } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';
-import { dataTable, detailList } from '../components/table.ts';
+import { dataTable, detailList, emptyState } from '../components/table.ts';
 import { durationText, timeAgo } from '../components/time.ts';
-import { deliveryBadge } from '../deliveries/delivery-state.ts';
-import { explainOutcome } from '../deliveries/explain-outcome.ts';
-import { shownBytes } from '../deliveries/shown-bytes.ts';
+import { explainOutcome } from '../deliveries/attempt-view.ts';
+import { deliveryBadge } from '../deliveries/delivery-table.ts';
+import { shownBytes } from '../deliveries/shown-text.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { alertPages } from './alert-pages.ts';
 import { endpointDeletePages, endpointModeActions, endpointSecretActions } from './endpoint-actions.ts';
-import { endpointPath, endpointsPath, mayChange, toolsOf } from './endpoint-context.ts';
-import { endpointCreatePages, endpointEditPages } from './endpoint-edit.ts';
+import { endpointCreatePages, endpointEditPages, urlCheckFragment } from './endpoint-edit.ts';
 import { endpointPage } from './endpoint-page.ts';
-import { modeBadge, successRate, waitingText } from './endpoint-status.ts';
-import { urlCheckFragment } from './url-check.ts';
+import {
+  endpointPath,
+  endpointsPath,
+  mayChange,
+  modeBadge,
+  successRate,
+  toolsOf,
+  waitingText,
+} from './endpoint-status.ts';
 
 /** Everything about a WABA's webhook endpoints and the alerts that tell of them. */
 export function endpointPages(app: PortalApp, context: PortalContext): void {

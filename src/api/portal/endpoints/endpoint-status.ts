@@ -1,10 +1,14 @@
+import type { FastifyRequest } from 'fastify';
 import type { WaitingDeliveries } from '../../../deliveries/queue/read-waiting.ts';
 import { shownCount } from '../../../deliveries/shown-count.ts';
-import type { EndpointActivity } from '../../../endpoints/endpoint-activity.ts';
+import type { EndpointActivity } from '../../../endpoints/endpoint-statistics.ts';
 import type { Endpoint } from '../../../endpoints/store.ts';
+import type { Audited } from '../../../platform/audit/audit.ts';
+import { actorOf, type Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { durationText } from '../components/time.ts';
 import { html, type Markup } from '../markup.ts';
+import type { PortalContext } from '../portal-app.ts';
 
 type Status = Pick<Endpoint, 'mode' | 'failingSince'>;
 
@@ -46,4 +50,29 @@ export function successRate({
   // 99.96 must not read as if nothing had failed.
   const shown = failures > 0 ? Math.min(percent, 99.9) : percent;
   return `${shown === 100 || shown === 0 ? shown : shown.toFixed(1)} %`;
+}
+
+/** Where the pages about a WABA's endpoints are. */
+export function endpointsPath(wabaId: string): string {
+  return `/portal/w/${encodeURIComponent(wabaId)}/endpoints`;
+}
+
+/** Where one endpoint's page is. */
+export function endpointPath(wabaId: string, id: string): string {
+  return `${endpointsPath(wabaId)}/${encodeURIComponent(id)}`;
+}
+
+/** The deliveries to an endpoint that failed for good. */
+export function failedPath(wabaId: string, id: string): string {
+  return `/portal/w/${encodeURIComponent(wabaId)}/deliveries?state=failed&endpointId=${encodeURIComponent(id)}`;
+}
+
+/** The services that change endpoints, in the name of whoever looks at the page. */
+export function toolsOf(request: FastifyRequest, { accounts }: PortalContext): typeof accounts & Audited {
+  return { ...accounts, actor: actorOf(request) };
+}
+
+/** Whether the viewer gets the buttons that change something. */
+export function mayChange({ role }: Viewer): boolean {
+  return role !== 'member';
 }

@@ -7,13 +7,12 @@ import { webhookOperations } from '../../openapi/webhooks/webhook-operations.ts'
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf } from '../access/viewer.ts';
-import { wabaOf } from '../access/waba-of.ts';
+import { viewerOf, wabaOf } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { dataTable } from '../components/table.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp } from '../portal-app.ts';
-import { verifySamples } from './verify-samples.ts';
+import { verifySamples } from './secret-page.ts';
 
 type Header = { name: string; required: boolean; description: string; example: string };
 type Operation = { summary: string; description: string; parameters: Header[] };

@@ -1,12 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { SignatureProfile } from '../../../deliveries/webhook-signature.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf } from '../access/viewer.ts';
-import { wabaOf } from '../access/waba-of.ts';
+import { viewerOf, wabaOf } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
-import { type Child, html } from '../markup.ts';
-import { endpointsPath } from './endpoint-context.ts';
-import { verifySamples } from './verify-samples.ts';
+import { type Child, html, type Markup } from '../markup.ts';
+import { endpointsPath } from './endpoint-status.ts';
 
 type NewSecret = {
   title: string;
@@ -41,4 +39,66 @@ ${made.overlap && html`<p>${made.overlap}</p>`}
 <h2>Verify the signature of each webhook</h2>
 ${verifySamples(made.signatureProfile)}`,
   });
+}
+
+type Sample = { label: string; code: string };
+
+const STANDARD: readonly Sample[] = [
+  {
+    label: 'Node.js, with the package standardwebhooks',
+    code: `import { Webhook } from 'standardwebhooks';
+
+const webhook = new Webhook(process.env.WEBHOOK_SECRET);
+
+app.post('/webhooks', express.raw({ type: 'application/json' }), (request, response) => {
+  // The raw bytes: not parsed and written again. Throws when the signature is wrong.
+  const event = webhook.verify(request.body, request.headers);
+  response.sendStatus(204); // Answer first, work later.
+  queue.add(request.headers['webhook-id'], event); // Ignore a webhook-id that you have seen.
+});`,
+  },
+  {
+    label: 'Python, with the package standardwebhooks',
+    code: `import os
+from standardwebhooks.webhooks import Webhook
+
+event = Webhook(os.environ["WEBHOOK_SECRET"]).verify(raw_body, headers)`,
+  },
+  {
+    label: 'PHP, by hand',
+    code: `$key = base64_decode(substr(getenv('WEBHOOK_SECRET'), strlen('whsec_')));
+$signed = $headers['webhook-id'] . '.' . $headers['webhook-timestamp'] . '.' . $rawBody;
+$expected = 'v1,' . base64_encode(hash_hmac('sha256', $signed, $key, true));
+$valid = false;
+foreach (explode(' ', $headers['webhook-signature']) as $given) {
+    $valid = $valid || hash_equals($expected, $given);
+}
+$fresh = abs(time() - (int) $headers['webhook-timestamp']) <= 300;`,
+  },
+];
+
+const GITHUB: Sample = {
+  label: 'Node.js, X-Service-Signature in the form of GitHub',
+  code: `import { createHmac, timingSafeEqual } from 'node:crypto';
+
+const expected = 'sha256=' + createHmac('sha256', process.env.WEBHOOK_SECRET).update(rawBody).digest('hex');
+const given = request.headers['x-service-signature'] ?? '';
+const isValid = given.length === expected.length && timingSafeEqual(Buffer.from(given), Buffer.from(expected));`,
+};
+
+const STRIPE: Sample = {
+  label: 'Node.js, X-Service-Signature in the form of Stripe',
+  code: `import Stripe from 'stripe';
+
+// The whole secret with its whsec_ is the key; throws when the signature is wrong or older than 5 minutes.
+const event = Stripe.webhooks.constructEvent(rawBody, request.headers['x-service-signature'], process.env.WEBHOOK_SECRET);`,
+};
+
+/** How a receiver checks the signature, with code to copy; the endpoint's own form first. */
+export function verifySamples(profile: SignatureProfile): Markup {
+  const own = profile === 'github' ? [GITHUB] : profile === 'stripe' ? [STRIPE] : [];
+  return html`${[...own, ...STANDARD].map(
+    ({ label, code }, at) =>
+      html`<details class="sample" ${at === 0 && html`open`}><summary>${label}</summary>${codeBlock(code, label)}</details>`,
+  )}`;
 }

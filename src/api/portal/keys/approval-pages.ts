@@ -10,15 +10,14 @@ import {
 import { RequestError } from '../../../platform/request-input.ts';
 import { workflowUrl } from '../../../platform/temporal/workflow-url.ts';
 import { accountObjectId } from '../../external/object-id.ts';
-import { formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf } from '../access/viewer.ts';
-import { emptyState } from '../components/empty-state.ts';
 import { postForm, textField } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';
 import { pager } from '../components/pager.ts';
-import { detailList } from '../components/table.ts';
+import { detailList, emptyState } from '../components/table.ts';
+import { formLine } from '../form-values.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { requestFacts, requestTable } from './key-tables.ts';

@@ -1,31 +1,33 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import type { ApiKeyDetails } from '../../../keys/api-key-admin.ts';
-import { API_KEY_SCOPES, type ApiKeyScope } from '../../../keys/api-key-scopes.ts';
+import { API_KEY_SCOPES, type ApiKeyScope } from '../../../keys/api-key.ts';
+import type { ApiKeyDetails } from '../../../keys/api-key-store.ts';
 import { listKeys, revokeKey } from '../../../keys/api-keys.ts';
-import type { GivenKeyRequest } from '../../../keys/key-request-input.ts';
 import type { KeyRequest } from '../../../keys/key-request-store.ts';
-import { keyRequestOf, keyRequestsOf, requestKey, withdrawKeyRequest } from '../../../keys/key-requests.ts';
+import {
+  type GivenKeyRequest,
+  keyRequestOf,
+  keyRequestsOf,
+  requestKey,
+  withdrawKeyRequest,
+} from '../../../keys/key-requests.ts';
 import { type RevealedKey, revealKey } from '../../../keys/reveal-key.ts';
 import { RequestError } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/object-id.ts';
-import { EMPTY_FORM, formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound, roleRefused } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { actorOf, type Viewer, viewerOf } from '../access/viewer.ts';
-import { wabaOf } from '../access/waba-of.ts';
+import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { actionButton, checkboxes, postForm, selectField, textField } from '../components/form.ts';
 import { type Notice, noticeAfter } from '../components/notice.ts';
-import { numberedPage, numberedPager } from '../components/numbered-pages.ts';
-import { pager } from '../components/pager.ts';
+import { numberedPage, numberedPager, pager } from '../components/pager.ts';
 import { detailList } from '../components/table.ts';
 import { exactTime, timeAgo } from '../components/time.ts';
+import { EMPTY_FORM, formLine } from '../form-values.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { keyTable, requestFacts, requestTable } from './key-tables.ts';
-import { KEYS_PATH, keysPath, keyView } from './key-view.ts';
+import { KEYS_PATH, keysPath, keyTable, keyView, requestFacts, requestTable } from './key-tables.ts';
 
 const KEYS_PER_PAGE = 50;
 const REQUESTS_PER_PAGE = 25;

@@ -1,8 +1,9 @@
-import type { ApiKeyDetails } from '../../../keys/api-key-admin.ts';
+import type { FastifyRequest } from 'fastify';
+import type { ApiKeyDetails } from '../../../keys/api-key-store.ts';
 import type { KeyRequest, KeyRequestState } from '../../../keys/key-request-store.ts';
+import { viewerOf, wabaOf } from '../access/viewer.ts';
 import { badge, type Tone } from '../components/badge.ts';
-import { emptyState } from '../components/empty-state.ts';
-import { dataTable } from '../components/table.ts';
+import { dataTable, emptyState } from '../components/table.ts';
 import { timeAgo } from '../components/time.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 
@@ -121,4 +122,16 @@ function replacedText({ replacesKeyId, overlapHours }: KeyRequest): string {
   if (replacesKeyId === null) return 'no key';
   if (overlapHours === null) return `API key ${replacesKeyId}, which stays valid until it is revoked`;
   return `API key ${replacesKeyId}, which ends ${overlapHours} hours after the new key is shown`;
+}
+
+export const KEYS_PATH = '/portal/w/:wabaId/keys';
+
+/** Where the keys of this request's WABA are. */
+export function keysPath(request: FastifyRequest): string {
+  return `/portal/w/${wabaOf(request).wabaId}/keys`;
+}
+
+/** What all pages about keys have in common. */
+export function keyView(request: FastifyRequest) {
+  return { viewer: viewerOf(request), waba: wabaOf(request), active: 'keys' };
 }

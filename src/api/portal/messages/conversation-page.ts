@@ -17,15 +17,12 @@ import { mediaAddress, mediaErrorOf } from '../../messages/media-members.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf } from '../access/viewer.ts';
-import { wabaOf } from '../access/waba-of.ts';
+import { viewerOf, wabaOf } from '../access/viewer.ts';
 import { badge, type Tone } from '../components/badge.ts';
 import { codeBlock, copyable } from '../components/copyable.ts';
-import { emptyState } from '../components/empty-state.ts';
-import { detailList } from '../components/table.ts';
+import { detailList, emptyState } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';
-import { prettyJson } from '../deliveries/pretty-json.ts';
-import { shownText } from '../deliveries/shown-bytes.ts';
+import { prettyJson, shownText } from '../deliveries/shown-text.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 

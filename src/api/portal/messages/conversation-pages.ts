@@ -4,12 +4,10 @@ import { readCustomerReference } from '../../../messages/conversations/customer-
 import { pageOf } from '../../external/page.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf } from '../access/viewer.ts';
-import { wabaOf } from '../access/waba-of.ts';
-import { emptyState } from '../components/empty-state.ts';
+import { viewerOf, wabaOf } from '../access/viewer.ts';
 import { textField } from '../components/form.ts';
 import { pager } from '../components/pager.ts';
-import { dataTable } from '../components/table.ts';
+import { dataTable, emptyState } from '../components/table.ts';
 import { timeAgo } from '../components/time.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';

@@ -26,12 +26,9 @@ import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { viewerOf } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
-import { emptyState } from '../components/empty-state.ts';
-import { type Stat, statRow } from '../components/stat.ts';
-import { dataTable } from '../components/table.ts';
+import { dataTable, emptyState, type Stat, statRow } from '../components/table.ts';
 import { durationText, timeAgo } from '../components/time.ts';
-import { endpointPath } from '../endpoints/endpoint-context.ts';
-import { modeBadge } from '../endpoints/endpoint-status.ts';
+import { endpointPath, modeBadge } from '../endpoints/endpoint-status.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 

@@ -14,14 +14,19 @@ import { type EndpointStatus, endpointsOf } from '../../../endpoints/endpoints.t
 import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { type Viewer, viewerOf } from '../access/viewer.ts';
-import { wabaOf } from '../access/waba-of.ts';
-import { emptyState } from '../components/empty-state.ts';
-import { type Stat, statRow } from '../components/stat.ts';
-import { dataTable } from '../components/table.ts';
+import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
+import { dataTable, emptyState, type Stat, statRow } from '../components/table.ts';
 import { durationText } from '../components/time.ts';
-import { endpointPath, endpointsPath, failedPath, mayChange } from '../endpoints/endpoint-context.ts';
-import { modeBadge, modeSentence, successRate, waitingText } from '../endpoints/endpoint-status.ts';
+import {
+  endpointPath,
+  endpointsPath,
+  failedPath,
+  mayChange,
+  modeBadge,
+  modeSentence,
+  successRate,
+  waitingText,
+} from '../endpoints/endpoint-status.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 

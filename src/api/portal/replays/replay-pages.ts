@@ -5,8 +5,7 @@ import { EVENT_TYPES } from '../../../platform/event-type.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { RequestError } from '../../../platform/request-input.ts';
 import { workflowUrl } from '../../../platform/temporal/workflow-url.ts';
-import type { ReplayCount } from '../../../replays/replay-count.ts';
-import { REPLAYABLE_STATES } from '../../../replays/replay-selection.ts';
+import { REPLAYABLE_STATES, type ReplayCount } from '../../../replays/replay-selection.ts';
 import { replayWorkflowId } from '../../../replays/replay-store.ts';
 import {
   countReplay,
@@ -20,9 +19,7 @@ import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { type Viewer, viewerOf } from '../access/viewer.ts';
-import { wabaOf } from '../access/waba-of.ts';
-import { emptyState } from '../components/empty-state.ts';
+import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import {
   actionButton,
   checkboxes,
@@ -34,10 +31,9 @@ import {
 } from '../components/form.ts';
 import { noticeAfter, noticeBox } from '../components/notice.ts';
 import { pager } from '../components/pager.ts';
-import { statRow } from '../components/stat.ts';
-import { dataTable, detailList } from '../components/table.ts';
+import { dataTable, detailList, emptyState, statRow } from '../components/table.ts';
 import { exactTime, timeAgo, utcText } from '../components/time.ts';
-import { mayChange, toolsOf } from '../endpoints/endpoint-context.ts';
+import { mayChange, toolsOf } from '../endpoints/endpoint-status.ts';
 import { formValues } from '../form-values.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';

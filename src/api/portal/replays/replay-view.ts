@@ -1,7 +1,7 @@
 import type { ReplayOutcomes } from '../../../replays/replay-store.ts';
 import type { ReplayView } from '../../../replays/replays.ts';
 import { badge } from '../components/badge.ts';
-import { statRow } from '../components/stat.ts';
+import { statRow } from '../components/table.ts';
 import { html, type Markup } from '../markup.ts';
 
 /** Where the replays of a WABA are. */

@@ -9,17 +9,15 @@ import {
   unlinkIdentity,
 } from '../../../users/oidc-sign-in.ts';
 import { checkOwnPassword } from '../../../users/sign-in.ts';
-import { formLine } from '../access/form-schema.ts';
 import type { FormTokens } from '../access/form-tokens.ts';
-import { localPath } from '../access/local-path.ts';
 import { PAGES } from '../access/page-access.ts';
 import { PageError } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { oidcCookie } from '../access/session-cookie.ts';
-import { beginInBrowser } from '../access/session-start.ts';
-import { actorOf, sessionOf, viewerIfAny } from '../access/viewer.ts';
-import { visitorOf } from '../access/visitor.ts';
+import { beginInBrowser, oidcCookie } from '../access/session-cookie.ts';
+import { actorOf, sessionOf, viewerIfAny, visitorOf } from '../access/viewer.ts';
+import { formLine } from '../form-values.ts';
 import { html } from '../markup.ts';
+import { localPath } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import type { OidcAttempt, OidcClient } from './oidc-client.ts';
 import { keepProven, oidcJoinPages } from './oidc-join-page.ts';

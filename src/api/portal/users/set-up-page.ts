@@ -1,18 +1,27 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
 import { Type } from 'typebox';
+import type { Config } from '../../../platform/config/config.ts';
+import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
 import { RequestError } from '../../../platform/request-input.ts';
-import { createFirstOperator, mayBeSetUp, type SetUpTools } from '../../../users/first-operator.ts';
-import { formLine } from '../access/form-schema.ts';
+import {
+  createFirstOperator,
+  mayBeSetUp,
+  type SetUpTools,
+  setUpPath,
+} from '../../../users/first-operator.ts';
 import type { FormTokens } from '../access/form-tokens.ts';
 import { PAGES } from '../access/page-access.ts';
 import { PageError } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { beginInBrowser } from '../access/session-start.ts';
-import { visitorOf } from '../access/visitor.ts';
+import { beginInBrowser } from '../access/session-cookie.ts';
+import { visitorOf } from '../access/viewer.ts';
 import { postForm } from '../components/form.ts';
+import { formLine } from '../form-values.ts';
 import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { personFields } from './new-person.ts';
+import { personFields } from './invited-person.ts';
 
 type Given = { code: string; email: string; name: string };
 
@@ -76,4 +85,18 @@ function linkClosed(): PageError {
     'This link does not work',
     'The set-up link works only while there is no user. If you have an account, sign in.',
   );
+}
+
+/** Logs the link that makes the first operator, while there is none. Nothing waits for it. */
+export async function announceSetUp(config: Config, database: Database, logger: Logger): Promise<void> {
+  try {
+    const path = await setUpPath({ database, encryptionKeys: parseEncryptionKeys(config.encryptionKeys) });
+    if (path === null) return;
+    logger.info(
+      { url: `${config.api.publicUrl}${path}` },
+      'the portal has no users: this link makes the first operator',
+    );
+  } catch (error) {
+    logger.warn({ err: error }, 'whether the portal has users is not known');
+  }
 }

@@ -15,21 +15,19 @@ import type { Authority } from '../../../users/user-authority.ts';
 import type { Membership, User } from '../../../users/user-store.ts';
 import { allUsers, disableUser, enableUser, removeUser, userNamed } from '../../../users/users.ts';
 import { accountObjectId } from '../../external/object-id.ts';
-import { EMPTY_FORM, formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
-import { emptyState } from '../components/empty-state.ts';
 import { actionButton, postForm, selectField, textField } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';
-import { numberedPage, numberedPager } from '../components/numbered-pages.ts';
-import { dataTable } from '../components/table.ts';
+import { numberedPage, numberedPager } from '../components/pager.ts';
+import { dataTable, emptyState } from '../components/table.ts';
 import { timeAgo } from '../components/time.ts';
+import { EMPTY_FORM, formLine } from '../form-values.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { oneTimeLink } from './one-time-link.ts';
-import { invitationTable, type ListPlace, removalQuestion, roleButton } from './user-tables.ts';
+import { invitationTable, type ListPlace, oneTimeLink, removalQuestion, roleButton } from './user-tables.ts';
 
 const CHANGES = { role: 'role', disable: 'disabled', enable: 'enabled', remove: 'removed' } as const;
 

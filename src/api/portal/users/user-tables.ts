@@ -1,12 +1,12 @@
 import type { Invitation } from '../../../users/invitation-store.ts';
+import type { MadeInvitation } from '../../../users/invitations.ts';
 import type { Member } from '../../../users/memberships.ts';
-import { csrfField } from '../access/csrf-field.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
-import { emptyState } from '../components/empty-state.ts';
-import { actionButton } from '../components/form.ts';
-import { dataTable } from '../components/table.ts';
-import { timeAgo } from '../components/time.ts';
+import { copyable } from '../components/copyable.ts';
+import { actionButton, csrfField } from '../components/form.ts';
+import { dataTable, emptyState } from '../components/table.ts';
+import { exactTime, timeAgo } from '../components/time.ts';
 import { html, type Markup } from '../markup.ts';
 
 /** Where the forms of a list are, and which part of the list they lead back to. */
@@ -88,4 +88,15 @@ export function removalQuestion(
 ): Markup {
   return html`<p>${text}</p><p>The audit log keeps the actions of this user.</p>
 <div class="buttons">${actionButton(viewer, action, 'Remove', 'danger')} <a class="button" href="${backPath}">Cancel</a></div>`;
+}
+
+/** A link that was just made, which nothing shows again, and the way back to `backPath`. */
+export function oneTimeLink(
+  publicUrl: string,
+  { email, path, expiresAt }: MadeInvitation,
+  backPath: string,
+): Markup {
+  return html`<div class="card"><p>Send this link to <strong>${email}</strong>. It works once, until ${exactTime(expiresAt)}, and is not shown again.</p>
+<p>${copyable(`${publicUrl}${path}`)}</p></div>
+<p><a class="button" href="${backPath}">Back to the users</a></p>`;
 }

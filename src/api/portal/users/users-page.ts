@@ -11,19 +11,17 @@ import { changeRole, disableMember, enableMember, membersOf, removeMember } from
 import { makePasswordLink } from '../../../users/password-links.ts';
 import type { TenantAuthority } from '../../../users/user-authority.ts';
 import { accountObjectId } from '../../external/object-id.ts';
-import { EMPTY_FORM, formLine } from '../access/form-schema.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { actorOf, type Viewer, viewerOf } from '../access/viewer.ts';
-import { wabaOf } from '../access/waba-of.ts';
+import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { postForm, selectField, textField } from '../components/form.ts';
 import { noticeAfter } from '../components/notice.ts';
-import { numberedPage, numberedPager } from '../components/numbered-pages.ts';
+import { numberedPage, numberedPager } from '../components/pager.ts';
+import { EMPTY_FORM, formLine } from '../form-values.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { oneTimeLink } from './one-time-link.ts';
-import { invitationTable, memberTable, removalQuestion } from './user-tables.ts';
+import { invitationTable, memberTable, oneTimeLink, removalQuestion } from './user-tables.ts';
 
 const PATH = '/portal/w/:wabaId/users';
 const TITLE = 'Users';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { requireDevelopment, SandboxRefusedError } from '../development-only.ts';
+import { requireDevelopment, SandboxRefusedError } from '../loopback-only.ts';
 import { createSandboxClient, type SandboxClient, SandboxCommandError } from './sandbox-client.ts';
 
 /** Where commands read and write; for tests. */

@@ -1,9 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import type { ChatEntry } from '../chat-log.ts';
-import { DEMO_CUSTOMERS, type DemoCustomer } from '../demo-customers.ts';
-import { DEMO_INDIA_PHONE_NUMBER_ID, DEMO_PHONE_NUMBER_ID, type PhoneNumber } from '../demo-phone-numbers.ts';
+import {
+  DEMO_CUSTOMERS,
+  DEMO_INDIA_PHONE_NUMBER_ID,
+  DEMO_PHONE_NUMBER_ID,
+  type DemoCustomer,
+  type PhoneNumber,
+} from '../demo-accounts.ts';
 import { type FaultRequest, faultProblem, faultRequestSchema } from '../fault-register.ts';
-import { rejectForeignPages } from '../loopback-requests.ts';
+import { rejectForeignPages } from '../loopback-only.ts';
 import { type BuiltBody, buildInboundMessage } from '../payloads/inbound-message.ts';
 import { type InboundRequest, inboundRequestProperties } from '../payloads/inbound-request.ts';
 import { isMediaType, type MediaReference } from '../payloads/media-content.ts';
@@ -17,7 +22,7 @@ import {
   type PaymentRequest,
   paymentRequestProperties,
 } from '../payloads/payment-status.ts';
-import { createRandomSource } from '../payloads/random-source.ts';
+import { createRandomSource } from '../payloads/sources.ts';
 import { type JsonObject, serializeWebhookBody } from '../payloads/webhook-body.ts';
 import type { UpstreamContext } from '../upstream-context.ts';
 import {

@@ -1,11 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { LoggedRequest } from '../request-log.ts';
 import type { UpstreamContext } from '../upstream-context.ts';
+import type { LoggedRequest } from '../upstream-records.ts';
 import { answerFault } from './fault-answer.ts';
 import { invalidParameter, objectMissing, tokenInvalid } from './graph-failure.ts';
-import { graphPage } from './graph-page.ts';
-import { GRAPH_OBJECT_PATH, type GraphObjectRoute } from './graph-paths.ts';
+import { GRAPH_OBJECT_PATH, type GraphObjectRoute, graphPage } from './graph-page.ts';
 import { registerMediaDownload } from './media-download.ts';
 import { registerMessageTemplates } from './message-templates.ts';
 import { phoneNumberObject, pickFields } from './phone-number-object.ts';

@@ -2,8 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { UpstreamContext } from '../upstream-context.ts';
 import { answerFault } from './fault-answer.ts';
 import { objectMissing } from './graph-failure.ts';
-import { graphPage } from './graph-page.ts';
-import { GRAPH_OBJECT_PATH, type GraphObjectRoute } from './graph-paths.ts';
+import { GRAPH_OBJECT_PATH, type GraphObjectRoute, graphPage } from './graph-page.ts';
 import { pickFields } from './phone-number-object.ts';
 
 type DemoTemplate = {

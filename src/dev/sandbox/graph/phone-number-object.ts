@@ -1,4 +1,4 @@
-import type { PhoneNumber } from '../demo-phone-numbers.ts';
+import type { PhoneNumber } from '../demo-accounts.ts';
 
 /** A phone number as the Graph API shows it. */
 export function phoneNumberObject(phone: PhoneNumber): Record<string, unknown> {

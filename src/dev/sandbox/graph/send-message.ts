@@ -1,12 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import type { PhoneNumber } from '../demo-phone-numbers.ts';
-import { createRandomSource } from '../payloads/random-source.ts';
-import { outboundWamid } from '../payloads/wamid.ts';
+import type { PhoneNumber } from '../demo-accounts.ts';
+import { createRandomSource, outboundWamid } from '../payloads/sources.ts';
 import type { JsonObject } from '../payloads/webhook-body.ts';
 import type { UpstreamContext } from '../upstream-context.ts';
 import { answerFault } from './fault-answer.ts';
 import { type GraphFailure, invalidParameter, objectMissing } from './graph-failure.ts';
-import { GRAPH_OBJECT_PATH, type GraphObjectRoute } from './graph-paths.ts';
+import { GRAPH_OBJECT_PATH, type GraphObjectRoute } from './graph-page.ts';
 
 /** Takes a message and starts its status reports; answers with the body of a success. */
 function accept(

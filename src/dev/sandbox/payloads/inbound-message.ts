@@ -1,10 +1,8 @@
-import type { PhoneNumber } from '../demo-phone-numbers.ts';
+import type { PhoneNumber } from '../demo-accounts.ts';
 import type { InboundRequest } from './inbound-request.ts';
 import type { MediaReference } from './media-content.ts';
 import { type ContentTools, messageContent } from './message-contents.ts';
-import { timestampSeconds } from './payload-clock.ts';
-import { createRandomSource } from './random-source.ts';
-import { inboundWamid, outboundWamid } from './wamid.ts';
+import { createRandomSource, inboundWamid, outboundWamid, timestampSeconds } from './sources.ts';
 import { type JsonObject, webhookBody } from './webhook-body.ts';
 
 /** A built webhook body and the upstream id in it. */

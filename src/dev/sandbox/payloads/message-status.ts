@@ -1,6 +1,6 @@
-import type { PhoneNumber } from '../demo-phone-numbers.ts';
+import type { PhoneNumber } from '../demo-accounts.ts';
 import type { BuiltBody } from './inbound-message.ts';
-import { timestampSeconds } from './payload-clock.ts';
+import { timestampSeconds } from './sources.ts';
 import { type JsonObject, webhookBody } from './webhook-body.ts';
 
 /** What a caller may say about the status of a message that the business sent. */

@@ -1,8 +1,6 @@
-import type { PhoneNumber } from '../demo-phone-numbers.ts';
+import type { PhoneNumber } from '../demo-accounts.ts';
 import type { BuiltBody } from './inbound-message.ts';
-import { timestampSeconds } from './payload-clock.ts';
-import { createRandomSource, type RandomSource } from './random-source.ts';
-import { outboundWamid } from './wamid.ts';
+import { createRandomSource, outboundWamid, type RandomSource, timestampSeconds } from './sources.ts';
 import { type JsonObject, webhookBody } from './webhook-body.ts';
 
 /** What a caller may say about a payment update. */

@@ -1,4 +1,4 @@
-import type { PhoneNumber } from '../demo-phone-numbers.ts';
+import type { PhoneNumber } from '../demo-accounts.ts';
 
 /** A JSON object. */
 export type JsonObject = Record<string, unknown>;

@@ -1,7 +1,5 @@
 import { createColors } from 'picocolors';
-import { readEnvelope } from './event-envelope.ts';
 import { eventSummary } from './event-summary.ts';
-import { printableText } from './printable-text.ts';
 import type { ReceivedWebhook } from './received-webhooks.ts';
 
 type Colors = ReturnType<typeof createColors>;
@@ -53,4 +51,32 @@ export function eventLine(webhook: ReceivedWebhook, useColor: boolean): string {
   ]
     .filter((part) => part !== '')
     .join('  ');
+}
+
+/** What every event has around its data. */
+type Envelope = { eventType: string; eventId: string; data: unknown };
+
+/** Reads the body of a webhook; any text is accepted. */
+export function readEnvelope(body: string): Envelope {
+  try {
+    const parsed: Record<string, unknown> | null = JSON.parse(body);
+    const { eventType, eventId, data } = parsed ?? {};
+    return {
+      eventType: typeof eventType === 'string' ? eventType : '?',
+      eventId: typeof eventId === 'string' ? eventId : '',
+      data,
+    };
+  } catch {
+    return { eventType: 'not JSON', eventId: '', data: undefined };
+  }
+}
+
+/**
+ * Text that is safe to print on a terminal: without control and direction characters, on one line, at
+ * most maxCharacters long.
+ */
+export function printableText(text: string, maxCharacters = 80): string {
+  const clean = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
+  const characters = [...clean];
+  return characters.length > maxCharacters ? `${characters.slice(0, maxCharacters - 1).join('')}…` : clean;
 }

@@ -1,9 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { rejectForeignPages } from '../loopback-requests.ts';
+import { rejectForeignPages } from '../loopback-only.ts';
 import { type Behaviour, behaviourSchema } from './behaviour.ts';
-import { readEnvelope } from './event-envelope.ts';
+import { printableText, readEnvelope } from './event-line.ts';
 import { eventContent } from './event-summary.ts';
-import { printableText } from './printable-text.ts';
 import type { ReceivedWebhook } from './received-webhooks.ts';
 import type { ReceiverContext } from './webhook-routes.ts';
 

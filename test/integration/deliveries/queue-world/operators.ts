@@ -3,9 +3,8 @@ import { findSubscribers, publishTo, releaseReservedEvent } from '../../../../sr
 import { dropWaiting } from '../../../../src/deliveries/queue/drop-waiting.ts';
 import { applyOrderScope } from '../../../../src/deliveries/queue/order-scope.ts';
 import { dropDelivery, removeDelivery } from '../../../../src/deliveries/queue/remove.ts';
-import { enableEndpoint, holdEndpoint } from '../../../../src/endpoints/endpoint-modes.ts';
-import { deleteEndpoint } from '../../../../src/endpoints/endpoint-removal.ts';
-import type { OrderScope } from '../../../../src/endpoints/subscribers.ts';
+import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../../src/endpoints/endpoint-modes.ts';
+import type { OrderScope } from '../../../../src/endpoints/endpoint-settings.ts';
 import { insertTestEvent } from '../../../../src/endpoints/test-event.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { lockPublishing } from '../../../../src/platform/postgres/locks.ts';

@@ -1,5 +1,5 @@
 import { TRANSITIONS } from '../../../../src/deliveries/queue/states.ts';
-import type { OrderScope } from '../../../../src/endpoints/subscribers.ts';
+import type { OrderScope } from '../../../../src/endpoints/endpoint-settings.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import type { Reception } from './receiver.ts';
 import type { PublishedOne, World } from './world.ts';

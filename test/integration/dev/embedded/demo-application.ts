@@ -4,7 +4,7 @@
  */
 import { createServer } from 'node:http';
 import pg from 'pg';
-import { answersOk } from '../../../../src/dev/embedded/http-probe.ts';
+import { answersOk } from '../../../../src/dev/embedded/ports.ts';
 import {
   type ApplicationPart,
   type EmbeddedContext,

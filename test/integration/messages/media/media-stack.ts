@@ -5,7 +5,7 @@ import { saveWaba } from '../../../../src/accounts/accounts.ts';
 import { makeEnrichOrderActivities } from '../../../../src/activities/enrich-order.ts';
 import { makeStoreInboundMediaActivities } from '../../../../src/activities/store-inbound-media.ts';
 import type { FaultRequest } from '../../../../src/dev/sandbox/fault-register.ts';
-import type { LoggedRequest } from '../../../../src/dev/sandbox/request-log.ts';
+import type { LoggedRequest } from '../../../../src/dev/sandbox/upstream-records.ts';
 import { startUpstreamServer } from '../../../../src/dev/sandbox/upstream-server.ts';
 import { type Config, loadConfig } from '../../../../src/platform/config/config.ts';
 import { openGraphClient } from '../../../../src/platform/graph/graph-client.ts';

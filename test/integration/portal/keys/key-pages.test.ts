@@ -1,6 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { describe, expect, test } from 'vitest';
-import { hashApiKey } from '../../../../src/keys/api-key-format.ts';
+import { hashApiKey } from '../../../../src/keys/api-key.ts';
 import { findApiKey } from '../../../../src/keys/api-key-store.ts';
 import { createKey, listKeys } from '../../../../src/keys/api-keys.ts';
 import { OPERATOR_COMMAND, recordAudit } from '../../../../src/platform/audit/audit.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { makePasswordLink } from '../../../../src/users/password-links.ts';
-import { forgetEndedSessions } from '../../../../src/users/user-session-store.ts';
+import { forgetEndedSessions } from '../../../../src/users/user-sessions.ts';
 import { startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { addUser, openBrowser, PASSWORD, signInWith, tenantOf } from '../portal-browser.ts';
 

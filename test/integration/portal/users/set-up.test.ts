@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { announceSetUp } from '../../../../src/api/portal/users/announce-set-up.ts';
+import { announceSetUp } from '../../../../src/api/portal/users/set-up-page.ts';
 import { seedDemoUsers } from '../../../../src/dev/start.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { eventLine } from '../../../../src/dev/sandbox/receiver/event-line.ts';
-import { printableText } from '../../../../src/dev/sandbox/receiver/printable-text.ts';
+import { eventLine, printableText } from '../../../../src/dev/sandbox/receiver/event-line.ts';
 
 function lineOf(body: string, more: Record<string, unknown> = {}, useColor = false): string {
   const webhook = {

@@ -43,3 +43,8 @@ export function hashApiKey(key: string): Buffer {
 export function apiKeyHints(key: string): { prefix: string; last4: string } {
   return { prefix: key.slice(0, KEY_PREFIX.length + 8), last4: key.slice(-4) };
 }
+
+/** What a key may be limited to: reading, sending messages, changing webhook endpoints and sending events again. */
+export const API_KEY_SCOPES = ['read', 'send', 'manage_webhooks'] as const;
+
+export type ApiKeyScope = (typeof API_KEY_SCOPES)[number];

@@ -1,19 +1,31 @@
 import { type Static, Type } from 'typebox';
-import { readEventBodies } from '../../deliveries/event-bodies.ts';
-import { summarizeDeliveries } from '../../deliveries/log/event-deliveries.ts';
-import { type EventFilter, type EventPage, listEvents } from '../../deliveries/log/event-list.ts';
+import { findEvent, readEventBodies } from '../../deliveries/event-bodies.ts';
+import {
+  type EventAttempt,
+  type EventDelivery,
+  listDeliveryAttempts,
+  listEventDeliveries,
+  summarizeDeliveries,
+} from '../../deliveries/log/event-deliveries.ts';
+import {
+  type EventFilter,
+  type EventPage,
+  type ListedEvent,
+  listEvents,
+} from '../../deliveries/log/event-list.ts';
 import { publishingHorizonMs } from '../../deliveries/publishing-horizon.ts';
 import { EVENT_TYPES } from '../../platform/event-type.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { eventUuidOf, publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
+import { notFound } from '../errors/api-error.ts';
 import { Time, timeOf } from '../external/api-time.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { sendJsonText } from '../external/json-text.ts';
 import { PAGE_PARAMETERS, pageSize, positionOf } from '../external/page.ts';
-import { listOf, parameter } from '../external/schema-kit.ts';
-import { accountOf } from '../keys/api-key-auth.ts';
-import { SCOPES } from '../keys/key-scopes.ts';
+import { listOf, NoQuery, parameter } from '../external/schema-kit.ts';
+import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
-import { eventJson } from './event-json.ts';
-import { DELIVERY_STATES, EventItem } from './event-schemas.ts';
+import { DELIVERY_STATES, EventDetails, EventItem, EventParams } from './event-schemas.ts';
 
 /** Upstream chooses ids: they may be long, but no text that the database cannot hold. */
 const UpstreamText = Type.String({ pattern: '^[^\\u0000]{1,1024}$' });
@@ -115,4 +127,88 @@ function filterOf(query: Static<typeof EventQuery>): EventFilter {
     sinceMs: timeOf('since', query.since)?.getTime() ?? null,
     untilMs: timeOf('until', query.until)?.getTime() ?? null,
   };
+}
+
+/** The newest of each are shown: an event can be replayed often, and a dead endpoint probed for days. */
+const MAX_DELIVERIES = 50;
+const MAX_ATTEMPTS_EACH = 25;
+
+/** GET /api/external/events/:id: one event with its deliveries and their attempts. */
+export function getEvent(app: ExternalApp, { database }: ExternalContext): void {
+  const schema = {
+    ...documented({
+      operationId: 'getEvent',
+      summary: 'Get an event',
+      description:
+        'With its newest 50 deliveries and their newest 25 attempts each. Signatures and the values of your own headers are left out.',
+      tag: 'Events',
+      answers: { 200: { description: 'The event.' } },
+    }),
+    params: EventParams,
+    querystring: NoQuery,
+    response: { 200: EventDetails },
+  };
+  app.get('/api/external/events/:id', { schema, config: SCOPES.readWebhooks }, async (request, reply) => {
+    const { wabaId } = accountOf(request);
+    const event = await eventOfPath(database, wabaId, request.params.id);
+    const deliveries = await listEventDeliveries(database, wabaId, event, MAX_DELIVERIES);
+    const ids = deliveries.map(({ id }) => id);
+    const [attempts, bodies] = await Promise.all([
+      listDeliveryAttempts(database, wabaId, ids, MAX_ATTEMPTS_EACH),
+      readEventBodies(database, wabaId, [event]),
+    ]);
+    const byDelivery = Map.groupBy(attempts, ({ deliveryId }) => deliveryId);
+    const shown = deliveries.map((delivery) => deliveryOf(delivery, byDelivery.get(delivery.id) ?? []));
+    return sendJsonText(reply, eventJson(event, bodies.get(event.id), { deliveries: shown }));
+  });
+}
+
+/** The event that a path names. Throws ApiError 404, also for another WABA's. */
+export async function eventOfPath(database: Database, wabaId: string, id: string): Promise<ListedEvent> {
+  const uuid = eventUuidOf(id);
+  const event = uuid === null ? null : await findEvent(database, wabaId, uuid);
+  if (event === null) throw notFound();
+  return event;
+}
+
+/** An event as JSON text, in which the body stands exactly as it is sent; `members` come before it. */
+function eventJson(event: ListedEvent, body: string | undefined, members: object): string {
+  const known = JSON.stringify({
+    id: publicEventId(event.id),
+    eventType: event.eventType,
+    eventId: event.eventId,
+    phoneNumberId: event.phoneNumberId,
+    sequence: Number(event.sequence),
+    createdAt: event.createdAt.toISOString(),
+    occurredAt: event.occurredAt?.toISOString() ?? null,
+    ...members,
+  });
+  return `${known.slice(0, -1)},"body":${body ?? 'null'}}`;
+}
+
+/** A delivery as tenants see it. */
+function deliveryOf(delivery: EventDelivery, attempts: readonly EventAttempt[]) {
+  const { id, attempts: attemptCount, replayOf, ...shown } = delivery;
+  return {
+    id: publicDeliveryId(id),
+    ...shown,
+    attemptCount,
+    replayOf: replayOf === null ? null : publicDeliveryId(replayOf),
+    attempts: attempts.map(attemptOf),
+  };
+}
+
+function attemptOf({ deliveryId, errorClass, errorMessage, responseBody, ...attempt }: EventAttempt) {
+  return {
+    ...attempt,
+    error: errorClass === null ? null : { class: errorClass, message: errorMessage ?? '' },
+    requestHeaders: withoutSignatures(attempt.requestHeaders),
+    // Whatever the receiver sent: bytes that are no UTF-8 become U+FFFD.
+    responseBody: responseBody?.toString('utf8') ?? null,
+  };
+}
+
+/** The log holds none; this keeps it so for what is shown, whatever the log comes to hold. */
+function withoutSignatures(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !/signature/i.test(name)));
 }

@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify';
 /** Thrown when a development tool is asked to run where it must not. */
 export class SandboxRefusedError extends Error {
   override name = 'SandboxRefusedError';
@@ -21,7 +22,7 @@ export function requireDevelopment(): void {
 }
 
 /** True for the names and addresses of this machine only. */
-export function isLoopbackHost(host: string): boolean {
+function isLoopbackHost(host: string): boolean {
   return LOOPBACK_HOSTS.has(host.toLowerCase());
 }
 
@@ -33,4 +34,23 @@ export function requireLoopback(host: string): void {
   if (!isLoopbackHost(host)) {
     throw new SandboxRefusedError(`The sandbox listens on loopback only, not on ${host}.`);
   }
+}
+
+function isForeignOrigin(origin: string): boolean {
+  return !URL.canParse(origin) || !isLoopbackHost(new URL(origin).hostname);
+}
+
+/**
+ * Answers 403 to requests that a web page of another site makes through the developer's browser
+ * (DNS rebinding and cross-site posts): a loopback socket alone does not keep those out.
+ */
+export function rejectForeignPages(app: FastifyInstance): void {
+  app.addHook('onRequest', async (request, reply) => {
+    const { origin } = request.headers;
+    if (!isLoopbackHost(request.hostname) || (origin !== undefined && isForeignOrigin(origin))) {
+      return reply.code(403).send({
+        error: { code: 'loopback_only', message: 'This API serves programs on this machine only.' },
+      });
+    }
+  });
 }

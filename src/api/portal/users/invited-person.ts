@@ -1,4 +1,5 @@
 import type { RequestError } from '../../../platform/request-input.ts';
+import type { Invitation } from '../../../users/invitation-store.ts';
 import { textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
 import { html, type Markup } from '../markup.ts';
@@ -19,4 +20,10 @@ export function personFields(given: {
 ${email !== undefined && textField({ label: 'E-mail address', name: 'email', type: 'email', value: email, autocomplete: 'username', required: true, error: about('email') })}
 ${name !== undefined && textField({ label: 'Your name', name: 'name', value: name, autocomplete: 'name', required: true, maxLength: 200, error: about('name') })}
 ${textField({ label, name: 'password', type: 'password', autocomplete: 'new-password', required: true, maxLength: 256, hint: 'At least 12 characters; several words make a good one.', error: about('password') })}`;
+}
+
+/** What an invitation makes somebody: "a member of Fixture Store". */
+export function invitedAs({ role, businessName }: Pick<Invitation, 'role' | 'businessName'>): string {
+  const rights = { operator: 'an operator', admin: 'an administrator', member: 'a member' };
+  return `${rights[role ?? 'member']} of ${businessName ?? 'this installation'}`;
 }
