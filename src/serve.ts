@@ -7,9 +7,6 @@ import { openLogger } from './platform/json-logger.ts';
 import { openTemporalConnection, type TemporalConnection } from './platform/temporal/client-connection.ts';
 import type { RunningWorker } from './worker/start-worker.ts';
 
-/** Longer than the longest thing that is waited for: an attempt under way. */
-const STOP_WITHIN_MS = 30_000;
-
 /** Runs the API process until SIGTERM or SIGINT. */
 export async function serveApi(): Promise<void> {
   await runApi(configOrExit());
@@ -66,7 +63,7 @@ export async function serveAll(): Promise<void> {
   await endWorker(worker);
 }
 
-type BegunWorker = { logger: Logger; starting: Promise<RunningWorker> };
+type BegunWorker = { logger: Logger; starting: Promise<RunningWorker>; drainTimeoutMs: number };
 
 async function beginWorker(
   config: Config,
@@ -77,15 +74,16 @@ async function beginWorker(
   const { installTemporalRuntime } = await import('./platform/temporal/worker-connection.ts');
   const { startWorker } = await import('./worker/start-worker.ts');
   installTemporalRuntime(logger);
-  return { logger, starting: startWorker(config, logger, { onDirectIntake }) };
+  const starting = startWorker(config, logger, { onDirectIntake });
+  return { logger, starting, drainTimeoutMs: config.workerDrainTimeoutMs };
 }
 
-async function endWorker({ logger, starting }: BegunWorker): Promise<never> {
+async function endWorker({ logger, starting, drainTimeoutMs }: BegunWorker): Promise<never> {
   logger.info('worker stops');
   setTimeout(() => {
     logger.error('not stopped in time: ending now, leases and Temporal bring back what was under way');
     process.exit(1);
-  }, STOP_WITHIN_MS).unref();
+  }, drainTimeoutMs).unref();
   const running = await Promise.race([starting, nothingAfter(STILL_STARTING_MS)]);
   await running?.stop();
   process.exit(0);

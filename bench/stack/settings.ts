@@ -13,6 +13,7 @@ export function benchSettings(infrastructure: Infrastructure, apiPort: number): 
   return {
     ...ownSettings(),
     HELIOGRAPH_MODE: 'development',
+    HELIOGRAPH_API_DRAIN_NOTICE_MS: '0',
     HELIOGRAPH_DATABASE_URL: infrastructure.postgresUrl,
     HELIOGRAPH_TEMPORAL_ADDRESS: infrastructure.temporalAddress,
     HELIOGRAPH_TEMPORAL_NAMESPACE: 'default',

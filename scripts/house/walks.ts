@@ -88,6 +88,7 @@ async function startStack(cleanups: (() => Promise<void>)[]): Promise<Stack> {
   cleanups.push(() => receiver.close());
   const settings = {
     HELIOGRAPH_MODE: 'development',
+    HELIOGRAPH_API_DRAIN_NOTICE_MS: '0',
     HELIOGRAPH_DATABASE_URL: servers.postgresUrl,
     HELIOGRAPH_TEMPORAL_ADDRESS: servers.temporalAddress,
     HELIOGRAPH_OBJECT_STORE_URL: servers.minioUrl,

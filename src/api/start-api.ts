@@ -32,12 +32,6 @@ const LOOKUP_TIMEOUTS = { statementMs: 5_000, answerMs: 6_000 };
 /** Nobody waits for an answer any more. */
 const REQUEST_TIMEOUTS = { statementMs: 20_000, answerMs: 22_000 };
 
-/** How long /readyz says 503 before connections are refused, so that a load balancer sees it first. */
-const DRAIN_NOTICE_MS = { production: 3_000, development: 0 };
-
-/** What is still under way after this time is cut. */
-const CLOSE_TIMEOUT_MS = 15_000;
-
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Runs the API process until it is told to stop (SIGTERM, SIGINT); resolves when everything is closed. */
@@ -95,10 +89,10 @@ export async function startApi(
     void warnOfClock(databases.database, logger);
     await stop.requested;
     logger.info('api stops');
-    await sleep(DRAIN_NOTICE_MS[config.mode]);
+    await sleep(config.api.drainNoticeMs);
   } finally {
     stop.release();
-    await closeServers(servers, logger);
+    await closeServers(servers, config.api.drainTimeoutMs, logger);
     await metricsServer?.close();
     await closeConnections(Object.values(databases));
     objectStore.close();
@@ -165,12 +159,13 @@ function stopSignal() {
 }
 
 /** Lets requests under way finish, for a while. */
-async function closeServers(servers: readonly FastifyInstance[], logger: Logger): Promise<void> {
+async function closeServers(
+  servers: readonly FastifyInstance[],
+  timeoutMs: number,
+  logger: Logger,
+): Promise<void> {
   const closed = Promise.all(servers.map((server) => server.close()));
-  const isClosed = await Promise.race([
-    closed.then(() => true),
-    sleep(CLOSE_TIMEOUT_MS, false, { ref: false }),
-  ]);
+  const isClosed = await Promise.race([closed.then(() => true), sleep(timeoutMs, false, { ref: false })]);
   if (isClosed) return;
   logger.warn('requests were still under way and are cut');
   for (const server of servers) server.server.closeAllConnections();

@@ -55,6 +55,9 @@ type WorkerOptions = {
 
 const CONNECT_RETRY_MS = 1_000;
 
+/** Of the time to stop, what activities get to end by themselves; the rest is for cancelling and closing. */
+const GRACE_SHARE = 2 / 3;
+
 /**
  * Starts intake and the delivery loop at once, then, when Temporal answers, all that needs it; resolves when all run.
  * `stop` ends them in the order that loses no work: loops, workers, connections.
@@ -205,7 +208,7 @@ async function runWorkers(
         sends: sends.activities,
       },
     }),
-    { logger, ensure: upkeep.ensure },
+    { logger, ensure: upkeep.ensure, graceMs: config.workerDrainTimeoutMs * GRACE_SHARE },
   );
   return {
     stop: async () => {

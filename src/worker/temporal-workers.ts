@@ -4,19 +4,17 @@ import { REDACT_FAILURES } from '../platform/temporal/redact-failures.ts';
 
 const RESTART_MS = 2_000;
 
-/** Longer than any attempt: what is under way ends by itself before it is cancelled. */
-const SHUTDOWN_GRACE_MS = 20_000;
-
 export type TemporalWorkers = { stop(): Promise<void> };
 
 /**
  * Runs one Temporal worker per entry until stopped. A worker that ends by itself (Temporal lost its data or was
  * away for too long) is made anew, for ever: deliveries wait meanwhile. `ensure` brings back first what they need.
+ * Once stopped, what is under way has `graceMs` to end by itself before it is cancelled.
  */
 export async function runTemporalWorkers(
   connection: NativeConnection,
   entries: readonly WorkerOptions[],
-  { logger, ensure }: { logger: Logger; ensure: () => Promise<void> },
+  { logger, ensure, graceMs }: { logger: Logger; ensure: () => Promise<void>; graceMs: number },
 ): Promise<TemporalWorkers> {
   let stopping = false;
   const current = new Map<WorkerOptions, Worker>();
@@ -24,7 +22,7 @@ export async function runTemporalWorkers(
   const create = async (options: WorkerOptions) => {
     const worker = await Worker.create({
       connection,
-      shutdownGraceTime: SHUTDOWN_GRACE_MS,
+      shutdownGraceTime: graceMs,
       interceptors: REDACT_FAILURES,
       ...options,
     });

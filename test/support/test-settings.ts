@@ -9,6 +9,7 @@ export function testSettings(
   const servers = inject('infrastructure');
   return {
     HELIOGRAPH_MODE: 'development',
+    HELIOGRAPH_API_DRAIN_NOTICE_MS: '0',
     HELIOGRAPH_DATABASE_URL: databaseUrl,
     HELIOGRAPH_TEMPORAL_ADDRESS: servers.temporalAddress,
     HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX: `test-${randomBytes(4).toString('hex')}`,

@@ -51,6 +51,8 @@ export function embeddedEnvironment(
     HELIOGRAPH_HTTPS_PORT: String(ports.https),
     HELIOGRAPH_TLS_CERT_FILE: certificate.certPath,
     HELIOGRAPH_TLS_KEY_FILE: certificate.keyPath,
+    // No load balancer has to notice.
+    HELIOGRAPH_API_DRAIN_NOTICE_MS: '0',
     HELIOGRAPH_API_METRICS_PORT: String(ports.apiMetrics),
     HELIOGRAPH_WORKER_HEALTH_PORT: String(ports.workerHealth),
     HELIOGRAPH_PUBLIC_URL: urls.publicUrl,

@@ -12,8 +12,10 @@ const LOOPBACK_HOSTS = new Set(['127.0.0.1', '::1', 'localhost', '[::1]']);
  * @throws SandboxRefusedError in production mode.
  */
 export function requireDevelopment(): void {
-  const unset = process.env.HELIOGRAPH_DATABASE_URL ? 'production' : 'development';
-  const mode = process.env.HELIOGRAPH_MODE?.trim().toLowerCase() || unset;
+  const { env } = process;
+  const namesDatabase = env.HELIOGRAPH_DATABASE_URL || env.HELIOGRAPH_DATABASE_URL_FILE;
+  const unset = namesDatabase ? 'production' : 'development';
+  const mode = env.HELIOGRAPH_MODE?.trim().toLowerCase() || unset;
   if (mode !== 'development') {
     throw new SandboxRefusedError(
       'The sandbox is a development tool and does not run with HELIOGRAPH_MODE=production.',

@@ -138,7 +138,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * of the stack that `npm start` keeps in `dataDir`. Throws InvalidSettingsError, and RequestError `no_installation`.
  */
 function adminSettings(env: Environment, dataDir: string): Config {
-  if (env.HELIOGRAPH_DATABASE_URL?.trim()) return loadConfig(env);
+  if (env.HELIOGRAPH_DATABASE_URL?.trim() || env.HELIOGRAPH_DATABASE_URL_FILE?.trim()) return loadConfig(env);
   const description = readJsonFile(descriptionFile(dataDir));
   if (!isDescription(description)) {
     throw new RequestError(

@@ -17,22 +17,11 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
       url: settings.text('HELIOGRAPH_DATABASE_URL'),
       poolMax: settings.integer('HELIOGRAPH_DATABASE_POOL_MAX'),
     },
-    temporal: {
-      address: settings.text('HELIOGRAPH_TEMPORAL_ADDRESS'),
-      namespace: settings.text('HELIOGRAPH_TEMPORAL_NAMESPACE'),
-      taskQueuePrefix: settings.text('HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX'),
-      uiUrl: settings.text('HELIOGRAPH_TEMPORAL_UI_URL'),
-      publicUiUrl: settings.text('HELIOGRAPH_TEMPORAL_UI_PUBLIC_URL'),
-    },
-    objectStore: {
-      url: settings.text('HELIOGRAPH_OBJECT_STORE_URL'),
-      accessKey: settings.text('HELIOGRAPH_OBJECT_STORE_ACCESS_KEY'),
-      secretKey: settings.text('HELIOGRAPH_OBJECT_STORE_SECRET_KEY'),
-      bucket: settings.text('HELIOGRAPH_OBJECT_STORE_BUCKET'),
-      region: settings.text('HELIOGRAPH_OBJECT_STORE_REGION'),
-    },
+    temporal: temporalSettings(settings),
+    objectStore: objectStoreSettings(settings),
     api: apiSettings(settings),
     workerHealthPort: settings.integer('HELIOGRAPH_WORKER_HEALTH_PORT'),
+    workerDrainTimeoutMs: settings.integer('HELIOGRAPH_WORKER_DRAIN_TIMEOUT_MS'),
     upstream: {
       graphUrl: settings.text('HELIOGRAPH_UPSTREAM_GRAPH_URL').replace(/\/+$/, ''),
       graphVersion: settings.text('HELIOGRAPH_UPSTREAM_GRAPH_VERSION'),
@@ -43,7 +32,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
     encryptionKeys: settings.text('HELIOGRAPH_ENCRYPTION_KEYS'),
     webhooks: {
       allowHttp: settings.boolean('HELIOGRAPH_WEBHOOK_ALLOW_HTTP'),
-      allowCidrs: settings.list('HELIOGRAPH_WEBHOOK_ALLOW_CIDRS'),
+      allowCidrs: settings.networks('HELIOGRAPH_WEBHOOK_ALLOW_CIDRS'),
       timeoutMs: settings.integer('HELIOGRAPH_WEBHOOK_TIMEOUT_MS'),
       connectTimeoutMs: settings.integer('HELIOGRAPH_WEBHOOK_CONNECT_TIMEOUT_MS'),
       retryScheduleMs: settings
@@ -80,7 +69,41 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
   });
 }
 
-function apiSettings(settings: ReturnType<typeof readSettings>) {
+type Settings = ReturnType<typeof readSettings>;
+
+function temporalSettings(settings: Settings) {
+  const tls = {
+    caFile: settings.text('HELIOGRAPH_TEMPORAL_TLS_CA_FILE'),
+    certFile: settings.text('HELIOGRAPH_TEMPORAL_TLS_CERT_FILE'),
+    keyFile: settings.text('HELIOGRAPH_TEMPORAL_TLS_KEY_FILE'),
+    serverName: settings.text('HELIOGRAPH_TEMPORAL_TLS_SERVER_NAME'),
+  };
+  return {
+    address: settings.text('HELIOGRAPH_TEMPORAL_ADDRESS'),
+    namespace: settings.text('HELIOGRAPH_TEMPORAL_NAMESPACE'),
+    tls: settings.boolean('HELIOGRAPH_TEMPORAL_TLS') ? tls : null,
+    apiKey: settings.text('HELIOGRAPH_TEMPORAL_API_KEY'),
+    taskQueuePrefix: settings.text('HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX'),
+    uiUrl: settings.text('HELIOGRAPH_TEMPORAL_UI_URL'),
+    publicUiUrl: settings.text('HELIOGRAPH_TEMPORAL_UI_PUBLIC_URL'),
+  };
+}
+
+function objectStoreSettings(settings: Settings) {
+  return {
+    url: settings.text('HELIOGRAPH_OBJECT_STORE_URL'),
+    credentials: settings.text('HELIOGRAPH_OBJECT_STORE_CREDENTIALS') as 'keys' | 'role',
+    accessKey: settings.text('HELIOGRAPH_OBJECT_STORE_ACCESS_KEY'),
+    secretKey: settings.text('HELIOGRAPH_OBJECT_STORE_SECRET_KEY'),
+    bucket: settings.text('HELIOGRAPH_OBJECT_STORE_BUCKET'),
+    region: settings.text('HELIOGRAPH_OBJECT_STORE_REGION'),
+    prefix: settings.text('HELIOGRAPH_OBJECT_STORE_PREFIX'),
+    encryption: settings.text('HELIOGRAPH_OBJECT_STORE_ENCRYPTION') as 'default' | 'AES256' | 'aws:kms',
+    kmsKeyId: settings.text('HELIOGRAPH_OBJECT_STORE_KMS_KEY_ID'),
+  };
+}
+
+function apiSettings(settings: Settings) {
   return {
     host: settings.text('HELIOGRAPH_API_HOST'),
     port: settings.integer('HELIOGRAPH_API_PORT'),
@@ -89,7 +112,9 @@ function apiSettings(settings: ReturnType<typeof readSettings>) {
     tlsCertFile: settings.text('HELIOGRAPH_TLS_CERT_FILE'),
     tlsKeyFile: settings.text('HELIOGRAPH_TLS_KEY_FILE'),
     publicUrl: settings.text('HELIOGRAPH_PUBLIC_URL').replace(/\/+$/, ''),
-    trustProxy: settings.list('HELIOGRAPH_TRUST_PROXY'),
+    drainNoticeMs: settings.integer('HELIOGRAPH_API_DRAIN_NOTICE_MS'),
+    drainTimeoutMs: settings.integer('HELIOGRAPH_API_DRAIN_TIMEOUT_MS'),
+    trustProxy: settings.networks('HELIOGRAPH_TRUST_PROXY'),
     rateLimits: {
       readsPerSecond: settings.integer('HELIOGRAPH_RATE_LIMIT_READS_PER_SECOND'),
       writesPerSecond: settings.integer('HELIOGRAPH_RATE_LIMIT_WRITES_PER_SECOND'),

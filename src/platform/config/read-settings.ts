@@ -1,3 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { createSecureContext } from 'node:tls';
+import ipaddr from 'ipaddr.js';
+import { parseEncryptionKeys } from '../crypto/secret-box.ts';
+import { DatabaseUrlError, parseDatabaseUrl, tlsOptionsOf } from '../postgres/database-url.ts';
 import { weakSecretProblems } from './development-values.ts';
 import { SETTINGS, type Setting, type SettingName } from './settings.ts';
 
@@ -15,31 +21,86 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Checked access to the settings in `env`; throws InvalidSettingsError. */
 export function readSettings(env: Environment) {
-  const problems = [...unknownNames(env), ...wrongValues(env), ...contradictions(env)];
+  const given = givenSettings(env);
+  const { values } = given;
+  const problems = [...given.problems, ...wrongValues(values), ...contradictions(values)];
   if (problems.length > 0) throw new InvalidSettingsError(problems);
-  const text = (name: SettingName): string => settingValue(env, name) ?? '';
+  const text = (name: SettingName): string => settingValue(values, name) ?? '';
   return {
     text,
     integer: (name: SettingName): number => Number(text(name)),
     boolean: (name: SettingName): boolean => text(name) === 'true',
     list: (name: SettingName): string[] => splitList(text(name)),
+    networks: (name: SettingName): string[] => splitList(text(name)).map(asNetwork),
   };
 }
 
 /** The settings in force, secrets replaced, for the log line at start. */
 export function redactedSettings(env: Environment): Record<string, string> {
+  const { values } = givenSettings(env);
   const shown: Record<string, string> = {};
   for (const name of Object.keys(SETTINGS) as SettingName[]) {
     const definition: Setting = SETTINGS[name];
-    shown[name] = definition.secret ? '[redacted]' : (settingValue(env, name) ?? '');
+    shown[name] = definition.secret ? '[redacted]' : (settingValue(values, name) ?? '');
   }
   return shown;
 }
 
-function settingValue(env: Environment, name: SettingName): string | undefined {
-  const given = env[name]?.trim();
+/**
+ * What Kubernetes sets in every container for a service whose name begins with ours, such as
+ * HELIOGRAPH_API_PORT=tcp://10.0.0.1:8080 for `heliograph-api`: nobody meant a setting by it.
+ */
+const SERVICE_VARIABLE = /_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/;
+const SERVICE_ADDRESS = /^(tcp|udp|sctp):\/\//;
+
+/** The values of the settings as they are given: by their names, or in the files that `<name>_FILE` names. */
+function givenSettings(env: Environment): { values: Environment; problems: string[] } {
+  const values: Record<string, string> = {};
+  const problems: string[] = [];
+  for (const [name, text] of Object.entries(env)) {
+    const value = text?.trim() ?? '';
+    if (!name.startsWith('HELIOGRAPH_') || isServiceVariable(name, value)) continue;
+    const ofFile = name.replace(/_FILE$/, '');
+    if (name in SETTINGS) {
+      if (value !== '') values[name] = value;
+    } else if (ofFile in SETTINGS) {
+      if (value === '') continue;
+      if (env[ofFile]?.trim()) problems.push(`${ofFile} and ${name} are both set: one of them is enough`);
+      else readInto(values, ofFile, { name, path: value }, problems);
+    } else if (!OTHER_NAMES.test(name)) {
+      // A misspelt name would otherwise be a setting that silently keeps its default.
+      problems.push(`${name} is not a setting`);
+    }
+  }
+  return { values, problems };
+}
+
+function isServiceVariable(name: string, value: string): boolean {
+  if (name.endsWith('_PORT') && SERVICE_ADDRESS.test(value)) return true;
+  return !(name in SETTINGS) && SERVICE_VARIABLE.test(name);
+}
+
+function readInto(
+  values: Record<string, string>,
+  setting: string,
+  { name, path }: { name: string; path: string },
+  problems: string[],
+): void {
+  try {
+    values[setting] = readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    problems.push(`${name} ${unreadable(error)}`);
+  }
+}
+
+function unreadable(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  return `names a file that cannot be read (${code})`;
+}
+
+function settingValue(values: Environment, name: SettingName): string | undefined {
   const definition: Setting = SETTINGS[name];
-  return given === undefined || given === '' ? definition.fallback : given;
+  return values[name] || definition.fallback;
 }
 
 function splitList(text: string): string[] {
@@ -47,13 +108,6 @@ function splitList(text: string): string[] {
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '');
-}
-
-/** A misspelt name would otherwise be a setting that silently keeps its default. */
-function unknownNames(env: Environment): string[] {
-  return Object.keys(env)
-    .filter((name) => name.startsWith('HELIOGRAPH_') && !(name in SETTINGS) && !OTHER_NAMES.test(name))
-    .map((name) => `${name} is not a setting`);
 }
 
 /** Read by the embedded start-up and its launcher, not by the service itself. */
@@ -83,8 +137,43 @@ function problemWith(definition: Setting, value: string): string | null {
       return definition.choices?.includes(value) ? null : `must be one of ${definition.choices?.join(', ')}`;
     case 'url':
       return URL.canParse(value) ? null : 'must be an absolute URL';
+    case 'cidrs':
+      return splitList(value).map(asNetwork).every(ipaddr.isValidCIDR)
+        ? null
+        : 'must be networks such as 10.1.0.0/16 or fd00::/8, separated by commas';
+    case 'address':
+      return ADDRESS.test(value) ? null : 'must be host:port';
+    case 'file':
+      return value === '' ? null : fileProblem(value);
+    case 'database':
+      return value === '' ? null : databaseProblem(value);
     default:
       return null;
+  }
+}
+
+const ADDRESS = /^(\[[0-9A-Fa-f:.]+\]|[^\s:/[\]]+):\d{1,5}$/;
+
+function asNetwork(text: string): string {
+  const bits = { 0: '', 4: '/32', 6: '/128' }[isIP(text)] ?? '';
+  return `${text}${bits}`;
+}
+
+function fileProblem(path: string): string | null {
+  try {
+    readFileSync(path);
+    return null;
+  } catch (error) {
+    return unreadable(error);
+  }
+}
+
+function databaseProblem(url: string): string | null {
+  try {
+    tlsOptionsOf(parseDatabaseUrl(url));
+    return null;
+  } catch (error) {
+    return error instanceof DatabaseUrlError ? error.message : unreadable(error);
   }
 }
 
@@ -101,16 +190,11 @@ function contradictions(env: Environment): string[] {
   if (publicUrl !== undefined && !publicUrl.startsWith('https://')) {
     problems.push('HELIOGRAPH_PUBLIC_URL must start with https:// because media URLs are https');
   }
-  const httpsPort = Number(settingValue(env, 'HELIOGRAPH_HTTPS_PORT') ?? '-1');
-  const certificate =
-    settingValue(env, 'HELIOGRAPH_TLS_CERT_FILE') && settingValue(env, 'HELIOGRAPH_TLS_KEY_FILE');
-  if (httpsPort >= 0 && !certificate) {
-    problems.push('HELIOGRAPH_HTTPS_PORT needs HELIOGRAPH_TLS_CERT_FILE and HELIOGRAPH_TLS_KEY_FILE');
-  }
   const schedule = splitList(settingValue(env, 'HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS') ?? '');
   if (schedule.length > 50 || schedule.some((seconds) => !/^\d{1,6}$/.test(seconds))) {
     problems.push('HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS must be up to 50 whole numbers of seconds');
   }
+  problems.push(...keyProblems(env), ...tlsProblems(env), ...objectStoreProblems(env));
   return [...problems, ...openIdContradictions(env, production)];
 }
 
@@ -120,6 +204,81 @@ function secretsIn(env: Environment) {
     verifyToken: settingValue(env, 'HELIOGRAPH_UPSTREAM_VERIFY_TOKEN') ?? '',
     encryptionKeys: settingValue(env, 'HELIOGRAPH_ENCRYPTION_KEYS') ?? '',
   };
+}
+
+function keyProblems(env: Environment): string[] {
+  const keys = settingValue(env, 'HELIOGRAPH_ENCRYPTION_KEYS');
+  if (keys === undefined) return [];
+  try {
+    parseEncryptionKeys(keys);
+    return [];
+  } catch (error) {
+    return [`HELIOGRAPH_ENCRYPTION_KEYS is not usable: ${(error as Error).message}`];
+  }
+}
+
+function tlsProblems(env: Environment): string[] {
+  const value = (name: SettingName) => settingValue(env, name) ?? '';
+  const problems: string[] = [];
+  const pairs = [
+    ['HELIOGRAPH_TLS_CERT_FILE', 'HELIOGRAPH_TLS_KEY_FILE'],
+    ['HELIOGRAPH_TEMPORAL_TLS_CERT_FILE', 'HELIOGRAPH_TEMPORAL_TLS_KEY_FILE'],
+  ] as const;
+  for (const names of pairs) {
+    const problem = pairProblem(value(names[0]), value(names[1]));
+    if (problem !== null) problems.push(`${names.join(' and ')} ${problem}`);
+  }
+  if (Number(value('HELIOGRAPH_HTTPS_PORT')) >= 0 && value('HELIOGRAPH_TLS_CERT_FILE') === '') {
+    problems.push('HELIOGRAPH_HTTPS_PORT needs HELIOGRAPH_TLS_CERT_FILE and HELIOGRAPH_TLS_KEY_FILE');
+  }
+  if (value('HELIOGRAPH_TEMPORAL_TLS') === 'true') return problems;
+  for (const name of TEMPORAL_TLS_ONLY) {
+    if (value(name) !== '') problems.push(`${name} needs HELIOGRAPH_TEMPORAL_TLS to be true`);
+  }
+  return problems;
+}
+
+const TEMPORAL_TLS_ONLY = [
+  'HELIOGRAPH_TEMPORAL_TLS_CA_FILE',
+  'HELIOGRAPH_TEMPORAL_TLS_CERT_FILE',
+  'HELIOGRAPH_TEMPORAL_TLS_SERVER_NAME',
+  'HELIOGRAPH_TEMPORAL_API_KEY',
+] as const;
+
+/** Files that cannot be read are named elsewhere. */
+function pairProblem(certFile: string, keyFile: string): string | null {
+  if ((certFile === '') !== (keyFile === '')) return 'must be set together';
+  if (certFile === '' || fileProblem(certFile) !== null || fileProblem(keyFile) !== null) return null;
+  try {
+    createSecureContext({ cert: readFileSync(certFile), key: readFileSync(keyFile) });
+    return null;
+  } catch (error) {
+    return `do not hold a certificate and its key (${(error as Error).message})`;
+  }
+}
+
+function objectStoreProblems(env: Environment): string[] {
+  const value = (name: SettingName) => settingValue(env, name) ?? '';
+  const problems: string[] = [];
+  const keys = ['HELIOGRAPH_OBJECT_STORE_ACCESS_KEY', 'HELIOGRAPH_OBJECT_STORE_SECRET_KEY'] as const;
+  const usesKeys = value('HELIOGRAPH_OBJECT_STORE_CREDENTIALS') === 'keys';
+  for (const name of keys) {
+    if (usesKeys && value(name) === '')
+      problems.push(`${name} is required, unless HELIOGRAPH_OBJECT_STORE_CREDENTIALS is role`);
+    if (!usesKeys && value(name) !== '')
+      problems.push(`${name} has no effect while HELIOGRAPH_OBJECT_STORE_CREDENTIALS is role`);
+  }
+  const kmsKey = value('HELIOGRAPH_OBJECT_STORE_KMS_KEY_ID');
+  if (kmsKey !== '' && value('HELIOGRAPH_OBJECT_STORE_ENCRYPTION') !== 'aws:kms') {
+    problems.push(
+      'HELIOGRAPH_OBJECT_STORE_KMS_KEY_ID needs HELIOGRAPH_OBJECT_STORE_ENCRYPTION to be aws:kms',
+    );
+  }
+  const prefix = value('HELIOGRAPH_OBJECT_STORE_PREFIX');
+  if (prefix.startsWith('/') || prefix.includes('//')) {
+    problems.push('HELIOGRAPH_OBJECT_STORE_PREFIX must not begin with a slash or hold two of them in a row');
+  }
+  return problems;
 }
 
 function openIdContradictions(env: Environment, production: boolean): string[] {

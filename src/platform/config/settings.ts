@@ -1,6 +1,17 @@
 /** Every setting the service reads, with its type, default and meaning: the one list that docs, start-up and CI share. */
 
-type Kind = 'text' | 'integer' | 'boolean' | 'list' | 'url' | 'choice';
+/** `cidrs`: a list of networks, also single addresses; `address`: host:port; `file`: the path of one that can be read. */
+type Kind =
+  | 'text'
+  | 'integer'
+  | 'boolean'
+  | 'list'
+  | 'cidrs'
+  | 'url'
+  | 'database'
+  | 'address'
+  | 'file'
+  | 'choice';
 
 export type Setting = {
   readonly kind: Kind;
@@ -24,6 +35,12 @@ const retentionDays = (fallback: string, what: string) =>
     about: `days to keep ${what}; 0: for ever`,
   });
 
+/** A setting that a process can do without. */
+const optional = (kind: Kind, about: string) => setting({ kind, fallback: '', about });
+
+const durationMs = (fallback: string, maximum: number, about: string) =>
+  setting({ kind: 'integer', fallback, minimum: 0, maximum, about });
+
 export const SETTINGS = {
   HELIOGRAPH_MODE: setting({
     kind: 'choice',
@@ -31,7 +48,11 @@ export const SETTINGS = {
     fallback: 'production',
     about: 'development allows http and loopback webhook endpoints and the sandbox',
   }),
-  HELIOGRAPH_DATABASE_URL: setting({ kind: 'url', secret: true, about: 'PostgreSQL 16 or newer' }),
+  HELIOGRAPH_DATABASE_URL: setting({
+    kind: 'database',
+    secret: true,
+    about: 'PostgreSQL 16 to 18: postgresql://user:password@host:5432/name?parameters',
+  }),
   HELIOGRAPH_DATABASE_POOL_MAX: setting({
     kind: 'integer',
     fallback: '10',
@@ -40,11 +61,32 @@ export const SETTINGS = {
     about: 'connections per process',
   }),
   HELIOGRAPH_TEMPORAL_ADDRESS: setting({
-    kind: 'text',
+    kind: 'address',
     fallback: '127.0.0.1:7233',
     about: 'Temporal frontend, host:port',
   }),
   HELIOGRAPH_TEMPORAL_NAMESPACE: setting({ kind: 'text', fallback: 'default', about: 'Temporal namespace' }),
+  HELIOGRAPH_TEMPORAL_TLS: setting({
+    kind: 'boolean',
+    fallback: 'false',
+    about: 'connect to Temporal with TLS',
+  }),
+  HELIOGRAPH_TEMPORAL_TLS_CA_FILE: optional(
+    'file',
+    'PEM certificates of the authorities that Temporal is trusted by; empty: those that Node.js brings',
+  ),
+  HELIOGRAPH_TEMPORAL_TLS_CERT_FILE: optional('file', 'PEM certificate of this client (mTLS)'),
+  HELIOGRAPH_TEMPORAL_TLS_KEY_FILE: optional('file', 'PEM key of this client (mTLS)'),
+  HELIOGRAPH_TEMPORAL_TLS_SERVER_NAME: optional(
+    'text',
+    'name in the certificate of Temporal, where it is not that of its address',
+  ),
+  HELIOGRAPH_TEMPORAL_API_KEY: setting({
+    kind: 'text',
+    fallback: '',
+    secret: true,
+    about: 'API key of Temporal Cloud or of a proxy before Temporal',
+  }),
   HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX: setting({
     kind: 'text',
     fallback: 'heliograph',
@@ -66,14 +108,37 @@ export const SETTINGS = {
     fallback: 'http://127.0.0.1:9000',
     about: 'MinIO or another S3 store',
   }),
-  HELIOGRAPH_OBJECT_STORE_ACCESS_KEY: setting({ kind: 'text', about: 'access key of the object store' }),
-  HELIOGRAPH_OBJECT_STORE_SECRET_KEY: setting({ kind: 'text', secret: true, about: 'its secret' }),
+  HELIOGRAPH_OBJECT_STORE_CREDENTIALS: setting({
+    kind: 'choice',
+    choices: ['keys', 'role'],
+    fallback: 'keys',
+    about:
+      'keys: the two settings below; role: those of the AWS environment, such as the role of the instance or pod',
+  }),
+  HELIOGRAPH_OBJECT_STORE_ACCESS_KEY: optional('text', 'access key of the object store'),
+  HELIOGRAPH_OBJECT_STORE_SECRET_KEY: setting({
+    kind: 'text',
+    fallback: '',
+    secret: true,
+    about: 'its secret',
+  }),
   HELIOGRAPH_OBJECT_STORE_BUCKET: setting({
     kind: 'text',
     fallback: 'heliograph-media',
     about: 'bucket for inbound media; created when missing',
   }),
   HELIOGRAPH_OBJECT_STORE_REGION: setting({ kind: 'text', fallback: 'us-east-1', about: 'S3 region' }),
+  HELIOGRAPH_OBJECT_STORE_PREFIX: optional(
+    'text',
+    'first part of the name of every object, such as gateway/',
+  ),
+  HELIOGRAPH_OBJECT_STORE_ENCRYPTION: setting({
+    kind: 'choice',
+    choices: ['default', 'AES256', 'aws:kms'],
+    fallback: 'default',
+    about: 'server-side encryption that is asked for with every object; default: what the bucket is set to',
+  }),
+  HELIOGRAPH_OBJECT_STORE_KMS_KEY_ID: optional('text', 'key for aws:kms; empty: that of the account'),
   HELIOGRAPH_API_HOST: setting({ kind: 'text', fallback: '127.0.0.1', about: 'address the API listens on' }),
   HELIOGRAPH_API_PORT: setting({
     kind: 'integer',
@@ -89,12 +154,8 @@ export const SETTINGS = {
     maximum: 65535,
     about: 'https port; -1 switches it off (a reverse proxy then ends TLS)',
   }),
-  HELIOGRAPH_TLS_CERT_FILE: setting({
-    kind: 'text',
-    fallback: '',
-    about: 'PEM certificate chain for the https port',
-  }),
-  HELIOGRAPH_TLS_KEY_FILE: setting({ kind: 'text', fallback: '', about: 'PEM key for the https port' }),
+  HELIOGRAPH_TLS_CERT_FILE: optional('file', 'PEM certificate chain for the https port'),
+  HELIOGRAPH_TLS_KEY_FILE: optional('file', 'PEM key for the https port'),
   HELIOGRAPH_API_METRICS_PORT: setting({
     kind: 'integer',
     fallback: '-1',
@@ -109,15 +170,26 @@ export const SETTINGS = {
     maximum: 65535,
     about: 'port of the worker for /healthz, /readyz and /metrics, not for the public; -1 switches it off',
   }),
+  HELIOGRAPH_API_DRAIN_NOTICE_MS: durationMs(
+    '3000',
+    120_000,
+    'how long an API that was told to stop says so in /readyz before it closes its ports: longer than load balancers take to notice',
+  ),
+  HELIOGRAPH_API_DRAIN_TIMEOUT_MS: durationMs(
+    '15000',
+    600_000,
+    'after it, how long requests under way may take before they are cut',
+  ),
+  HELIOGRAPH_WORKER_DRAIN_TIMEOUT_MS: durationMs(
+    '30000',
+    600_000,
+    'how long a worker that was told to stop may take to finish what is under way',
+  ),
   HELIOGRAPH_PUBLIC_URL: setting({
     kind: 'url',
     about: 'https address under which tenants reach API and media',
   }),
-  HELIOGRAPH_TRUST_PROXY: setting({
-    kind: 'list',
-    fallback: '',
-    about: 'CIDRs of reverse proxies whose X-Forwarded-* headers count',
-  }),
+  HELIOGRAPH_TRUST_PROXY: optional('cidrs', 'reverse proxies whose X-Forwarded-* headers count'),
   HELIOGRAPH_RATE_LIMIT_READS_PER_SECOND: setting({
     kind: 'integer',
     fallback: '100',
@@ -176,11 +248,10 @@ export const SETTINGS = {
     fallback: 'false',
     about: 'accept http:// webhook endpoints (development mode only)',
   }),
-  HELIOGRAPH_WEBHOOK_ALLOW_CIDRS: setting({
-    kind: 'list',
-    fallback: '',
-    about: 'private address ranges that webhook endpoints may be in',
-  }),
+  HELIOGRAPH_WEBHOOK_ALLOW_CIDRS: optional(
+    'cidrs',
+    'private address ranges that webhook endpoints may be in',
+  ),
   HELIOGRAPH_WEBHOOK_TIMEOUT_MS: setting({
     kind: 'integer',
     fallback: '15000',

@@ -1,4 +1,5 @@
-import type { Client, Connection } from '@temporalio/client';
+import { readFileSync } from 'node:fs';
+import type { Client, Connection, TLSConfig } from '@temporalio/client';
 import type { Config } from '../config/config.ts';
 
 /** One connection to Temporal for a process that runs no worker. */
@@ -8,17 +9,45 @@ export type TemporalConnection = {
   close(): Promise<void>;
 };
 
+export type TemporalServer = Pick<Config['temporal'], 'address' | 'tls' | 'apiKey'>;
+
+/** What client and worker connect with. The files were checked at the start; throws when one is gone since. */
+export function serverOptions({ address, tls, apiKey }: TemporalServer) {
+  return {
+    address,
+    tls: tls === null ? null : tlsOptions(tls),
+    ...(apiKey !== '' && { apiKey }),
+  };
+}
+
+function tlsOptions({
+  caFile,
+  certFile,
+  keyFile,
+  serverName,
+}: NonNullable<TemporalServer['tls']>): TLSConfig {
+  return {
+    ...(caFile !== '' && { serverRootCACertificate: readFileSync(caFile) }),
+    ...(certFile !== '' && { clientCertPair: { crt: readFileSync(certFile), key: readFileSync(keyFile) } }),
+    ...(serverName !== '' && { serverNameOverride: serverName }),
+  };
+}
+
 /**
  * Opens the connection when it is first used, and loads the client only then: that takes half a second, and few
  * requests need it. Temporal need not be there: each use tries again.
  */
 export function openTemporalConnection({ temporal }: Pick<Config, 'temporal'>): TemporalConnection {
-  const { address, namespace } = temporal;
+  const { namespace } = temporal;
   let opened: Promise<{ client: Client; connection: Connection }> | null = null;
   const running = new Set<Promise<unknown>>();
   const open = async () => {
     const module = await import('@temporalio/client');
-    const connection = module.Connection.lazy({ address });
+    const connection = module.Connection.lazy({
+      ...serverOptions(temporal),
+      // Nobody keeps a configuration of gRPC in DNS, and where DNS does not answer, asking for it takes 20 seconds.
+      channelArgs: { 'grpc.service_config_disable_resolution': 1 },
+    });
     return { connection, client: new module.Client({ connection, namespace }) };
   };
   return {

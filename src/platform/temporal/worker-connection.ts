@@ -1,9 +1,10 @@
 import { Client } from '@temporalio/client';
 import { NativeConnection, Runtime } from '@temporalio/worker';
 import type { Logger } from '../logger.ts';
+import { serverOptions, type TemporalServer } from './client-connection.ts';
 import { SEARCH_ATTRIBUTE_NAMES } from './search-attributes.ts';
 
-export type TemporalSettings = { address: string; namespace: string };
+export type TemporalSettings = TemporalServer & { namespace: string };
 
 /** Two of our queues are for activities only. */
 const EXPECTED_WARNING = /^No workflows registered/;
@@ -31,7 +32,7 @@ export function installTemporalRuntime(logger: Logger): void {
 export async function connectTemporal(
   settings: TemporalSettings,
 ): Promise<{ connection: NativeConnection; client: Client }> {
-  const connection = await NativeConnection.connect({ address: settings.address });
+  const connection = await NativeConnection.connect(serverOptions(settings));
   const client = new Client({ connection, namespace: settings.namespace });
   return { connection, client };
 }

@@ -46,6 +46,7 @@ export async function startRecordingStack(): Promise<RecordingStack> {
   await saveAccessToken(database);
   const config = loadConfig({
     HELIOGRAPH_MODE: 'development',
+    HELIOGRAPH_API_DRAIN_NOTICE_MS: '0',
     HELIOGRAPH_DATABASE_URL: servers.postgresUrl,
     HELIOGRAPH_TEMPORAL_ADDRESS: servers.temporalAddress,
     HELIOGRAPH_OBJECT_STORE_URL: servers.minioUrl,

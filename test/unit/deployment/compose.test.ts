@@ -80,7 +80,7 @@ describe('docker-compose.yml', () => {
       const value = composeService('api').environment?.[name];
       if (setting.secret !== true || value === undefined) continue;
       const required = setting.fallback === undefined;
-      expect(variablesIn(value), name).toEqual([expect.objectContaining({ required })]);
+      expect(variablesIn(value), name).toEqual([expect.objectContaining(required ? { required } : {})]);
     }
     for (const [name, service] of SERVICES) {
       for (const [key, value] of Object.entries(service.environment ?? {})) {

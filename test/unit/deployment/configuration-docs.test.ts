@@ -3,9 +3,9 @@ import { portVariables, readPorts } from '../../../src/dev/embedded/ports.ts';
 import { SETTINGS, type Setting } from '../../../src/platform/config/settings.ts';
 import { repositoryFile } from './compose-file.ts';
 
-const DOCUMENT = repositoryFile('docs/configuration.md');
+const DOCUMENT = repositoryFile('docs/operators/configuration.md');
 
-/** The row of a setting in docs/configuration.md. */
+/** The row of a setting in docs/operators/configuration.md. */
 function rowOf([name, setting]: [string, Setting]): string {
   return `| \`${name}\` | ${kindOf(setting)} | ${defaultOf(setting)} | ${setting.about} |`;
 }
@@ -21,7 +21,7 @@ function defaultOf({ fallback }: Setting): string {
   return fallback === '' ? 'empty' : `\`${fallback}\``;
 }
 
-describe('docs/configuration.md', () => {
+describe('docs/operators/configuration.md', () => {
   test('lists exactly the settings that there are, with their types, defaults and meanings', () => {
     const rows = DOCUMENT.split('\n').filter((line) =>
       /^\| `HELIOGRAPH_[A-Z_]+` \| .* \| .* \| .* \|$/.test(line),

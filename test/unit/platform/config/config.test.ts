@@ -1,4 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ensureCertificate, type LocalCertificate } from '../../../../src/dev/embedded/certificate.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { configWarnings } from '../../../../src/platform/config/config-warnings.ts';
 import { InvalidSettingsError, redactedSettings } from '../../../../src/platform/config/read-settings.ts';
@@ -15,6 +19,22 @@ const REQUIRED = {
   HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: 'secret-token',
   HELIOGRAPH_ENCRYPTION_KEYS: `a:${RANDOM_KEY}`,
 };
+
+let directory: string;
+let certificate: LocalCertificate;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'heliograph-config-'));
+  certificate = await ensureCertificate(directory);
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+/** A file with this text, for a setting that is given by file. */
+function fileOf(text: string): string {
+  const path = join(directory, `value-${text.length}`);
+  writeFileSync(path, text);
+  return path;
+}
 
 function problemsOf(env: Record<string, string>): readonly string[] {
   try {
@@ -33,8 +53,8 @@ describe('warnings', () => {
     expect(warningsOf({})).toEqual(['HELIOGRAPH_TRUST_PROXY']);
     expect(warningsOf({ HELIOGRAPH_TRUST_PROXY: '172.16.0.0/12' })).toEqual([]);
     const tls = {
-      HELIOGRAPH_TLS_CERT_FILE: '/a',
-      HELIOGRAPH_TLS_KEY_FILE: '/b',
+      HELIOGRAPH_TLS_CERT_FILE: certificate.certPath,
+      HELIOGRAPH_TLS_KEY_FILE: certificate.keyPath,
       HELIOGRAPH_HTTPS_PORT: '8443',
     };
     expect(warningsOf(tls)).toEqual([]);
@@ -90,6 +110,27 @@ describe('settings', () => {
     for (const name of Object.keys(REQUIRED)) expect(message).toContain(name);
   });
 
+  test('several wrong ones are told together, networks and keys among them, and by no stack trace', () => {
+    const wrong = {
+      HELIOGRAPH_TRUST_PROXY: 'not-a-network',
+      HELIOGRAPH_WEBHOOK_ALLOW_CIDRS: '10.0.0.0/8,10.0.0.0/33',
+      HELIOGRAPH_ENCRYPTION_KEYS: 'k1:YSBrZXkgdGhhdCBpcyBzaG9ydA==',
+      HELIOGRAPH_DATABASE_URL: 'mysql://u:p@h/d',
+      HELIOGRAPH_TEMPORAL_ADDRESS: 'temporal',
+      HELIOGRAPH_API_PORT: 'eighty',
+    };
+    const problems = problemsOf(wrong);
+    expect(problems.map((problem) => problem.split(' ', 1)[0]).toSorted()).toEqual(
+      Object.keys(wrong).toSorted(),
+    );
+    expect(problems.join('\n')).not.toMatch(/Error|\bat |YSBrZXkg/);
+  });
+
+  test('a single address is a network of its own', () => {
+    const config = loadConfig({ ...REQUIRED, HELIOGRAPH_TRUST_PROXY: '10.0.0.7, fd00::7,10.1.0.0/16' });
+    expect(config.api.trustProxy).toEqual(['10.0.0.7/32', 'fd00::7/128', '10.1.0.0/16']);
+  });
+
   test.each([
     ['HELIOGRAPH_DATABASE_POOL_MAX', '1.5'],
     ['HELIOGRAPH_DATABASE_POOL_MAX', '1'],
@@ -100,6 +141,17 @@ describe('settings', () => {
     ['HELIOGRAPH_PUBLIC_URL', 'http://gateway.example'],
     ['HELIOGRAPH_TEMPORAL_UI_URL', 'not a url'],
     ['HELIOGRAPH_HTTPS_PORT', '8443'],
+    ['HELIOGRAPH_TLS_CERT_FILE', '/nowhere/cert.pem'],
+    ['HELIOGRAPH_TEMPORAL_API_KEY', 'secret-api-key'],
+    ['HELIOGRAPH_TEMPORAL_TLS_SERVER_NAME', 'temporal.example'],
+    ['HELIOGRAPH_OBJECT_STORE_CREDENTIALS', 'role'],
+    ['HELIOGRAPH_OBJECT_STORE_ACCESS_KEY', ''],
+    ['HELIOGRAPH_OBJECT_STORE_KMS_KEY_ID', 'a-key'],
+    ['HELIOGRAPH_OBJECT_STORE_PREFIX', '/gateway'],
+    ['HELIOGRAPH_DATABASE_URL', 'postgres://h/d?sslmode=prefer'],
+    ['HELIOGRAPH_DATABASE_URL', 'postgres://h/d?sslmode=verify-full&sslrootcert=/nowhere/ca.pem'],
+    ['HELIOGRAPH_DATABASE_URL', 'postgres://h/d?target_session_attrs=standby'],
+    ['HELIOGRAPH_DATABASE_URL', 'postgres://h/d?options=-csearch_path%3Dx'],
     ['HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS', '5,x'],
     ['HELIOGRAPH_WEBHOK_TIMEOUT_MS', '1000'],
     ['HELIOGRAPH_SANDBOX_CONTROL_URL', 'http://127.0.0.1:8090'],
@@ -124,6 +176,56 @@ describe('settings', () => {
     for (const secret of ['secret-password', 'secret-key', 'secret-one', 'secret-token']) {
       expect(shown).not.toContain(secret);
     }
+  });
+
+  test('each can be given by file, once', () => {
+    const { HELIOGRAPH_ENCRYPTION_KEYS: keys, ...others } = REQUIRED;
+    const given = { ...others, HELIOGRAPH_ENCRYPTION_KEYS_FILE: fileOf(`${keys}\n`) };
+    expect(loadConfig(given).encryptionKeys).toBe(keys);
+    expect(JSON.stringify(redactedSettings(given))).not.toContain(RANDOM_KEY);
+    expect(loadConfig({ ...REQUIRED, HELIOGRAPH_ENCRYPTION_KEYS_FILE: '' }).encryptionKeys).toBe(keys);
+    expect(problemsOf(given)).toEqual([
+      'HELIOGRAPH_ENCRYPTION_KEYS and HELIOGRAPH_ENCRYPTION_KEYS_FILE are both set: one of them is enough',
+    ]);
+    expect(problemsOf({ HELIOGRAPH_LOG_LEVEL_FILE: '/nowhere/level' })).toEqual([
+      'HELIOGRAPH_LOG_LEVEL_FILE names a file that cannot be read (ENOENT)',
+    ]);
+    expect(problemsOf({ HELIOGRAPH_LOG_LEVEL_FILE: fileOf('loud') }).join()).toContain(
+      'HELIOGRAPH_LOG_LEVEL',
+    );
+  });
+
+  test('of a certificate and its key, both are given and belong together', () => {
+    const { certPath, keyPath, caPath } = certificate;
+    const tls = { HELIOGRAPH_TEMPORAL_TLS: 'true', HELIOGRAPH_TEMPORAL_TLS_CERT_FILE: certPath };
+    expect(problemsOf({ ...tls, HELIOGRAPH_TEMPORAL_TLS_KEY_FILE: keyPath })).toEqual([]);
+    expect(problemsOf(tls).join()).toContain('must be set together');
+    const wrong = {
+      ...tls,
+      HELIOGRAPH_TEMPORAL_TLS_CERT_FILE: caPath,
+      HELIOGRAPH_TEMPORAL_TLS_KEY_FILE: keyPath,
+    };
+    expect(problemsOf(wrong).join()).toContain('do not hold a certificate and its key');
+  });
+
+  test('what Kubernetes sets for services of our name is no setting and breaks nothing', () => {
+    const address = 'tcp://10.0.0.1:8080';
+    const injected = ['HELIOGRAPH', 'HELIOGRAPH_API', 'HELIOGRAPH_WORKER_HEALTH', 'HELIOGRAPH_HTTPS'].flatMap(
+      (service) => [
+        [`${service}_SERVICE_HOST`, '10.0.0.1'],
+        [`${service}_SERVICE_PORT`, '8080'],
+        [`${service}_SERVICE_PORT_HTTP_API`, '8080'],
+        [`${service}_PORT`, address],
+        [`${service}_PORT_8080_TCP`, address],
+        [`${service}_PORT_8080_TCP_PROTO`, 'tcp'],
+        [`${service}_PORT_8080_TCP_PORT`, '8080'],
+        [`${service}_PORT_8080_TCP_ADDR`, '10.0.0.1'],
+      ],
+    );
+    const env = Object.fromEntries(injected);
+    expect(problemsOf(env)).toEqual([]);
+    expect(loadConfig({ ...REQUIRED, ...env })).toEqual(loadConfig(REQUIRED));
+    expect(redactedSettings(env)).toEqual(redactedSettings({}));
   });
 
   test('every setting says what it is for', () => {
