@@ -16,7 +16,7 @@ export type DatabaseTarget = {
 };
 
 /** A host that begins with a slash is the directory of a socket. */
-export type DatabaseHost = { readonly host: string; readonly port: number };
+type DatabaseHost = { readonly host: string; readonly port: number };
 
 const TLS_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
 type TlsMode = (typeof TLS_MODES)[number];
