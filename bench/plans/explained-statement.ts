@@ -1,5 +1,5 @@
 import type { Database } from '../../src/platform/postgres/database.ts';
-import { type Binding, prepared } from '../../src/platform/postgres/statement.ts';
+import { type Binding, prepared } from '../../src/platform/postgres/sql.ts';
 
 class Undone extends Error {}
 

@@ -1,8 +1,7 @@
 import { shardOf } from '../inbound/shard.ts';
 import { countWaitingBodies, refuseWaitingBodies, releaseWaitingBodies } from '../inbound/waiting-bodies.ts';
 import { recordChange, SYSTEM } from '../platform/audit/audit.ts';
-import type { Database } from '../platform/postgres/database.ts';
-import { lockIntake } from '../platform/postgres/locks.ts';
+import { type Database, lockIntake } from '../platform/postgres/database.ts';
 import { finishAskedTask } from '../platform/temporal/workflow-tasks.ts';
 import type { PhoneNumber } from './accounts.ts';
 import {

@@ -3,8 +3,7 @@ import { releaseWaitingBodies } from '../inbound/waiting-bodies.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { SealedDatabase } from '../platform/crypto/sealed-columns.ts';
 import { accessTokenPlace } from '../platform/crypto/secret-places.ts';
-import type { Transaction } from '../platform/postgres/database.ts';
-import { lockIntake } from '../platform/postgres/locks.ts';
+import { lockIntake, type Transaction } from '../platform/postgres/database.ts';
 import {
   checkAccessToken,
   checkDescription,

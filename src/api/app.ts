@@ -1,8 +1,7 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { TestEventTools } from '../endpoints/test-event.ts';
-import type { Config } from '../platform/config/config.ts';
-import { proxyWarning } from '../platform/config/config-warnings.ts';
+import { type Config, proxyWarning } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../platform/http/address-guard.ts';
 import { makeHostResolver } from '../platform/http/resolve-host.ts';
@@ -143,7 +142,7 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
   const limits = createRequestLimits(limitsDatabase, config.api.rateLimits, app.log);
   const sends = {
     starter: createSendStarter(config, temporal, shares.database, deps.logger),
-    outcomes: createOutcomeWaiter(shares.database, config.database.url),
+    outcomes: createOutcomeWaiter(shares.database, config.database.url, deps.logger),
   };
   app.register(externalRoutes, { ...toolsOn(shares), limits, sends });
   const portalShares = shareConnections(portalDatabase, PORTAL_SHARE);

@@ -1,9 +1,7 @@
 import { endpointsOfWabas, type Subscriber } from '../endpoints/endpoint-settings.ts';
 import type { EventType } from '../platform/event-type.ts';
-import { byteaArray } from '../platform/postgres/array-parameters.ts';
-import type { Transaction } from '../platform/postgres/database.ts';
-import { keepOrderScopes, lockPublishing } from '../platform/postgres/locks.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { keepOrderScopes, lockPublishing, type Transaction } from '../platform/postgres/database.ts';
+import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../platform/uuid-v7.ts';
 import { serializeEvent } from './envelope.ts';
 import { laneOf } from './ordering-key.ts';

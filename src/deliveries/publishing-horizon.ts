@@ -1,5 +1,4 @@
-import type { Database } from '../platform/postgres/database.ts';
-import { PUBLISHING_LOCK } from '../platform/postgres/locks.ts';
+import { type Database, PUBLISHING_LOCK } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { lowestUuidAt, msOfUuidV7 } from '../platform/uuid-v7.ts';
 

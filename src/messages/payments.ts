@@ -1,7 +1,6 @@
 import { laneOf } from '../deliveries/ordering-key.ts';
-import { textArray } from '../platform/postgres/array-parameters.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, textArray } from '../platform/postgres/sql.ts';
 
 /** One report of a payment: its event, whose `data` is kept for longer than events are. */
 export type PaymentReport = {

@@ -1,7 +1,6 @@
 import type { EventType } from '../platform/event-type.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
-import type { Binding } from '../platform/postgres/statement.ts';
+import { type Binding, query } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../platform/uuid-v7.ts';
 
 /**

@@ -20,10 +20,14 @@ import { shardOf } from '../inbound/shard.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { endpointSecretPlace } from '../platform/crypto/secret-places.ts';
 import { makeAddressGuard } from '../platform/http/address-guard.ts';
-import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { intakeEpochs, tryIntakeLocks } from '../platform/postgres/locks.ts';
+import {
+  type Database,
+  intakeEpochs,
+  type Transaction,
+  tryIntakeLocks,
+  undone,
+} from '../platform/postgres/database.ts';
 import { execute } from '../platform/postgres/sql.ts';
-import { undone } from '../platform/postgres/undone.ts';
 
 /** As many connections as are busy at the same time in calm traffic. */
 export const REHEARSED_CONNECTIONS = 3;

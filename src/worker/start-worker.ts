@@ -25,13 +25,16 @@ import { answerScrape, type Scrape, scrapeOf } from '../platform/metrics/metrics
 import { watchProcess } from '../platform/metrics/process-metrics.ts';
 import { counted } from '../platform/metrics/result-counter.ts';
 import { openObjectStore } from '../platform/object-store/object-store.ts';
+import { listenToDatabase } from '../platform/postgres/connection.ts';
 import { type Database, type DatabasePool, openDatabase } from '../platform/postgres/database.ts';
-import { listenToDatabase } from '../platform/postgres/database-listener.ts';
-import { warnWhenNotDurable } from '../platform/postgres/durability.ts';
+import { warnWhenNotDurable } from '../platform/postgres/server-checks.ts';
 import type { WorkerPeers } from '../platform/postgres/worker-processes.ts';
 import { taskQueues } from '../platform/temporal/task-queues.ts';
-import { openTemporalUpkeep, type TemporalUpkeep } from '../platform/temporal/temporal-upkeep.ts';
-import { connectTemporal } from '../platform/temporal/worker-connection.ts';
+import {
+  connectTemporal,
+  openTemporalUpkeep,
+  type TemporalUpkeep,
+} from '../platform/temporal/worker-connection.ts';
 import { startWorkflowStarter } from '../platform/temporal/workflow-starter.ts';
 import { wakeAllTasks } from '../platform/temporal/workflow-tasks.ts';
 import { openDelivery } from './attempt-tools.ts';
@@ -167,8 +170,9 @@ function listen(
 ) {
   const { intake, loops, database, delivery, logger } = parts;
   const wake = (name: string) => () => loops.get(name)?.wake();
-  return listenToDatabase({
+  const listener = listenToDatabase({
     url: config.database.url,
+    applicationName: 'heliograph-listener',
     handlers: {
       heliograph_inbox: (payload) => intake.notified(payload),
       heliograph_deliveries: () => delivery.loop.wake(),
@@ -177,6 +181,8 @@ function listen(
     logger,
     onSilence: (sinceMs) => void database.cutConnections(sinceMs),
   });
+  listener.open();
+  return listener;
 }
 
 async function runWorkers(

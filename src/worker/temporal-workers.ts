@@ -1,6 +1,6 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import type { Logger } from '../platform/logger.ts';
-import { REDACT_FAILURES } from '../platform/temporal/redact-failures.ts';
+import { REDACT_FAILURES } from '../platform/temporal/worker-connection.ts';
 
 const RESTART_MS = 2_000;
 

@@ -18,9 +18,8 @@ import type {
   KeyRequestActivities,
   SeenRequest,
 } from '../activities/approve-api-key.ts';
-import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
 import { searchAttributes } from '../platform/temporal/search-attributes.ts';
-import { queuesBeside } from '../platform/temporal/task-queues.ts';
+import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/task-queues.ts';
 import { readDecision } from './decision-signal.ts';
 
 /** The row has changed: look at it. */

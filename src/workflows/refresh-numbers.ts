@@ -8,8 +8,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { NumberActivities, RefreshNumbersInput } from '../activities/refresh-numbers.ts';
-import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
-import { queuesBeside } from '../platform/temporal/task-queues.ts';
+import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/task-queues.ts';
 
 /** Look again: the token was changed, or upstream says that something did. */
 const changed = defineSignal('changed');

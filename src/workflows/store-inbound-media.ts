@@ -8,8 +8,7 @@ import {
 } from '@temporalio/workflow';
 import type { MediaResult, StoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
 import type { StoreInboundMediaInput } from '../messages/media/publish-media.ts';
-import { LOST_WORKER_RETRY } from '../platform/temporal/lost-worker-retry.ts';
-import { queuesBeside } from '../platform/temporal/task-queues.ts';
+import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/task-queues.ts';
 
 function fetching(): StoreInboundMediaActivities {
   return proxyActivities<StoreInboundMediaActivities>({

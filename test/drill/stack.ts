@@ -9,7 +9,7 @@ import { readPorts } from '../../src/dev/embedded/ports.ts';
 import { storeEndpoint } from '../../src/endpoints/endpoints.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../src/platform/config/config.ts';
-import { DEVELOPMENT_APP_SECRET } from '../../src/platform/config/development-values.ts';
+import { DEVELOPMENT_APP_SECRET } from '../../src/platform/config/read-settings.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../../src/platform/crypto/secret-box.ts';
 import { type DatabasePool, openDatabase } from '../../src/platform/postgres/database.ts';
 import { migrate } from '../../src/platform/postgres/migrate.ts';

@@ -1,4 +1,4 @@
-import { ObjectStoreUnavailable } from '../../platform/object-store/object-store-error.ts';
+import { ObjectStoreUnavailable } from '../../platform/object-store/object-store.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
 import { RateLimitError, RequestError } from '../../platform/request-input.ts';
 import { ApiError, notFound, unavailable } from './api-error.ts';

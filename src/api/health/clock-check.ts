@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import { MOST_CLOCK_SKEW_MS, readClockSkewMs } from '../../platform/postgres/clock.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { MOST_CLOCK_SKEW_MS, readClockSkewMs } from '../../platform/postgres/server-checks.ts';
 
 /** Rejects when the clocks of this process and of the database differ by more than a minute. */
 export async function checkClock(database: Database): Promise<void> {

@@ -1,5 +1,4 @@
-import type { ObjectStore } from '../../platform/object-store/object-store.ts';
-import { ObjectMissing } from '../../platform/object-store/object-store-error.ts';
+import { ObjectMissing, type ObjectStore } from '../../platform/object-store/object-store.ts';
 
 const PROBE_KEY = 'readiness-probe';
 

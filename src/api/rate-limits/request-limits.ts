@@ -2,7 +2,7 @@ import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../../platform/config/config.ts';
 import { countedAddress } from '../../platform/http/counted-address.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { inBatches } from '../../platform/postgres/in-batches.ts';
+import { inBatches } from '../../platform/postgres/partitions.ts';
 import {
   openRateLimitStore,
   type RateLimitStore,

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Database } from '../../platform/postgres/database.ts';
+import { type Database, undone } from '../../platform/postgres/database.ts';
 import { execute } from '../../platform/postgres/sql.ts';
-import { undone } from '../../platform/postgres/undone.ts';
 import { settleDeliveries } from '../queue/settle.ts';
 
 /** Between two looks whether attempts can be recorded again. */

@@ -8,7 +8,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
 import { invalidValue } from '../../platform/request-input.ts';
-import { workflowUrl } from '../../platform/temporal/workflow-url.ts';
+import { workflowUrl } from '../../platform/temporal/client-connection.ts';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000;

@@ -1,10 +1,9 @@
 import type { Client } from '@temporalio/client';
 import type { Logger } from '../../platform/logger.ts';
-import { type Loop, startLoop } from '../../platform/loop.ts';
+import { type Loop, makeFullLooks, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { makeFullLooks } from '../../platform/postgres/full-looks.ts';
 import { publicDeliveryId } from '../../platform/public-ids.ts';
-import { type StartAnswer, startOrReplace } from '../../platform/temporal/start-or-replace.ts';
+import { type StartAnswer, startOrReplace } from '../../platform/temporal/workflow-starter.ts';
 import { recordWorkflow } from '../delivery-log.ts';
 import { releaseExpired } from '../queue/claim.ts';
 import {

@@ -1,5 +1,5 @@
 import type { EventType } from '../../platform/event-type.ts';
-import type { Binding } from '../../platform/postgres/statement.ts';
+import type { Binding } from '../../platform/postgres/sql.ts';
 
 export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'dropped';
 

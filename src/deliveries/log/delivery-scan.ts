@@ -1,6 +1,5 @@
 import type { Database } from '../../platform/postgres/database.ts';
-import { query } from '../../platform/postgres/sql.ts';
-import type { Binding } from '../../platform/postgres/statement.ts';
+import { type Binding, query } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt } from '../../platform/uuid-v7.ts';
 import { answerCondition, type DeliveryFilter, deliveryConditions, eventOfType } from './delivery-filter.ts';
 

@@ -1,5 +1,5 @@
+import { makeFullLooks } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { makeFullLooks } from '../../platform/postgres/full-looks.ts';
 import type { TakenPlace } from '../queue/claim.ts';
 import {
   type DueEndpoint,

@@ -1,6 +1,5 @@
-import { byteaArray, textArray } from '../../platform/postgres/array-parameters.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import { byteaArray, execute, query, textArray } from '../../platform/postgres/sql.ts';
 import type { AttemptRecord } from '../log/attempt-record.ts';
 import type { ClaimedDelivery, Orphan } from './claim.ts';
 

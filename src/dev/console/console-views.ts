@@ -17,7 +17,7 @@ import { type DeliveryOutlook, findDeliveryOutlooks } from '../../deliveries/log
 import type { Config } from '../../platform/config/config.ts';
 import { textOf } from '../../platform/json/json-members.ts';
 import { deliveryUuidOf } from '../../platform/public-ids.ts';
-import { workflowUrl } from '../../platform/temporal/workflow-url.ts';
+import { workflowUrl } from '../../platform/temporal/client-connection.ts';
 import { contentOf } from './chat-text.ts';
 import { type AskedChoice, readChoice } from './console-choice.ts';
 import { consolePage, emptyConsolePage, liveParts } from './console-page.ts';

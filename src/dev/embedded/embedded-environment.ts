@@ -1,8 +1,5 @@
 import { join } from 'node:path';
-import {
-  DEVELOPMENT_APP_SECRET,
-  DEVELOPMENT_VERIFY_TOKEN,
-} from '../../platform/config/development-values.ts';
+import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../../platform/config/read-settings.ts';
 import { keptSecret } from '../../platform/local-stack/private-file.ts';
 import type { LocalCertificate } from './certificate.ts';
 import type { Infrastructure } from './infrastructure.ts';

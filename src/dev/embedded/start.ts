@@ -1,10 +1,7 @@
 import { join, resolve } from 'node:path';
 import pc from 'picocolors';
-import {
-  DEVELOPMENT_APP_SECRET,
-  DEVELOPMENT_VERIFY_TOKEN,
-} from '../../platform/config/development-values.ts';
 import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../../platform/config/process-options.ts';
+import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../../platform/config/read-settings.ts';
 import {
   descriptionFile,
   type EmbeddedDescription,

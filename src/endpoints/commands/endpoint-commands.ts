@@ -4,7 +4,7 @@ import { type AdminOutcome, adminAction } from '../../platform/cli/admin-action.
 import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { invalidValue } from '../../platform/request-input.ts';
-import { workflowUrl } from '../../platform/temporal/workflow-url.ts';
+import { workflowUrl } from '../../platform/temporal/client-connection.ts';
 import type { EndpointMove } from '../endpoint-headers.ts';
 import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../endpoint-modes.ts';
 import { rotateSecret } from '../endpoint-secrets.ts';

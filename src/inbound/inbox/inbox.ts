@@ -1,9 +1,12 @@
 import { JsonSyntaxError } from '../../platform/json/json-scanner.ts';
 import { items, type JsonNode, member, parseJson, sourceOf } from '../../platform/json/json-text.ts';
-import { byteaArray } from '../../platform/postgres/array-parameters.ts';
-import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { HELD_SHARDS, lockIntake } from '../../platform/postgres/locks.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import {
+  type Database,
+  HELD_SHARDS,
+  lockIntake,
+  type Transaction,
+} from '../../platform/postgres/database.ts';
+import { byteaArray, execute, query } from '../../platform/postgres/sql.ts';
 import { SHARDS, shardOf } from '../shard.ts';
 import { wabaIdOf } from '../split/item-context.ts';
 

@@ -1,6 +1,5 @@
-import { byteaArray } from '../../platform/postgres/array-parameters.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import { byteaArray, execute, query } from '../../platform/postgres/sql.ts';
 
 /** Claims keys (SHA-256 digests, all different); returns those, in hex, that nobody has claimed before. */
 export async function claimDedupKeys(trx: Transaction, keys: readonly Buffer[]): Promise<Set<string>> {

@@ -1,5 +1,4 @@
-import type { Transaction } from '../../platform/postgres/database.ts';
-import { intakeEpochs, tryIntakeLocks } from '../../platform/postgres/locks.ts';
+import { intakeEpochs, type Transaction, tryIntakeLocks } from '../../platform/postgres/database.ts';
 import { findOldestBodies, insertTakenIn, type NewBody, newBodies } from '../inbox/inbox.ts';
 import { shardOf } from '../shard.ts';
 import { splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';

@@ -4,9 +4,14 @@ import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
 import { countEndpoints } from '../../endpoints/endpoint-settings.ts';
 import { MAX_ENDPOINTS } from '../../endpoints/endpoints.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { type Database, LastStatements, type Transaction } from '../../platform/postgres/database.ts';
+import {
+  type Database,
+  intakeEpochs,
+  LastStatements,
+  type Transaction,
+  tryIntakeLocks,
+} from '../../platform/postgres/database.ts';
 import { isDataError } from '../../platform/postgres/error-class.ts';
-import { intakeEpochs, tryIntakeLocks } from '../../platform/postgres/locks.ts';
 import {
   countQuarantined,
   finishBodies,

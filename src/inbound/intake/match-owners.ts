@@ -1,6 +1,5 @@
 import { findKnownWabas, findNumberOwners, type NumberOwner } from '../../accounts/accounts.ts';
-import type { Transaction } from '../../platform/postgres/database.ts';
-import { lockFurtherShards } from '../../platform/postgres/locks.ts';
+import { lockFurtherShards, type Transaction } from '../../platform/postgres/database.ts';
 import { shardOf } from '../shard.ts';
 import type { UpstreamItem } from '../split/upstream-items.ts';
 import { AWAITS_NUMBER } from '../waiting-bodies.ts';

@@ -1,7 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { type ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import { notYet, unexpectedFailure } from '../../platform/temporal/activity-kit.ts';
-import { retryDelayMs } from '../../platform/temporal/retry-delay.ts';
+import { notYet, retryDelayMs, unexpectedFailure } from '../../platform/temporal/activity-kit.ts';
 import type { FetchTally, MediaVerdict } from './media-verdict.ts';
 
 const HEARTBEAT_MS = 5_000;

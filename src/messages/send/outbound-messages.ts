@@ -267,7 +267,7 @@ export async function findFailedMessage(
   return row;
 }
 
-/** Wakes whoever waits for the outcome of a message (outcome-listener.ts), when the transaction commits. */
+/** Wakes whoever waits for the outcome of a message (outcome-waiter.ts), when the transaction commits. */
 export function announceOutcome(trx: Transaction, messageId: string): void {
   trx.notify('heliograph_sends', messageId);
 }

@@ -6,8 +6,7 @@ import {
   saveContacts,
 } from '../../inbound/customers.ts';
 import { shardOf } from '../../inbound/shard.ts';
-import type { Transaction } from '../../platform/postgres/database.ts';
-import { lockCustomers } from '../../platform/postgres/locks.ts';
+import { lockCustomers, type Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 
 /** Whom a message is for: a phone (digits) or a business-scoped user id. */

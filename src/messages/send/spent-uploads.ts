@@ -1,6 +1,5 @@
 import type { Logger } from '../../platform/logger.ts';
-import type { ObjectStore } from '../../platform/object-store/object-store.ts';
-import { ObjectStoreUnavailable } from '../../platform/object-store/object-store-error.ts';
+import { type ObjectStore, ObjectStoreUnavailable } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { forgetMediaUpload, listSpentMediaUploads } from './media-uploads.ts';
 

@@ -5,12 +5,12 @@ import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { SendClient } from '../../platform/graph/graph-client.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
 import type { SendOutcome } from '../../platform/graph/send-message.ts';
-import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import {
   ObjectMissing,
+  type ObjectStore,
   ObjectStoreUnavailable,
   objectStoreError,
-} from '../../platform/object-store/object-store-error.ts';
+} from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { publicMediaId } from '../../platform/public-ids.ts';
 import { findMediaUploads, type MediaUpload } from './media-uploads.ts';

@@ -4,7 +4,6 @@ import { createSecureContext } from 'node:tls';
 import ipaddr from 'ipaddr.js';
 import { parseEncryptionKeys } from '../crypto/secret-box.ts';
 import { DatabaseUrlError, parseDatabaseUrl, tlsOptionsOf } from '../postgres/database-url.ts';
-import { weakSecretProblems } from './development-values.ts';
 import { SETTINGS, type Setting, type SettingName } from './settings.ts';
 
 /** Names every setting that is missing or wrong; safe to print, for it never holds a value of a secret. */
@@ -306,4 +305,61 @@ function sandboxProblems(env: Environment, production: boolean): string[] {
     const isLoopback = ['127.0.0.1', '[::1]', 'localhost'].includes(url?.hostname ?? '');
     return url?.protocol === 'http:' && isLoopback ? [] : [`${name} must be an http:// URL of this machine`];
   });
+}
+
+/** The sandbox upstream signs with this; the fixtures do too. Everybody can read it. */
+export const DEVELOPMENT_APP_SECRET = 'test-app-secret';
+export const DEVELOPMENT_VERIFY_TOKEN = 'heliograph-verify';
+
+/** Those of the upstream platform have 32. */
+const MIN_SECRET_CHARS = 16;
+
+type Values = { appSecrets: readonly string[]; verifyToken: string; encryptionKeys: string };
+
+/** What is wrong with secrets for production: anybody could know or guess them. Never holds one. */
+function weakSecretProblems({ appSecrets, verifyToken, encryptionKeys }: Values): string[] {
+  const problems: string[] = [];
+  const secrets = appSecrets.map((text) => readAppSecret(text).secret);
+  if (secrets.includes(DEVELOPMENT_APP_SECRET)) {
+    problems.push(
+      'HELIOGRAPH_UPSTREAM_APP_SECRETS holds the secret of the sandbox, which everybody can read; take that of your upstream app',
+    );
+  } else if (secrets.some((secret) => secret.length < MIN_SECRET_CHARS)) {
+    problems.push(
+      `HELIOGRAPH_UPSTREAM_APP_SECRETS holds a secret of less than ${MIN_SECRET_CHARS} characters, which can be guessed`,
+    );
+  }
+  if (verifyToken === DEVELOPMENT_VERIFY_TOKEN) {
+    problems.push(
+      'HELIOGRAPH_UPSTREAM_VERIFY_TOKEN is that of the sandbox, which everybody can read; make one with: openssl rand -hex 16',
+    );
+  }
+  if (encryptionKeys.split(',').some(isGuessableKey)) {
+    problems.push(
+      'HELIOGRAPH_ENCRYPTION_KEYS holds a key that is not random; make one with: openssl rand -base64 32',
+    );
+  }
+  return problems;
+}
+
+/** 32 random bytes have 30 different ones; those of tests have one. Keys of another form are refused where they are read. */
+function isGuessableKey(text: string): boolean {
+  const bytes = Buffer.from(text.slice(text.indexOf(':') + 1).trim(), 'base64');
+  return bytes.length > 0 && new Set(bytes).size < 8;
+}
+
+/** An app secret of the upstream platform, and whom it may speak for. */
+export type AppSecret = {
+  readonly secret: string;
+  /** Null: every WABA. */
+  readonly wabaIds: readonly string[] | null;
+};
+
+const WITH_WABAS = /^(.+)@(\d{1,64}(?:\+\d{1,64})*)$/;
+
+/** Reads `secret` or `secret@wabaId+wabaId`. */
+export function readAppSecret(text: string): AppSecret {
+  const [, secret, wabaIds] = WITH_WABAS.exec(text) ?? [];
+  if (secret === undefined || wabaIds === undefined) return { secret: text, wabaIds: null };
+  return { secret, wabaIds: wabaIds.split('+') };
 }

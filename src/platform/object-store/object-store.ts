@@ -5,7 +5,6 @@ import { createRequire } from 'node:module';
 import type { Readable } from 'node:stream';
 import type { Client } from 'minio';
 import type { Config } from '../config/config.ts';
-import { isBucketMissing, objectStoreError } from './object-store-error.ts';
 
 const DEFAULT_TIMEOUTS = { answerTimeoutMs: 20_000, stallTimeoutMs: 30_000 };
 const MAX_SOCKETS = 64;
@@ -248,4 +247,47 @@ async function putPart(target: Target, uploadID: string, partNumber: number, byt
 /** Best effort: the store itself drops uploads that nobody completes. */
 async function abort({ client, bucket, key }: Target, uploadId: string): Promise<void> {
   await client.abortMultipartUpload(bucket, key, uploadId).catch(() => undefined);
+}
+
+/** The store cannot be used now: it is away, hangs, is full or refuses our credentials. Try again later. */
+export class ObjectStoreUnavailable extends Error {
+  constructor(reason: string, cause?: unknown) {
+    super(`The object store is not available: ${reason}`, { cause });
+    this.name = 'ObjectStoreUnavailable';
+  }
+}
+
+/** The store answered that there is no such object. */
+export class ObjectMissing extends Error {
+  constructor(key: string) {
+    super(`The object store has no object ${key}`);
+    this.name = 'ObjectMissing';
+  }
+}
+
+const MISSING_CODES = new Set(['NoSuchKey', 'NotFound']);
+
+/** Turns what the client library throws into one of our two errors; both pass unchanged. */
+export function objectStoreError(error: unknown, key: string): ObjectStoreUnavailable | ObjectMissing {
+  if (error instanceof ObjectStoreUnavailable || error instanceof ObjectMissing) return error;
+  if (MISSING_CODES.has(storeCode(error))) return new ObjectMissing(key);
+  return new ObjectStoreUnavailable(reasonOf(error), error);
+}
+
+/** Whether the bucket itself is gone, as after the store was wiped. */
+function isBucketMissing(error: unknown): boolean {
+  return storeCode(error) === 'NoSuchBucket';
+}
+
+/** What the store itself said; empty for what is not its answer. By name: the library need not be loaded for it. */
+function storeCode(error: unknown): string {
+  const isAnswer = error instanceof Error && error.name === 'S3Error' && 'code' in error;
+  return isAnswer ? String(error.code) : '';
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown failure';
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : null;
+  if (error.message === '') return code ?? error.name;
+  return code === null || error.message.includes(code) ? error.message : `${code}: ${error.message}`;
 }

@@ -1,7 +1,15 @@
-import type { Duplex } from 'node:stream';
 import pg from 'pg';
-import { type Bindings, prepared } from './statement.ts';
-import { type StatementResult, type Statements, statementsOn } from './statement-group.ts';
+import {
+  type Channel,
+  connectionOf,
+  cutConnection,
+  type DatabaseOptions,
+  type Notifier,
+  openNotifier,
+  TIMEOUTS,
+} from './connection.ts';
+import { type Bindings, prepared, query, type StatementResult } from './sql.ts';
+import { type Statements, statementsOn } from './statement-group.ts';
 
 /** What a repository runs on: the pool, or one transaction. */
 export type Database = {
@@ -41,56 +49,6 @@ export type DatabasePool = Database & {
 
 /** Dates without a time stay text: a JavaScript Date would shift them by the time zone. */
 pg.types.setTypeParser(pg.types.builtins.DATE, (text) => text);
-
-/** The server cancels a statement at the first; what is not answered until the second has lost its server. */
-const TIMEOUTS = { statementMs: 30_000, answerMs: 35_000 };
-const LOCK_TIMEOUT_MS = 10_000;
-
-/** A frozen process must not hold locks for ever: the server ends its transaction after this time. */
-const IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000;
-
-/** For the same when it froze, or vanished, while the server was sending to it: no time-out of a statement ends that. */
-const SERVER_SOCKET = [
-  'tcp_user_timeout=10000',
-  'tcp_keepalives_idle=5',
-  'tcp_keepalives_interval=2',
-  'tcp_keepalives_count=3',
-];
-
-/** The other way round: an idle connection notices within seconds that its server is gone. */
-const KEEP_ALIVE_DELAY_MS = 5_000;
-
-export type DatabaseOptions = {
-  url: string;
-  /** Most connections at a time. */
-  poolMax: number;
-  /** So many stay open though nobody uses them: opening one takes as long as a whole delivery. */
-  poolMin?: number;
-  /** Shows in pg_stat_activity. */
-  applicationName: string;
-  /**
-   * False: a commit may be lost when the server crashes, for statements whose loss only repeats work. Otherwise a
-   * commit is on disk when it is answered, whatever the server's default is.
-   */
-  durable?: boolean;
-  /** When the server cancels a statement, and when it is given up here. */
-  timeouts?: { statementMs: number; answerMs: number };
-  /**
-   * True: every statement keeps one plan, made of index look-ups. For a process whose statements are all answered by
-   * indexes: a plan of its own per execution costs more than most of them, and one that was made while a partition
-   * was empty would read all of it later.
-   */
-  fixedPlans?: boolean;
-};
-
-const FIXED_PLANS = [
-  'plan_cache_mode=force_generic_plan',
-  'enable_seqscan=off',
-  'enable_hashjoin=off',
-  'enable_mergejoin=off',
-  // Plans that fit any size look dear: a server with a compiler would compile them for milliseconds.
-  'jit=off',
-];
 
 /** Opens a pool; it connects when it is first used. */
 export function openDatabase(options: DatabaseOptions): DatabasePool {
@@ -142,38 +100,8 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   };
 }
 
-/** Ends a connection without a word to the server, which may never take it. */
-export async function cutConnection(client: pg.ClientBase): Promise<void> {
-  const stream = streamOf(client);
-  if (stream.closed) return;
-  await new Promise<void>((resolve) => stream.once('close', () => resolve()).destroy());
-}
-
 function isUnanswered(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
-}
-
-/** How to connect; also for a connection that is opened apart from the pool. */
-export function connectionOf({
-  url,
-  applicationName,
-  durable = true,
-  fixedPlans = false,
-  timeouts = TIMEOUTS,
-}: Omit<DatabaseOptions, 'poolMax' | 'poolMin'>): pg.ClientConfig {
-  const settings = ['timezone=UTC', `lock_timeout=${LOCK_TIMEOUT_MS}`, ...SERVER_SOCKET];
-  settings.push(`synchronous_commit=${durable ? 'on' : 'off'}`);
-  if (fixedPlans) settings.push(...FIXED_PLANS);
-  return {
-    connectionString: url,
-    application_name: applicationName,
-    statement_timeout: timeouts.statementMs,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
-    connectionTimeoutMillis: 8_000,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
-    options: settings.map((setting) => `-c ${setting}`).join(' '),
-  };
 }
 
 async function inTransaction<T>({ pool, notifier }: Parts, work: Work<T>): Promise<T> {
@@ -283,10 +211,6 @@ class RolledBackError extends Error {
   }
 }
 
-function streamOf(client: pg.ClientBase): Duplex {
-  return (client as unknown as { connection: { stream: Duplex } }).connection.stream;
-}
-
 function transactionOn(open: Open): { transaction: Transaction; end(): void } {
   let savepoints = 0;
   let ended = false;
@@ -315,67 +239,130 @@ function transactionOn(open: Open): { transaction: Transaction; end(): void } {
   };
 }
 
-/** What processes tell each other of; each is only a hint that something may be found sooner than by the next poll. */
-type Channel =
-  | 'heliograph_inbox'
-  | 'heliograph_deliveries'
-  | 'heliograph_workflow_tasks'
-  | 'heliograph_sends';
+/** With a shard: the lock that makes its intake one at a time over all worker processes. */
+const INTAKE_LOCK = 7_340_001;
 
-type Notifier = {
-  /** Told soon, together with what else is to be told by then; the same thing once. Never fails. */
-  notify(channel: Channel, payload: string): void;
-  /** Once everything is told. */
-  close(): Promise<void>;
-};
+/** Held, shared, while events are stored and their deliveries queued: it tells since when somebody does. */
+export const PUBLISHING_LOCK = 7_340_002;
+
+/** With a shard: held while contacts or conversations are added or change their identity, by intake and by a first message out. */
+const CUSTOMERS_LOCK = 7_340_003;
+
+/** With a group of WABAs: held, shared, by those who publish for them; alone, while the order scope of an endpoint changes. */
+export const ORDER_SCOPE_LOCK = 7_340_004;
+
+/** Held by whoever migrates, as long as its connection lives. */
+export const MIGRATION_LOCK = 7_340_005;
+
+/** What holds up one of several shards that are taken in together holds up the others as well. */
+const SHARED_WAIT_MS = 1_000;
 
 /**
- * Notifies over a connection of its own. PostgreSQL lets one notifying transaction of a cluster commit at a time, and
- * holds that lock over the flush: so nothing that has to be durable notifies while it commits.
+ * Takes the intake locks of those of the shards that are free, for the rest of the transaction; returns them.
+ * They end with the transaction, also when its process dies or freezes (the server ends idle transactions).
+ * The locks on customers and publishing come with them; the former may be waited for, for the milliseconds of a send.
+ * Statements sent behind it know of them by `HELD_SHARDS`. No lock of the transaction is waited for for longer than
+ * `waitMs` (null: as ever).
  */
-function openNotifier(connection: () => pg.ClientConfig): Notifier {
-  let pool: pg.Pool | null = null;
-  let waiting = new Map<string, [Channel, string]>();
-  let running: Promise<void> | null = null;
-
-  const run = async () => {
-    while (waiting.size > 0) {
-      const told = [...waiting.values()];
-      waiting = new Map();
-      pool ??= openPool(connection());
-      const values = [told.map(([channel]) => channel), told.map(([, payload]) => payload)];
-      // What is lost is found by polls.
-      await pool.query({ name: 'notify', text: NOTIFY, values }).catch(() => undefined);
-    }
-    running = null;
-  };
-  return {
-    notify(channel, payload) {
-      waiting.set(`${channel} ${payload}`, [channel, payload]);
-      running ??= run();
-    },
-    async close() {
-      await running;
-      await pool?.end();
-    },
-  };
+export async function tryIntakeLocks(
+  trx: Transaction,
+  shards: readonly number[],
+  waitMs = shards.length > 1 ? SHARED_WAIT_MS : null,
+): Promise<number[]> {
+  const impatient = waitMs === null ? null : waitAtMost(trx, waitMs);
+  const [row] = await query<{ shards: number[] }>(
+    trx,
+    `select coalesce(array_agg(shard order by shard), '{}') as shards, count(customers),
+            set_config('heliograph.takes_in', coalesce(array_agg(shard), '{}')::text, true),
+            pg_advisory_xact_lock_shared(:publishing::bigint)
+       from (select shard, pg_advisory_xact_lock(:customers::integer, shard) as customers
+               from (select shard from unnest(:shards::integer[]) as wanted (shard)
+                      where pg_try_advisory_xact_lock(:intake::integer, shard) offset 0) as free
+              offset 0) as locked`,
+    { shards, intake: INTAKE_LOCK, customers: CUSTOMERS_LOCK, publishing: PUBLISHING_LOCK },
+  );
+  await impatient;
+  return row?.shards ?? [];
 }
 
-const NOTIFY =
-  'select pg_notify(channel, payload) from unnest($1::text[], $2::text[]) as told (channel, payload)';
+/** Has the transaction wait for each further lock for so long only. */
+async function waitAtMost(trx: Transaction, ms: number): Promise<void> {
+  await query(trx, `select set_config('lock_timeout', ?, true)`, [String(ms)]);
+}
 
-/** More would be of no use any more. */
-const ANSWER_MS = 3_000;
+/** SQL: the shards whose locks `tryIntakeLocks` got in this transaction. It costs a loser nothing behind it. */
+export const HELD_SHARDS = `cast(current_setting('heliograph.takes_in', true) as integer[])`;
 
-function openPool(config: pg.ClientConfig): pg.Pool {
-  const pool = new pg.Pool({
-    ...config,
-    max: 1,
-    min: 1,
-    connectionTimeoutMillis: ANSWER_MS,
-    query_timeout: ANSWER_MS,
-    idleTimeoutMillis: 60_000,
-  });
-  pool.on('error', () => {});
-  return pool;
+/** Waits for further shards, those of WABAs whose numbers came in bodies of others. */
+export async function lockFurtherShards(trx: Transaction, shards: readonly number[]): Promise<void> {
+  await query(
+    trx,
+    `select pg_advisory_xact_lock(cast(? as integer), shard), pg_advisory_xact_lock(cast(? as integer), shard)
+       from (select shard from unnest(cast(? as integer[])) as wanted (shard) order by shard) as wanted`,
+    [INTAKE_LOCK, CUSTOMERS_LOCK, shards],
+  );
+}
+
+/**
+ * Waits until no body of the shard is being taken in, and keeps it so for the rest of the transaction. Whoever changes
+ * whose a phone number is, or has bodies wait again, does it under this lock: what intake remembers of that ends with it.
+ */
+export async function lockIntake(trx: Transaction, shard: number): Promise<void> {
+  await query(trx, 'select pg_advisory_xact_lock(cast(? as integer), cast(? as integer))', [
+    INTAKE_LOCK,
+    shard,
+  ]);
+  await query(trx, 'update intake_epochs set epoch = epoch + 1 where shard = ?', [shard]);
+}
+
+/** By shard that is held: stays the same until somebody else held its lock for a change. */
+export async function intakeEpochs(trx: Transaction): Promise<Map<number, string>> {
+  const rows = await query<{ shard: number; epoch: string }>(
+    trx,
+    `select shard, epoch from intake_epochs where shard = any (${HELD_SHARDS})`,
+  );
+  return new Map(rows.map(({ shard, epoch }) => [shard, epoch]));
+}
+
+/** Waits until nobody changes contacts or conversations of the shard, and keeps it so for the rest of the transaction. */
+export async function lockCustomers(trx: Transaction, shard: number): Promise<void> {
+  await query(trx, 'select pg_advisory_xact_lock(cast(? as integer), cast(? as integer))', [
+    CUSTOMERS_LOCK,
+    shard,
+  ]);
+}
+
+/** Takes the publishing lock for the rest of the transaction; before anything is read that decides about lanes. */
+export async function lockPublishing(trx: Transaction): Promise<void> {
+  await query(trx, 'select pg_advisory_xact_lock_shared(?::bigint)', [PUBLISHING_LOCK]);
+}
+
+/**
+ * Keeps the order scopes of these WABAs' endpoints as they are until the transaction ends; before they are read. Whoever
+ * changes one (the function apply_order_scope) does not wait for this lock, and holds it for one statement.
+ */
+export async function keepOrderScopes(trx: Transaction, wabaIds: readonly string[]): Promise<void> {
+  await query(
+    trx,
+    `select count(pg_advisory_xact_lock_shared(?, order_scope_group(waba_id)))
+       from unnest(cast(? as text[])) as w (waba_id)`,
+    [ORDER_SCOPE_LOCK, wabaIds],
+  );
+}
+
+class Undone extends Error {}
+
+/** Runs `work` in a transaction that is rolled back whatever comes of it; rejects as `work` does. */
+export async function undone(
+  database: Database,
+  work: (trx: Transaction) => Promise<unknown>,
+): Promise<void> {
+  try {
+    await database.transaction(async (trx) => {
+      await work(trx);
+      throw new Undone();
+    });
+  } catch (error) {
+    if (!(error instanceof Undone)) throw error;
+  }
 }

@@ -1,7 +1,6 @@
 import { RateLimiterPostgres } from 'rate-limiter-flexible';
 import type { Database } from './database.ts';
-import { execute } from './sql.ts';
-import type { Binding } from './statement.ts';
+import { type Binding, execute } from './sql.ts';
 
 /** Points per key in windows of fixed length, counted for all processes of a database. */
 export type RateLimitStore = {

@@ -1,10 +1,7 @@
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
 import { serialize } from 'pg-protocol';
-import type { Binding, Statement } from './statement.ts';
-
-/** `command`: the first word of PostgreSQL's answer, such as SELECT; `rowCount`: how many rows were read or changed. */
-export type StatementResult = Pick<pg.QueryResult, 'rows' | 'rowCount' | 'command'>;
+import type { Binding, Statement, StatementResult } from './sql.ts';
 
 /** The statements of one connection, in the order in which they are given. */
 export type Statements = {

@@ -40,3 +40,56 @@ export async function forgetWorker(database: Database, id: string): Promise<void
     [id],
   );
 }
+
+/** Takes a step for `holdMs` when it is due and no other process has it; after that time it is anybody's again. */
+export async function takeHousekeepingStep(
+  database: Database,
+  step: string,
+  holdMs: number,
+): Promise<boolean> {
+  const taken = await execute(
+    database,
+    `insert into housekeeping_steps as s (step, next_at)
+     values (:step, clock_timestamp() + :holdMs * interval '1 millisecond')
+     on conflict (step) do update set next_at = excluded.next_at where s.next_at <= clock_timestamp()`,
+    { step, holdMs },
+  );
+  return taken === 1;
+}
+
+/** Notes how a step ended, null for well, and when its next turn is; returns since when it fails. */
+export async function finishHousekeepingStep(
+  database: Database,
+  step: string,
+  { error, nextMs }: { error: string | null; nextMs: number },
+): Promise<Date | null> {
+  const [row] = await query<{ failingSince: Date | null }>(
+    database,
+    `update housekeeping_steps
+        set next_at = clock_timestamp() + :nextMs * interval '1 millisecond', error = given.error,
+            succeeded_at = case when given.error is null then clock_timestamp() else succeeded_at end,
+            failing_since = case when given.error is not null then coalesce(failing_since, clock_timestamp()) end
+       from (select cast(:error as text) as error) as given
+      where step = :step returning failing_since as "failingSince"`,
+    { step, error, nextMs },
+  );
+  return row?.failingSince ?? null;
+}
+
+export type HousekeepingStep = {
+  step: string;
+  /** Null: not yet. */
+  succeededAt: Date | null;
+  /** Null: its last turn went well. */
+  failingSince: Date | null;
+  error: string | null;
+};
+
+/** Every step that was begun at least once, by name. */
+export async function listHousekeepingSteps(database: Database): Promise<HousekeepingStep[]> {
+  return await query<HousekeepingStep>(
+    database,
+    `select step, succeeded_at as "succeededAt", failing_since as "failingSince", error
+       from housekeeping_steps order by step`,
+  );
+}

@@ -1,3 +1,5 @@
+import type { RetryPolicy } from '@temporalio/common';
+
 const WORKFLOWS_SUFFIX = '-deliveries';
 
 /**
@@ -26,3 +28,10 @@ export function taskQueues(prefix: string) {
 export function queuesBeside(workflowTaskQueue: string): ReturnType<typeof taskQueues> {
   return taskQueues(workflowTaskQueue.slice(0, -WORKFLOWS_SUFFIX.length));
 }
+
+/** For activities whose failures bring their own waits (nextRetryDelay): this is for a worker that died. */
+export const LOST_WORKER_RETRY: RetryPolicy = {
+  initialInterval: '1 second',
+  backoffCoefficient: 2,
+  maximumInterval: '30 seconds',
+};

@@ -3,7 +3,7 @@ import { type AdminOutcome, adminAction } from '../../platform/cli/admin-action.
 import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
 import { parseIsoTime } from '../../platform/cli/expiry-option.ts';
 import type { Config } from '../../platform/config/config.ts';
-import { workflowUrl } from '../../platform/temporal/workflow-url.ts';
+import { workflowUrl } from '../../platform/temporal/client-connection.ts';
 import type { GivenSelection } from '../replay-input.ts';
 import type { ReplayCount } from '../replay-selection.ts';
 import { type ReplayOutcomes, replayWorkflowId } from '../replay-store.ts';

@@ -9,19 +9,19 @@ import { removeSpentUploads } from '../../messages/send/spent-uploads.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
-import { MOST_CLOCK_SKEW_MS, readClockSkewMs } from '../../platform/postgres/clock.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { finishHousekeepingStep, takeHousekeepingStep } from '../../platform/postgres/housekeeping-steps.ts';
-import { inBatches } from '../../platform/postgres/in-batches.ts';
 import {
   DAY_COLUMNS,
   type DailyTable,
   ensurePartitions,
+  inBatches,
   isLockTimeout,
   partitionName,
   TABLE_LOCK_TIMEOUT_MS,
 } from '../../platform/postgres/partitions.ts';
+import { MOST_CLOCK_SKEW_MS, readClockSkewMs } from '../../platform/postgres/server-checks.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
+import { finishHousekeepingStep, takeHousekeepingStep } from '../../platform/postgres/worker-processes.ts';
 import { forgetOldInvitations } from '../../users/invitation-store.ts';
 import { forgetEndedSessions } from '../../users/user-sessions.ts';
 import { forgetUsersWithoutTenant } from '../../users/user-store.ts';

@@ -4,8 +4,8 @@ import { oldestWaitingBodyAt } from '../../inbound/inbox/inbox-status.ts';
 import { readWaitingBodies } from '../../inbound/waiting-bodies.ts';
 import { countSealed, type SealedCount } from '../../platform/crypto/sealed-columns.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { listHousekeepingSteps } from '../../platform/postgres/housekeeping-steps.ts';
 import { query } from '../../platform/postgres/sql.ts';
+import { listHousekeepingSteps } from '../../platform/postgres/worker-processes.ts';
 
 /** What waits, over all tenants and processes. Ages are 0 where nothing waits. */
 export type SystemFigures = {

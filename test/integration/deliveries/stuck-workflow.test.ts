@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } f
 import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { startOrReplace, stuckReason } from '../../../src/platform/temporal/start-or-replace.ts';
 import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
+import { startOrReplace, stuckReason } from '../../../src/platform/temporal/workflow-starter.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

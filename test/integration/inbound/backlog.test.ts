@@ -2,11 +2,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
 import { startIntake } from '../../../src/inbound/intake/intake-loop.ts';
 import { SHARDS } from '../../../src/inbound/shard.ts';
-import {
-  type Database,
-  type DatabaseOptions,
-  openDatabase,
-} from '../../../src/platform/postgres/database.ts';
+import type { DatabaseOptions } from '../../../src/platform/postgres/connection.ts';
+import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { drainInbox, intakeTools, takeInBatch, takeSmallSteps } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

@@ -5,7 +5,7 @@ import { makeInboxFloor } from '../../../src/inbound/intake/inbox-floor.ts';
 import { makeIntakeMemory } from '../../../src/inbound/intake/intake-memory.ts';
 import { shardOf } from '../../../src/inbound/shard.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
-import { tryIntakeLocks } from '../../../src/platform/postgres/locks.ts';
+import { tryIntakeLocks } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
 import { holdSnapshot } from '../../support/held-snapshot.ts';

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { deleteEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
-import { readClockSkewMs } from '../../../src/platform/postgres/clock.ts';
 import type { Database, DatabasePool } from '../../../src/platform/postgres/database.ts';
-import { listHousekeepingSteps } from '../../../src/platform/postgres/housekeeping-steps.ts';
 import { DAILY_TABLES } from '../../../src/platform/postgres/partitions.ts';
+import { readClockSkewMs } from '../../../src/platform/postgres/server-checks.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { listHousekeepingSteps } from '../../../src/platform/postgres/worker-processes.ts';
 import {
   applyRetention,
   dropDay,

@@ -31,11 +31,7 @@ export const HOUSE: readonly Rule[] = [
   {
     folder: 'src/workflows',
     holds: 'what Temporal replays',
-    mayImport: [
-      'src/platform/temporal/lost-worker-retry.ts',
-      'src/platform/temporal/search-attributes.ts',
-      'src/platform/temporal/task-queues.ts',
-    ],
+    mayImport: ['src/platform/temporal/search-attributes.ts', 'src/platform/temporal/task-queues.ts'],
     types: ['src/activities', EVERY_ROOM],
   },
   { folder: 'src/activities', holds: 'what workflows call', mayImport: [EVERY_ROOM, PLATFORM] },
@@ -75,7 +71,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   hono: ['src/api/portal'],
   knex: ['src/platform/postgres'],
   minio: ['src/platform/object-store'],
-  pg: ['src/platform/postgres', 'src/messages/send', 'src/dev'],
+  pg: ['src/platform/postgres', 'src/dev'],
   undici: ['src/deliveries/sender', 'src/platform/graph', 'src/dev'],
 };
 

@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { findServedMedia, type ServedMedia } from '../../../messages/media.ts';
-import type { ObjectStore } from '../../../platform/object-store/object-store.ts';
-import { ObjectMissing, ObjectStoreUnavailable } from '../../../platform/object-store/object-store-error.ts';
+import {
+  ObjectMissing,
+  type ObjectStore,
+  ObjectStoreUnavailable,
+} from '../../../platform/object-store/object-store.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { notFound, unavailable } from '../../errors/api-error.ts';
 import { createBatchedLookup } from '../../plugins/batched-lookup.ts';

@@ -1,5 +1,6 @@
 import { findSendProgress, type SendProgress } from '../../../messages/send/outbound-messages.ts';
-import { listenToOutcomes } from '../../../messages/send/outcome-listener.ts';
+import type { Logger } from '../../../platform/logger.ts';
+import { listenToDatabase } from '../../../platform/postgres/connection.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 
 /** Upstream mostly answers within a second. */
@@ -14,32 +15,66 @@ export type OutcomeWaiter = {
   close(): Promise<void>;
 };
 
-/** Waits for outcomes of sends that a worker announces. */
-export function createOutcomeWaiter(database: Database, databaseUrl: string): OutcomeWaiter {
-  const listener = listenToOutcomes({ url: databaseUrl });
+/** Waits for outcomes of sends that a worker announces, over a connection that is made when it is first needed. */
+export function createOutcomeWaiter(database: Database, url: string, logger: Logger): OutcomeWaiter {
+  const waiting = new Map<string, Set<() => void>>();
+  const listener = listenToDatabase({
+    ...{ url, applicationName: 'heliograph-outcomes', logger },
+    handlers: {
+      heliograph_sends: (messageId) => {
+        const woken = messageId === '' ? [...waiting.values()] : [waiting.get(messageId) ?? []];
+        for (const wakes of woken) for (const wake of wakes) wake();
+      },
+    },
+    isWanted: () => waiting.size > 0,
+  });
+  const onOutcome = (messageId: string, wake: () => void) => {
+    const wakes = waiting.get(messageId) ?? new Set();
+    waiting.set(messageId, wakes.add(wake));
+    listener.open();
+    return () => {
+      wakes.delete(wake);
+      if (wakes.size === 0) waiting.delete(messageId);
+    };
+  };
   return {
     wait: async (wabaId, messageId) => {
       const deadline = performance.now() + WAIT_MS;
       let wake = () => {};
-      const release = listener.onOutcome(messageId, () => wake());
+      const release = onOutcome(messageId, () => wake());
       try {
-        for (;;) {
-          const woken = Promise.withResolvers<void>();
-          wake = woken.resolve;
-          const progress = await findSendProgress(database, wabaId, messageId);
-          if (progress === null) throw new Error('the message to be sent is missing');
-          const leftMs = deadline - performance.now();
-          if (isOutcome(progress) || leftMs <= 0) return progress;
-          const timer = setTimeout(woken.resolve, Math.min(leftMs, LOOK_EVERY_MS));
-          await woken.promise;
-          clearTimeout(timer);
-        }
+        return await lookUntil(
+          () => findSendProgress(database, wabaId, messageId),
+          deadline,
+          (woken) => {
+            wake = woken;
+          },
+        );
       } finally {
         release();
       }
     },
     close: () => listener.close(),
   };
+}
+
+/** Looks at once, when it is woken and now and then, until there is an outcome or the time is over. */
+async function lookUntil(
+  look: () => Promise<SendProgress | null>,
+  deadline: number,
+  onWake: (wake: () => void) => void,
+): Promise<SendProgress> {
+  for (;;) {
+    const woken = Promise.withResolvers<void>();
+    onWake(woken.resolve);
+    const progress = await look();
+    if (progress === null) throw new Error('the message to be sent is missing');
+    const leftMs = deadline - performance.now();
+    if (isOutcome(progress) || leftMs <= 0) return progress;
+    const timer = setTimeout(woken.resolve, Math.min(leftMs, LOOK_EVERY_MS));
+    await woken.promise;
+    clearTimeout(timer);
+  }
 }
 
 /** Whether anything can still come of it by itself. */

@@ -8,7 +8,7 @@ import {
 } from '../../../deliveries/search/shown-delivery.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
-import { workflowUrl } from '../../../platform/temporal/workflow-url.ts';
+import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { startReplay } from '../../../replays/replays.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';

@@ -8,7 +8,7 @@ import {
   waitingKeyRequests,
 } from '../../../keys/key-requests.ts';
 import { RequestError } from '../../../platform/request-input.ts';
-import { workflowUrl } from '../../../platform/temporal/workflow-url.ts';
+import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';

@@ -16,11 +16,8 @@ import {
   type QuarantineReason,
 } from '../../../inbound/inbox/inbox-status.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
-import {
-  type HousekeepingStep,
-  listHousekeepingSteps,
-} from '../../../platform/postgres/housekeeping-steps.ts';
 import { query } from '../../../platform/postgres/sql.ts';
+import { type HousekeepingStep, listHousekeepingSteps } from '../../../platform/postgres/worker-processes.ts';
 import { checkObjectStore } from '../../health/object-store-check.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';

@@ -4,7 +4,7 @@ import { listEndpoints } from '../../../endpoints/store.ts';
 import { EVENT_TYPES } from '../../../platform/event-type.ts';
 import { shownUrl } from '../../../platform/http/shown-url.ts';
 import { RequestError } from '../../../platform/request-input.ts';
-import { workflowUrl } from '../../../platform/temporal/workflow-url.ts';
+import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { REPLAYABLE_STATES, type ReplayCount } from '../../../replays/replay-selection.ts';
 import { replayWorkflowId } from '../../../replays/replay-store.ts';
 import {

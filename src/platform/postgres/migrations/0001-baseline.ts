@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { Knex } from 'knex';
-import { FUNCTIONS, SCHEMA, type SqlFile } from './sql-files.ts';
 
 /** All tables and functions. The schema names functions; their bodies name tables only when they run. */
 export async function up(knex: Knex): Promise<void> {
@@ -32,4 +33,23 @@ export async function noteFile(knex: Knex, { name, sha256 }: SqlFile): Promise<v
 
 function namesIn({ text }: SqlFile, pattern: RegExp): string {
   return [...text.matchAll(pattern)].map(([, name]) => name).join(', ');
+}
+
+export type SqlFile = { name: string; text: string; sha256: string };
+
+/** The tables as a new database gets them; never applied again. */
+export const SCHEMA = read('schema.sql');
+
+/** The functions; applied again whenever their text has changed. */
+export const FUNCTIONS = read('functions.sql');
+
+/** Sources are run as they are, so the files lie beside this one everywhere. */
+function read(name: string): SqlFile {
+  const text = readFileSync(new URL(`./${name}`, import.meta.url), 'utf8');
+  return { name, text, sha256: createHash('sha256').update(withoutComments(text)).digest('hex') };
+}
+
+/** A better comment is no other schema. */
+function withoutComments(text: string): string {
+  return text.replace(/--.*$/gm, '').replace(/\s+/g, ' ').trim();
 }

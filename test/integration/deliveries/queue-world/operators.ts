@@ -7,7 +7,7 @@ import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../../src/en
 import type { OrderScope } from '../../../../src/endpoints/endpoint-settings.ts';
 import { insertTestEvent } from '../../../../src/endpoints/test-event.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
-import { lockPublishing } from '../../../../src/platform/postgres/locks.ts';
+import { lockPublishing } from '../../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { publicDeliveryId } from '../../../../src/platform/public-ids.ts';
 import { RequestError } from '../../../../src/platform/request-input.ts';

@@ -3,8 +3,10 @@ import { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { forgetMediaUpload } from '../../../../src/messages/send/media-uploads.ts';
 import { removeSpentUploads } from '../../../../src/messages/send/spent-uploads.ts';
-import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
-import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/object-store-error.ts';
+import {
+  ObjectStoreUnavailable,
+  openObjectStore,
+} from '../../../../src/platform/object-store/object-store.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { mediaUuidOf } from '../../../../src/platform/public-ids.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';

@@ -6,14 +6,12 @@ import { Client } from 'minio';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import {
+  ObjectMissing,
   type ObjectStore,
+  ObjectStoreUnavailable,
   openObjectStore,
   PART_BYTES,
 } from '../../../../src/platform/object-store/object-store.ts';
-import {
-  ObjectMissing,
-  ObjectStoreUnavailable,
-} from '../../../../src/platform/object-store/object-store-error.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 
 const bucket = `test-${randomBytes(6).toString('hex')}`;

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { claimDue } from '../../../../src/deliveries/queue/claim.ts';
 import { insertBodies } from '../../../../src/inbound/inbox/inbox.ts';
-import { type DatabaseOptions, openDatabase } from '../../../../src/platform/postgres/database.ts';
-import { listenToDatabase } from '../../../../src/platform/postgres/database-listener.ts';
+import { type DatabaseOptions, listenToDatabase } from '../../../../src/platform/postgres/connection.ts';
+import { openDatabase } from '../../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { dueShares } from '../../../support/due-shares.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
@@ -104,13 +104,14 @@ describe('a connection that a firewall forgot', () => {
     await query(through, 'select 1');
     let heard = 0;
     const listener = listenToDatabase({
-      url: proxy.url,
-      handlers: { something: () => (heard += 1) },
+      ...{ url: proxy.url, applicationName: 'listener' },
+      handlers: { heliograph_sends: () => (heard += 1) },
       logger: silentLogger,
       onSilence: (sinceMs) => void through.cutConnections(sinceMs),
       heartbeat: { everyMs: 200, answerMs: 500 },
     });
     onTestFinished(() => listener.close());
+    listener.open();
     await eventually('it listens', async () => heard > 0);
     proxy.strand();
     const startMs = performance.now();
@@ -118,7 +119,7 @@ describe('a connection that a firewall forgot', () => {
     expect(performance.now() - startMs).toBeLessThan(10_000);
     expect(await query(through, 'select 1 as n')).toEqual([{ n: 1 }]);
     const before = heard;
-    await database.raw(`select pg_notify('something', '')`);
+    await database.raw(`select pg_notify('heliograph_sends', '')`);
     await eventually('it hears again', async () => heard > before);
   });
 

@@ -13,8 +13,7 @@ import {
   type DailyTable,
   ensurePartitions,
 } from '../../../../src/platform/postgres/partitions.ts';
-import { execute, query } from '../../../../src/platform/postgres/sql.ts';
-import { prepared } from '../../../../src/platform/postgres/statement.ts';
+import { execute, prepared, query } from '../../../../src/platform/postgres/sql.ts';
 import { createTestDatabase } from '../../../support/test-database.ts';
 
 const IN_A_WEEK = `((now() at time zone 'utc')::date + 7)`;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import {
   finishHousekeepingStep,
   takeHousekeepingStep,
-} from '../../../../src/platform/postgres/housekeeping-steps.ts';
+} from '../../../../src/platform/postgres/worker-processes.ts';
 import { startTestApi } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
 import { addUser } from '../portal-browser.ts';

@@ -4,8 +4,8 @@ import { MediaTooLarge, WrongBytes } from '../../../../src/messages/media/media-
 import { judgeFailure } from '../../../../src/messages/media/media-verdict.ts';
 import { graphErrorOf, noAnswer } from '../../../../src/platform/graph/graph-error.ts';
 import { MediaHostRefused } from '../../../../src/platform/graph/media-host.ts';
-import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/object-store-error.ts';
-import { retryDelayMs } from '../../../../src/platform/temporal/retry-delay.ts';
+import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/object-store.ts';
+import { retryDelayMs } from '../../../../src/platform/temporal/activity-kit.ts';
 
 const FRESH_MS = 1_000;
 const OVER_MS = 7 * 24 * 60 * 60 * 1_000 + 1;

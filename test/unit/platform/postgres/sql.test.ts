@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { prepared } from '../../../../src/platform/postgres/statement.ts';
+import { prepared } from '../../../../src/platform/postgres/sql.ts';
 
 describe('bindings of a statement', () => {
   test('by position: each ? is the next parameter', () => {

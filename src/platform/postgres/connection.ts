@@ -1,0 +1,255 @@
+import type { Duplex } from 'node:stream';
+import pg from 'pg';
+import type { Logger } from '../logger.ts';
+
+export type DatabaseOptions = {
+  url: string;
+  /** Most connections at a time. */
+  poolMax: number;
+  /** So many stay open though nobody uses them: opening one takes as long as a whole delivery. */
+  poolMin?: number;
+  /** Shows in pg_stat_activity. */
+  applicationName: string;
+  /**
+   * False: a commit may be lost when the server crashes, for statements whose loss only repeats work. Otherwise a
+   * commit is on disk when it is answered, whatever the server's default is.
+   */
+  durable?: boolean;
+  /** When the server cancels a statement, and when it is given up here. */
+  timeouts?: { statementMs: number; answerMs: number };
+  /**
+   * True: every statement keeps one plan, made of index look-ups. For a process whose statements are all answered by
+   * indexes: a plan of its own per execution costs more than most of them, and one that was made while a partition
+   * was empty would read all of it later.
+   */
+  fixedPlans?: boolean;
+};
+
+/** The server cancels a statement at the first; what is not answered until the second has lost its server. */
+export const TIMEOUTS = { statementMs: 30_000, answerMs: 35_000 };
+const LOCK_TIMEOUT_MS = 10_000;
+
+/** A frozen process must not hold locks for ever: the server ends its transaction after this time. */
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000;
+
+/** For the same when it froze, or vanished, while the server was sending to it: no time-out of a statement ends that. */
+const SERVER_SOCKET = [
+  'tcp_user_timeout=10000',
+  'tcp_keepalives_idle=5',
+  'tcp_keepalives_interval=2',
+  'tcp_keepalives_count=3',
+];
+
+/** The other way round: an idle connection notices within seconds that its server is gone. */
+const KEEP_ALIVE_DELAY_MS = 5_000;
+
+const FIXED_PLANS = [
+  'plan_cache_mode=force_generic_plan',
+  'enable_seqscan=off',
+  'enable_hashjoin=off',
+  'enable_mergejoin=off',
+  // Plans that fit any size look dear: a server with a compiler would compile them for milliseconds.
+  'jit=off',
+];
+
+/** How to connect; also for a connection that is opened apart from the pool. */
+export function connectionOf({
+  url,
+  applicationName,
+  durable = true,
+  fixedPlans = false,
+  timeouts = TIMEOUTS,
+}: Omit<DatabaseOptions, 'poolMax' | 'poolMin'>): pg.ClientConfig {
+  const settings = ['timezone=UTC', `lock_timeout=${LOCK_TIMEOUT_MS}`, ...SERVER_SOCKET];
+  settings.push(`synchronous_commit=${durable ? 'on' : 'off'}`);
+  if (fixedPlans) settings.push(...FIXED_PLANS);
+  return {
+    connectionString: url,
+    application_name: applicationName,
+    statement_timeout: timeouts.statementMs,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    connectionTimeoutMillis: 8_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
+    options: settings.map((setting) => `-c ${setting}`).join(' '),
+  };
+}
+
+/** Ends a connection without a word to the server, which may never take it. */
+export async function cutConnection(client: pg.ClientBase): Promise<void> {
+  const stream = streamOf(client);
+  if (stream.closed) return;
+  await new Promise<void>((resolve) => stream.once('close', () => resolve()).destroy());
+}
+
+function streamOf(client: pg.ClientBase): Duplex {
+  return (client as unknown as { connection: { stream: Duplex } }).connection.stream;
+}
+
+/** What processes tell each other of; each is only a hint that something may be found sooner than by the next poll. */
+export type Channel =
+  | 'heliograph_inbox'
+  | 'heliograph_deliveries'
+  | 'heliograph_workflow_tasks'
+  | 'heliograph_sends';
+
+export type Notifier = {
+  /** Told soon, together with what else is to be told by then; the same thing once. Never fails. */
+  notify(channel: Channel, payload: string): void;
+  /** Once everything is told. */
+  close(): Promise<void>;
+};
+
+/**
+ * Notifies over a connection of its own. PostgreSQL lets one notifying transaction of a cluster commit at a time, and
+ * holds that lock over the flush: so nothing that has to be durable notifies while it commits.
+ */
+export function openNotifier(connection: () => pg.ClientConfig): Notifier {
+  let pool: pg.Pool | null = null;
+  let waiting = new Map<string, [Channel, string]>();
+  let running: Promise<void> | null = null;
+
+  const run = async () => {
+    while (waiting.size > 0) {
+      const told = [...waiting.values()];
+      waiting = new Map();
+      pool ??= openPool(connection());
+      const values = [told.map(([channel]) => channel), told.map(([, payload]) => payload)];
+      // What is lost is found by polls.
+      await pool.query({ name: 'notify', text: NOTIFY, values }).catch(() => undefined);
+    }
+    running = null;
+  };
+  return {
+    notify(channel, payload) {
+      waiting.set(`${channel} ${payload}`, [channel, payload]);
+      running ??= run();
+    },
+    async close() {
+      await running;
+      await pool?.end();
+    },
+  };
+}
+
+const NOTIFY =
+  'select pg_notify(channel, payload) from unnest($1::text[], $2::text[]) as told (channel, payload)';
+
+/** More would be of no use any more. */
+const ANSWER_MS = 3_000;
+
+function openPool(config: pg.ClientConfig): pg.Pool {
+  const pool = new pg.Pool({
+    ...config,
+    max: 1,
+    min: 1,
+    connectionTimeoutMillis: ANSWER_MS,
+    query_timeout: ANSWER_MS,
+    idleTimeoutMillis: 60_000,
+  });
+  pool.on('error', () => {});
+  return pool;
+}
+
+/** How often a connection that mostly listens is asked for a sign of life, and how long that may take. */
+const HEARTBEAT = { everyMs: 10_000, answerMs: 5_000 };
+
+const RECONNECT_MS = 1_000;
+
+export type DatabaseListener = {
+  /** Connects, unless it has or does. */
+  open(): void;
+  close(): Promise<void>;
+};
+
+export type ListenerOptions = {
+  url: string;
+  applicationName: string;
+  /** Called per notification of the channel with its payload, and after a gap in the connection with an empty one. */
+  handlers: Readonly<Partial<Record<Channel, (payload: string) => void>>>;
+  logger: Pick<Logger, 'debug' | 'warn'>;
+  /** Whether a connection that was lost is made anew by itself; always, unless given. */
+  isWanted?: () => boolean;
+  /**
+   * A connection was silent since this moment (`performance.now()`) while a new one answers: others that are as old
+   * are likely as dead.
+   */
+  onSilence?: (sinceMs: number) => void;
+  heartbeat?: { everyMs: number; answerMs: number };
+};
+
+/**
+ * Listens on channels over a connection of its own, once it is opened. A lost connection is made anew; notifications
+ * missed meanwhile are covered by polls.
+ */
+export function listenToDatabase(options: ListenerOptions): DatabaseListener {
+  const { handlers, logger, isWanted = () => true, onSilence, heartbeat = HEARTBEAT } = options;
+  let client: pg.Client | null = null;
+  let closing = false;
+  let timer: NodeJS.Timeout | undefined;
+  let silentSinceMs: number | null = null;
+
+  const lost = (which: pg.Client) => {
+    if (client !== which) return;
+    client = null;
+    if (!closing) timer = setTimeout(() => isWanted() && open(), RECONNECT_MS);
+  };
+  const connect = async (fresh: pg.Client) => {
+    fresh.on('error', (error) => logger.debug({ err: error }, 'database listener lost its connection'));
+    fresh.on('end', () => lost(fresh));
+    fresh.on('notification', ({ channel, payload }) => handlers[channel as Channel]?.(payload ?? ''));
+    try {
+      await fresh.connect();
+      for (const channel of Object.keys(handlers))
+        await fresh.query(`listen ${pg.escapeIdentifier(channel)}`);
+    } catch {
+      void cutConnection(fresh);
+      lost(fresh);
+      return;
+    }
+    if (silentSinceMs !== null) onSilence?.(silentSinceMs);
+    silentSinceMs = null;
+    watchConnection(fresh, heartbeat.everyMs, (askedAtMs) => {
+      silentSinceMs ??= askedAtMs;
+      logger.warn('the database does not answer its listener: connecting anew');
+      void cutConnection(fresh);
+    });
+    for (const handle of Object.values(handlers)) handle('');
+  };
+  const open = () => {
+    if (client !== null || closing) return;
+    clearTimeout(timer);
+    client = new pg.Client({
+      ...connectionOf(options),
+      connectionTimeoutMillis: heartbeat.answerMs,
+      query_timeout: heartbeat.answerMs,
+    });
+    void connect(client);
+  };
+  return {
+    open,
+    close: async () => {
+      closing = true;
+      clearTimeout(timer);
+      await client?.end().catch(() => undefined);
+    },
+  };
+}
+
+/**
+ * Asks a listening connection for a sign of life until it ends: a firewall that forgot it, or a server whose host is
+ * gone, would never tell. `onSilent` gets the moment (`performance.now()`) of the question without an answer.
+ */
+function watchConnection(client: pg.Client, everyMs: number, onSilent: (askedAtMs: number) => void): void {
+  const ask = async () => {
+    const askedAtMs = performance.now();
+    try {
+      await client.query('select 1');
+      timer.refresh();
+    } catch {
+      onSilent(askedAtMs);
+    }
+  };
+  const timer = setTimeout(() => void ask(), everyMs).unref();
+  client.once('end', () => clearTimeout(timer));
+}
