@@ -1,4 +1,4 @@
-import { openLogger } from './platform/json-logger.ts';
+import { openLogger } from './platform/logger.ts';
 import { openDatabase } from './platform/postgres/database.ts';
 import { migrate } from './platform/postgres/migrate.ts';
 import { connectTemporal, registerSearchAttributes } from './platform/temporal/worker-connection.ts';

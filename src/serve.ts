@@ -3,7 +3,7 @@ import type { KeepAtOnce } from './api/inbound/upstream-webhook.ts';
 import type { DeliveryLabel } from './deliveries/queue/delivery-label.ts';
 import { type Config, loadConfig } from './platform/config/config.ts';
 import { InvalidSettingsError, redactedSettings } from './platform/config/read-settings.ts';
-import { openLogger } from './platform/json-logger.ts';
+import { openLogger } from './platform/logger.ts';
 import { openTemporalConnection, type TemporalConnection } from './platform/temporal/client-connection.ts';
 import type { RunningWorker } from './worker/start-worker.ts';
 

@@ -18,7 +18,7 @@ import { releaseDueRetries } from '../../src/deliveries/queue/retries.ts';
 import { findRetryRoom, type SettledDelivery, settleDeliveries } from '../../src/deliveries/queue/settle.ts';
 import { stepAside, takeOverdue } from '../../src/deliveries/queue/sweep.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
-import { dayOfUuidV7, uuidV7 } from '../../src/platform/uuid-v7.ts';
+import { dayOfUuidV7, uuidV7 } from '../../src/platform/public-ids.ts';
 import { percentilesOf } from '../report/percentiles.ts';
 
 export type Timing = { statement: string; p50Ms: number; p95Ms: number; rows: number };

@@ -2,7 +2,7 @@ import { createTenant } from '../../src/accounts/tenants.ts';
 import { addWaba } from '../../src/accounts/wabas.ts';
 import { storeEndpoint } from '../../src/endpoints/endpoints.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
-import type { SealedDatabase } from '../../src/platform/crypto/sealed-columns.ts';
+import type { SealedDatabase } from '../../src/platform/crypto/secret-keys.ts';
 import type { Target } from '../run-plan.ts';
 
 /** `endpoint` is the position of its URL. */

@@ -1,5 +1,4 @@
-import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
-import { accessTokenPlace } from '../platform/crypto/secret-places.ts';
+import { accessTokenPlace, type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { findWaba } from './accounts.ts';
 

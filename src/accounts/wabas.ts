@@ -1,8 +1,8 @@
 import { shardOf } from '../inbound/shard.ts';
 import { releaseWaitingBodies } from '../inbound/waiting-bodies.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
-import type { SealedDatabase } from '../platform/crypto/sealed-columns.ts';
-import { accessTokenPlace } from '../platform/crypto/secret-places.ts';
+import { accessTokenPlace } from '../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
 import { lockIntake, type Transaction } from '../platform/postgres/database.ts';
 import {
   checkAccessToken,

@@ -1,6 +1,6 @@
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
-import { dayOfUuidV7 } from '../platform/uuid-v7.ts';
+import { dayOfUuidV7 } from '../platform/public-ids.ts';
 import type { ListedEvent } from './log/event-list.ts';
 
 /** One event of a WABA; null when it has none with this id. */

@@ -2,7 +2,7 @@ import { endpointsOfWabas, type Subscriber } from '../endpoints/endpoint-setting
 import type { EventType } from '../platform/event-type.ts';
 import { keepOrderScopes, lockPublishing, type Transaction } from '../platform/postgres/database.ts';
 import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
-import { dayOfUuidV7, uuidV7 } from '../platform/uuid-v7.ts';
+import { dayOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
 import { serializeEvent } from './envelope.ts';
 import { laneOf } from './ordering-key.ts';
 import type { ClaimedDelivery } from './queue/claim.ts';

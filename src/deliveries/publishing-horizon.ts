@@ -1,6 +1,6 @@
 import { type Database, PUBLISHING_LOCK } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
-import { lowestUuidAt, msOfUuidV7 } from '../platform/uuid-v7.ts';
+import { lowestUuidAt, msOfUuidV7 } from '../platform/public-ids.ts';
 
 /** How far the clocks of our machines may be apart, in ms. */
 const CLOCK_SPARE_MS = 2_000;

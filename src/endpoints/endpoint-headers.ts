@@ -1,6 +1,5 @@
 import { isReservedHeader } from '../deliveries/webhook-headers.ts';
-import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
-import { endpointHeadersPlace } from '../platform/crypto/secret-places.ts';
+import { endpointHeadersPlace, type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import { invalidValue } from '../platform/request-input.ts';
 import type { EndpointOptions } from './endpoint-options.ts';
 import type { Endpoint } from './store.ts';

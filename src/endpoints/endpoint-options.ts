@@ -1,6 +1,5 @@
 import { listPhoneNumbers } from '../accounts/accounts.ts';
-import { checkEndpointUrl, type EndpointUrlRules } from '../platform/http/outbound-url.ts';
-import type { ResolveHost } from '../platform/http/resolve-host.ts';
+import { checkEndpointUrl, type EndpointUrlRules, type ResolveHost } from '../platform/http/outbound-url.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { checkingMember, RequestError, shown } from '../platform/request-input.ts';
 import type { SettingLimits } from './setting.ts';

@@ -1,7 +1,7 @@
 import { isWebhookSecret, newWebhookSecret } from '../deliveries/webhook-signature.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
-import type { SealedDatabase } from '../platform/crypto/sealed-columns.ts';
-import { endpointSecretPlace } from '../platform/crypto/secret-places.ts';
+import { endpointSecretPlace } from '../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
 import { checkRowId, invalidValue, RequestError } from '../platform/request-input.ts';
 import { endpointName, unknownEndpoint } from './endpoints.ts';
 import { findEndpointSecret, lockEndpoint, replaceEndpointSecret } from './store.ts';

@@ -3,9 +3,8 @@ import { applyOrderScope } from '../deliveries/queue/order-scope.ts';
 import { countWaiting, type WaitingDeliveries } from '../deliveries/queue/read-waiting.ts';
 import { newWebhookSecret } from '../deliveries/webhook-signature.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
-import type { SealedDatabase } from '../platform/crypto/sealed-columns.ts';
-import type { SecretBox } from '../platform/crypto/secret-box.ts';
-import { endpointSecretPlace } from '../platform/crypto/secret-places.ts';
+import { endpointSecretPlace, type SecretBox } from '../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';
 import {

@@ -1,5 +1,12 @@
-import { memberRemovals, type TextEdit } from '../platform/json/json-splice.ts';
-import { items, type JsonNode, member, members, stringOf } from '../platform/json/json-text.ts';
+import {
+  items,
+  type JsonNode,
+  member,
+  memberRemovals,
+  members,
+  stringOf,
+  type TextEdit,
+} from '../platform/json/json-text.ts';
 import { idOf, shortTextOf, storableText } from '../platform/json/storable-text.ts';
 
 const MEDIA_TYPES = new Set(['image', 'video', 'audio', 'voice', 'document', 'sticker']);

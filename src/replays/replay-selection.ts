@@ -1,7 +1,7 @@
 import type { EventType } from '../platform/event-type.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { type Binding, query } from '../platform/postgres/sql.ts';
-import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../platform/uuid-v7.ts';
+import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../platform/public-ids.ts';
 
 /**
  * States in which a delivery can be sent again: open ones are sent anyway. `not_sent`: the endpoint takes such events now

@@ -7,8 +7,8 @@ import {
 import type { OrderScope } from '../endpoints/endpoint-settings.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
+import { dayOfUuidV7, lowestUuidAt, msOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
 import { finishTask, insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
-import { dayOfUuidV7, lowestUuidAt, msOfUuidV7, uuidV7 } from '../platform/uuid-v7.ts';
 import { type IdSpan, type ReplaySelection, selectedDeliveries, selectedUnsent } from './replay-selection.ts';
 import {
   lockReplay,

@@ -2,9 +2,8 @@ import { knownWaba } from '../accounts/known-accounts.ts';
 import { listEndpoints } from '../endpoints/store.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
+import { msOfUuidV7, publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';
-import { msOfUuidV7 } from '../platform/uuid-v7.ts';
 import { checkSelection, type GivenSelection } from './replay-input.ts';
 import {
   countOf,

@@ -1,5 +1,5 @@
 import { knownTenant } from '../accounts/known-accounts.ts';
-import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-token.ts';
+import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';
 import {

@@ -1,5 +1,4 @@
-import { type Actor, recordBy } from '../platform/audit/audit.ts';
-import type { AuditEntry } from '../platform/audit/audit-log.ts';
+import { type Actor, type AuditEntry, recordBy } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';
 import { lockMember, type Member } from './memberships.ts';

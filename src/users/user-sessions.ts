@@ -1,4 +1,4 @@
-import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-token.ts';
+import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-box.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';

@@ -17,7 +17,7 @@ import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sende
 import type { AlertActivityTools } from '../endpoints/alerts/attempt-alert.ts';
 import type { Config } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
-import { makeAddressGuard } from '../platform/http/address-guard.ts';
+import { makeAddressGuard } from '../platform/http/outbound-url.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { DatabasePool } from '../platform/postgres/database.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';

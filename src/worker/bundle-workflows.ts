@@ -1,4 +1,4 @@
-import { openLogger } from '../platform/json-logger.ts';
+import { openLogger } from '../platform/logger.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
 
 /** Leaves the bundle where the worker looks for it. */

@@ -17,9 +17,8 @@ import { readBody } from '../inbound/intake/body-portions.ts';
 import { commitItems } from '../inbound/intake/commit-items.ts';
 import { sortItems } from '../inbound/intake/match-owners.ts';
 import { shardOf } from '../inbound/shard.ts';
-import type { SecretBox } from '../platform/crypto/secret-box.ts';
-import { endpointSecretPlace } from '../platform/crypto/secret-places.ts';
-import { makeAddressGuard } from '../platform/http/address-guard.ts';
+import { endpointSecretPlace, type SecretBox } from '../platform/crypto/secret-box.ts';
+import { makeAddressGuard } from '../platform/http/outbound-url.ts';
 import {
   type Database,
   intakeEpochs,

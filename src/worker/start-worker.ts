@@ -19,11 +19,15 @@ import { reportUnreadableSecrets } from '../platform/crypto/secret-keys.ts';
 import { openGraphClient, openSendClient } from '../platform/graph/graph-client.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Loop } from '../platform/loop.ts';
-import { makeFiguresCache } from '../platform/metrics/figures-cache.ts';
-import { type InnerServer, startInnerServer } from '../platform/metrics/inner-server.ts';
-import { answerScrape, type Scrape, scrapeOf } from '../platform/metrics/metrics-answer.ts';
-import { watchProcess } from '../platform/metrics/process-metrics.ts';
-import { counted } from '../platform/metrics/result-counter.ts';
+import { counted, watchProcess } from '../platform/metrics/metrics.ts';
+import {
+  answerScrape,
+  type InnerServer,
+  makeFiguresCache,
+  type Scrape,
+  scrapeOf,
+  startInnerServer,
+} from '../platform/metrics/metrics-server.ts';
 import { openObjectStore } from '../platform/object-store/object-store.ts';
 import { listenToDatabase } from '../platform/postgres/connection.ts';
 import { type Database, type DatabasePool, openDatabase } from '../platform/postgres/database.ts';

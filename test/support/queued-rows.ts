@@ -2,7 +2,7 @@ import { insertDeliveries } from '../../src/deliveries/delivery-log.ts';
 import { enqueueDeliveries } from '../../src/deliveries/queue/enqueue.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { query } from '../../src/platform/postgres/sql.ts';
-import { dayOfUuidV7, uuidV7 } from '../../src/platform/uuid-v7.ts';
+import { dayOfUuidV7, uuidV7 } from '../../src/platform/public-ids.ts';
 
 /** A delivery of an event of its own, to be queued. */
 export function newQueuedRow(endpointId: string, lane: string, released = true) {

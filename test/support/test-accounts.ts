@@ -1,8 +1,7 @@
 import { insertTenant, savePhoneNumber, saveWaba } from '../../src/accounts/accounts.ts';
 import { newWebhookSecret } from '../../src/deliveries/webhook-signature.ts';
 import { insertEndpoint, nextEndpointId } from '../../src/endpoints/store.ts';
-import { makeSecretBox, type SecretBox } from '../../src/platform/crypto/secret-box.ts';
-import { endpointSecretPlace } from '../../src/platform/crypto/secret-places.ts';
+import { endpointSecretPlace, makeSecretBox, type SecretBox } from '../../src/platform/crypto/secret-box.ts';
 import type { EventType } from '../../src/platform/event-type.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 

@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import { adminAction } from '../../platform/cli/admin-action.ts';
-import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
+import { adminAction, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { listTenants } from '../account-list.ts';
 import { removeTenant, renameTenant } from '../account-removal.ts';

@@ -1,6 +1,11 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type AdminOutcome, type AdminTools, adminAction } from '../../platform/cli/admin-action.ts';
-import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
+import {
+  type AdminOutcome,
+  type AdminTools,
+  adminAction,
+  alignedFields,
+  alignedTable,
+} from '../../platform/cli/admin-action.ts';
 import {
   checkAccessToken,
   checkUpstreamId,

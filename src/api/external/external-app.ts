@@ -8,7 +8,7 @@ import type {
 } from 'fastify';
 import type { OptionRules } from '../../endpoints/endpoint-options.ts';
 import type { TestEventTools } from '../../endpoints/test-event.ts';
-import type { SealedDatabase } from '../../platform/crypto/sealed-columns.ts';
+import type { SealedDatabase } from '../../platform/crypto/secret-keys.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { KeyTools } from '../keys/api-key-auth.ts';

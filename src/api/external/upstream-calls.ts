@@ -1,8 +1,8 @@
 import { openAccessToken } from '../../accounts/wabas.ts';
 import { sendErrorAdvice } from '../../messages/send/send-error-codes.ts';
 import type { Config } from '../../platform/config/config.ts';
-import type { SealedDatabase } from '../../platform/crypto/sealed-columns.ts';
 import { SecretBoxError } from '../../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../../platform/crypto/secret-keys.ts';
 import type { AccountClient } from '../../platform/graph/graph-client.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
 import { ApiError } from '../errors/api-error.ts';

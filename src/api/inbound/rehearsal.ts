@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import fastify from 'fastify';
 import { pino } from 'pino';
 import type { Config } from '../../platform/config/config.ts';
-import { makeApiMetrics } from '../../platform/metrics/api-metrics.ts';
+import { makeApiMetrics } from '../../platform/metrics/metrics.ts';
 import { type Database, undone } from '../../platform/postgres/database.ts';
 import { addErrorHandling } from '../plugins/errors.ts';
 import { addRequestMetrics } from '../plugins/request-metrics.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
-import type { ApiMetrics, NoteRequest } from '../../platform/metrics/api-metrics.ts';
+import type { ApiMetrics, NoteRequest } from '../../platform/metrics/metrics.ts';
 
 /**
  * Counts every request once it is answered. Each route that comes after this notes under a name of its own, made with

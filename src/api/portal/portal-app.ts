@@ -1,7 +1,7 @@
 import type { OptionRules } from '../../endpoints/endpoint-options.ts';
 import type { TestEventTools } from '../../endpoints/test-event.ts';
 import type { Config } from '../../platform/config/config.ts';
-import type { SealedDatabase } from '../../platform/crypto/sealed-columns.ts';
+import type { SealedDatabase } from '../../platform/crypto/secret-keys.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { TemporalConnection } from '../../platform/temporal/client-connection.ts';

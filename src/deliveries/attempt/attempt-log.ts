@@ -1,4 +1,4 @@
-import { shownUrl } from '../../platform/http/shown-url.ts';
+import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { AttemptRecord } from '../log/attempt-record.ts';
 import type { SettledDelivery } from '../queue/settle.ts';
 import type { SendResult } from '../sender/send-result.ts';

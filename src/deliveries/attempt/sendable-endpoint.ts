@@ -1,6 +1,9 @@
 import type { EndpointSettings } from '../../endpoints/endpoint-settings.ts';
-import type { SecretBox } from '../../platform/crypto/secret-box.ts';
-import { endpointHeadersPlace, endpointSecretPlace } from '../../platform/crypto/secret-places.ts';
+import {
+  endpointHeadersPlace,
+  endpointSecretPlace,
+  type SecretBox,
+} from '../../platform/crypto/secret-box.ts';
 
 /** What holds for every endpoint that says nothing else. */
 export type DeliveryDefaults = {

@@ -1,5 +1,5 @@
 import type { WorkflowStartOptions } from '@temporalio/client';
-import { shownUrl } from '../../platform/http/shown-url.ts';
+import { shownUrl } from '../../platform/http/outbound-url.ts';
 import { publicDeliveryId } from '../../platform/public-ids.ts';
 import { searchAttributes } from '../../platform/temporal/search-attributes.ts';
 import { type DeliveryLabel, deliveryWorkflowId } from '../queue/delivery-label.ts';

@@ -1,7 +1,7 @@
 import type { EventType } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
-import { dayOfUuidV7 } from '../../platform/uuid-v7.ts';
+import { dayOfUuidV7 } from '../../platform/public-ids.ts';
 import type { QueueState } from '../queue/states.ts';
 import type { DeliveryState } from './delivery-filter.ts';
 import type { EventAttempt } from './event-deliveries.ts';

@@ -1,6 +1,6 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
-import { dayOfUuidV7 } from '../../platform/uuid-v7.ts';
+import { dayOfUuidV7 } from '../../platform/public-ids.ts';
 
 /** Who carries a delivery and what comes next for it. */
 export type DeliveryOutlook = {

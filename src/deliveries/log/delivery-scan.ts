@@ -1,6 +1,6 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { type Binding, query } from '../../platform/postgres/sql.ts';
-import { dayOfUuidV7, lowestUuidAt } from '../../platform/uuid-v7.ts';
+import { dayOfUuidV7, lowestUuidAt } from '../../platform/public-ids.ts';
 import { answerCondition, type DeliveryFilter, deliveryConditions, eventOfType } from './delivery-filter.ts';
 
 /** A delivery, and where it stands in the list: by day, then time in microseconds, then id, the newest first. */

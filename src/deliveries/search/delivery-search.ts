@@ -1,7 +1,12 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
-import { deliveryUuidOf, eventUuidOf } from '../../platform/public-ids.ts';
-import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../../platform/uuid-v7.ts';
+import {
+  dayOfUuidV7,
+  deliveryUuidOf,
+  eventUuidOf,
+  lowestUuidAt,
+  msOfUuidV7,
+} from '../../platform/public-ids.ts';
 import { mediaReadyEventId } from '../envelope.ts';
 import {
   answerCondition,

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { parseRetryAfter } from '../../platform/http/retry-after.ts';
+import { parseRetryAfter } from '../../platform/http/outbound-url.ts';
 import type { ConnectionAware, OriginPools } from './origin-pools.ts';
 import { type ConnectionPhases, elapsedMs, type PhaseTimings } from './phase-timings.ts';
 import { classifySendError, type SendFailure } from './send-error.ts';

@@ -1,6 +1,9 @@
-import type { AddressGuard } from '../../platform/http/address-guard.ts';
-import { judgeEndpointUrl } from '../../platform/http/outbound-url.ts';
-import { makeHostResolver, type ResolveHost } from '../../platform/http/resolve-host.ts';
+import {
+  type AddressGuard,
+  judgeEndpointUrl,
+  makeHostResolver,
+  type ResolveHost,
+} from '../../platform/http/outbound-url.ts';
 import { runExchange, undispatched } from './http-exchange.ts';
 import { makeOriginPools } from './origin-pools.ts';
 import type { SendResult } from './send-result.ts';

@@ -1,8 +1,7 @@
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { type buildConnector, Client, type Dispatcher, Pool } from 'undici';
-import type { AddressGuard } from '../../platform/http/address-guard.ts';
-import type { ResolveHost } from '../../platform/http/resolve-host.ts';
+import type { AddressGuard, ResolveHost } from '../../platform/http/outbound-url.ts';
 import { type ConnectionPhases, elapsedMs, newConnectionPhases } from './phase-timings.ts';
 import { errorCode, SendError, tlsFailure } from './send-error.ts';
 

@@ -5,13 +5,14 @@ import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../../platform
 import {
   descriptionFile,
   type EmbeddedDescription,
+  type EmbeddedPortalUser,
   type EmbeddedTenant,
+  embeddedPortalUsers,
   keepTenants,
   readKeptTenants,
   removeDescription,
   writeDescription,
 } from '../../platform/local-stack/embedded-description.ts';
-import { type EmbeddedPortalUser, embeddedPortalUsers } from '../../platform/local-stack/portal-users.ts';
 import { ensureCertificate, type LocalCertificate } from './certificate.ts';
 import { openDataDirectory, recordFileOf } from './data-directory.ts';
 import { embeddedEnvironment, embeddedUrls } from './embedded-environment.ts';

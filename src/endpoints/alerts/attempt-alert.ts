@@ -2,9 +2,8 @@ import { type AttemptVerdict, judgeAttempt } from '../../deliveries/attempt-verd
 import { nextDelayMs } from '../../deliveries/retry-schedule.ts';
 import type { HttpSender } from '../../deliveries/sender/http-sender.ts';
 import { signStandard } from '../../deliveries/webhook-signature.ts';
-import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
-import { operationsSecretPlace } from '../../platform/crypto/secret-places.ts';
-import { isSameTarget } from '../../platform/http/same-target.ts';
+import { operationsSecretPlace, type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
+import { isSameTarget } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { alertHeaders, publicAlertId } from './alert-envelope.ts';
 import { type AlertToSend, findAlertToSend, recordAlert } from './endpoint-alerts.ts';

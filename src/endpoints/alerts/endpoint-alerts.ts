@@ -1,8 +1,8 @@
-import { shownUrl } from '../../platform/http/shown-url.ts';
+import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
+import { uuidV7 } from '../../platform/public-ids.ts';
 import { finishTask, insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';
-import { uuidV7 } from '../../platform/uuid-v7.ts';
 import {
   type AlertEnvelope,
   type AlertKind,

@@ -1,10 +1,9 @@
 import { knownWaba } from '../../accounts/known-accounts.ts';
 import { newWebhookSecret } from '../../deliveries/webhook-signature.ts';
 import { type Audited, recordChange } from '../../platform/audit/audit.ts';
-import type { SealedDatabase } from '../../platform/crypto/sealed-columns.ts';
-import { operationsSecretPlace } from '../../platform/crypto/secret-places.ts';
-import { checkEndpointUrl } from '../../platform/http/outbound-url.ts';
-import { isSameTarget } from '../../platform/http/same-target.ts';
+import { operationsSecretPlace } from '../../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../../platform/crypto/secret-keys.ts';
+import { checkEndpointUrl, isSameTarget } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import { RequestError } from '../../platform/request-input.ts';

@@ -1,7 +1,11 @@
 import { Command, Option } from 'commander';
 import { shownCount } from '../../deliveries/shown-count.ts';
-import { type AdminOutcome, adminAction } from '../../platform/cli/admin-action.ts';
-import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
+import {
+  type AdminOutcome,
+  adminAction,
+  alignedFields,
+  alignedTable,
+} from '../../platform/cli/admin-action.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { workflowUrl } from '../../platform/temporal/client-connection.ts';

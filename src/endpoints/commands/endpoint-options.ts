@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { AdminTools } from '../../platform/cli/admin-action.ts';
-import { makeAddressGuard } from '../../platform/http/address-guard.ts';
-import { makeHostResolver } from '../../platform/http/resolve-host.ts';
+import { makeAddressGuard, makeHostResolver } from '../../platform/http/outbound-url.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import type { EndpointOptions, OptionRules } from '../endpoint-options.ts';
 import type { Kind } from '../setting.ts';

@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import { adminAction } from '../../platform/cli/admin-action.ts';
-import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
+import { adminAction, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
 import { countInbox, retryInbox } from '../inbox/inbox.ts';
 import { listQuarantineReasons, oldestWaitingBodyAt } from '../inbox/inbox-status.ts';
 import { readWaitingBodies } from '../waiting-bodies.ts';

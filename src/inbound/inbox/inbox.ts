@@ -1,5 +1,11 @@
-import { JsonSyntaxError } from '../../platform/json/json-scanner.ts';
-import { items, type JsonNode, member, parseJson, sourceOf } from '../../platform/json/json-text.ts';
+import {
+  items,
+  type JsonNode,
+  JsonSyntaxError,
+  member,
+  parseJson,
+  sourceOf,
+} from '../../platform/json/json-text.ts';
 import {
   type Database,
   HELD_SHARDS,

@@ -1,5 +1,10 @@
-import { sourceWithEdits, type TextEdit } from '../../platform/json/json-splice.ts';
-import { items, type JsonNode, member } from '../../platform/json/json-text.ts';
+import {
+  items,
+  type JsonNode,
+  member,
+  sourceWithEdits,
+  type TextEdit,
+} from '../../platform/json/json-text.ts';
 import { phoneNumberIdOf, wabaIdOf } from './item-context.ts';
 import { readUpstreamRoot, UnreadableBody } from './upstream-items.ts';
 

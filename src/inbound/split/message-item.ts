@@ -1,5 +1,4 @@
-import { sourceWithEdits } from '../../platform/json/json-splice.ts';
-import { type JsonNode, member, sourceOf, stringOf } from '../../platform/json/json-text.ts';
+import { type JsonNode, member, sourceOf, sourceWithEdits, stringOf } from '../../platform/json/json-text.ts';
 import { idOf, rawIdOf, storableId, storableText } from '../../platform/json/storable-text.ts';
 import { type CartOrder, type OrderEventParts, readCartOrder } from '../cart-order.ts';
 import { type MediaReference, mediaUrlRemovals, readMediaReference } from '../media-reference.ts';

@@ -1,14 +1,16 @@
 import { jsonNumberText } from '../../platform/decimal.ts';
-import { JsonSyntaxError } from '../../platform/json/json-scanner.ts';
-import { memberRemovals, sourceWithEdits, type TextEdit } from '../../platform/json/json-splice.ts';
 import {
   items,
   type JsonNode,
+  JsonSyntaxError,
   member,
+  memberRemovals,
   members,
   parseJson,
   sourceOf,
+  sourceWithEdits,
   stringOf,
+  type TextEdit,
   textOf,
 } from '../../platform/json/json-text.ts';
 import { boundedIdOf, idOf, rawIdOf, shortTextOf, storableText } from '../../platform/json/storable-text.ts';

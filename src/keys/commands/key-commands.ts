@@ -1,7 +1,11 @@
 import { Command } from 'commander';
-import { type AdminOutcome, adminAction } from '../../platform/cli/admin-action.ts';
-import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
-import { parseIsoTime } from '../../platform/cli/expiry-option.ts';
+import {
+  type AdminOutcome,
+  adminAction,
+  alignedFields,
+  alignedTable,
+  parseIsoTime,
+} from '../../platform/cli/admin-action.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { workflowUrl } from '../../platform/temporal/client-connection.ts';
 import { createKey, listKeys, revokeKeyAsOperator } from '../api-keys.ts';

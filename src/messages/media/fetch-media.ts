@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { GraphClient } from '../../platform/graph/graph-client.ts';
+import { MediaHostRefused } from '../../platform/graph/graph-connection.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
-import { MediaHostRefused } from '../../platform/graph/media-host.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { PendingMedia } from '../media.ts';
 import { MediaTooLarge, WrongBytes } from './media-error.ts';

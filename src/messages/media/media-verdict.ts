@@ -1,6 +1,6 @@
 import { AccessTokenProblem } from '../../accounts/access-token.ts';
+import { MediaHostRefused } from '../../platform/graph/graph-connection.ts';
 import { GraphError, isObjectGone, isTokenError } from '../../platform/graph/graph-error.ts';
-import { MediaHostRefused } from '../../platform/graph/media-host.ts';
 import { ObjectStoreUnavailable } from '../../platform/object-store/object-store.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
 import { type MediaErrorCode, MediaTooLarge, WrongBytes } from './media-error.ts';

@@ -1,15 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { type Audited, OPERATOR_COMMAND } from '../audit/audit.ts';
 import { type Config, loadConfig } from '../config/config.ts';
 import { InvalidSettingsError } from '../config/read-settings.ts';
 import { makeSecretBox, parseEncryptionKeys, type SecretBox, SecretBoxError } from '../crypto/secret-box.ts';
-import { redactError } from '../error-redaction.ts';
 import { GraphError } from '../graph/graph-error.ts';
-import { InvalidCidrError } from '../http/address-guard.ts';
-import { descriptionFile, type EmbeddedDescription } from '../local-stack/embedded-description.ts';
-import { readJsonFile } from '../local-stack/private-file.ts';
+import { InvalidCidrError } from '../http/outbound-url.ts';
+import {
+  descriptionFile,
+  type EmbeddedDescription,
+  readJsonFile,
+} from '../local-stack/embedded-description.ts';
+import { redactError } from '../logger.ts';
 import { type Database, type DatabasePool, openDatabase } from '../postgres/database.ts';
 import { isTransientError } from '../postgres/error-class.ts';
 import { RequestError } from '../request-input.ts';
@@ -181,4 +184,51 @@ function isDescription(value: unknown): value is EmbeddedDescription {
     typeof upstream === 'object' &&
     upstream !== null
   );
+}
+
+/** Lines of `label  value`, the values below each other. A null value is shown as a dash. */
+export function alignedFields(fields: readonly (readonly [string, unknown])[]): string {
+  const width = Math.max(0, ...fields.map(([label]) => label.length));
+  return fields.map(([label, value]) => `${label.padEnd(width)}  ${shownValue(value)}`).join('\n');
+}
+
+/** A table with a heading; `empty` takes its place when there are no rows. */
+export function alignedTable(
+  headings: readonly string[],
+  rows: readonly (readonly unknown[])[],
+  empty: string,
+): string {
+  if (rows.length === 0) return empty;
+  const lines = [[...headings], ...rows.map((row) => row.map(shownValue))];
+  const widths = headings.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** On one line and without control or direction characters: what others wrote must not steer a terminal. */
+function shownValue(value: unknown): string {
+  if (value === null || value === undefined || value === '') return '-';
+  if (value instanceof Date) return value.toISOString();
+  const text = Array.isArray(value) ? value.join(', ') : String(value);
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim() || '-';
+}
+
+const ISO_TIME = /^(\d{4})-(\d\d)-(\d\d)T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/;
+
+/** Reads an ISO 8601 time with its zone; without one, it would mean another moment on another machine. */
+export function parseIsoTime(text: string): Date {
+  const [, year, month, day] = ISO_TIME.exec(text) ?? [];
+  const time = new Date(text);
+  // The parser of JavaScript turns 30 February into 2 March.
+  const isDay = Number(day) <= new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
+  if (year === undefined || !isDay || Number.isNaN(time.getTime())) {
+    throw new InvalidArgumentError('Write it as an ISO 8601 time with zone, such as 2027-01-31T12:00:00Z.');
+  }
+  return time;
 }

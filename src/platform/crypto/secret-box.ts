@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 
 /** A key of 32 bytes and the id that sealed texts name it by. */
 export type EncryptionKey = { id: string; key: Uint8Array };
@@ -100,4 +100,61 @@ function open(keyById: ReadonlyMap<string, Buffer>, sealed: string, associatedDa
   } catch {
     throw new SecretBoxError('not_authentic', 'The sealed secret was changed or belongs to another row.');
   }
+}
+
+/** What sealed secrets are bound to: a copy of one in another row does not open. */
+
+/** The signing secret of a webhook endpoint. */
+export function endpointSecretPlace(endpointId: string): string {
+  return `webhook_endpoints|secret|${endpointId}`;
+}
+
+/** The headers that a tenant adds to its webhooks, as a JSON object: they often hold credentials. */
+export function endpointHeadersPlace(endpointId: string): string {
+  return `webhook_endpoints|custom_headers|${endpointId}`;
+}
+
+/** The secret that signs what is sent to a tenant's operations URL. */
+export function operationsSecretPlace(wabaId: string): string {
+  return `wabas|operations_secret|${wabaId}`;
+}
+
+/** The upstream access token of a WABA. */
+export function accessTokenPlace(wabaId: string): string {
+  return `wabas|access_token|${wabaId}`;
+}
+
+/** A column of sealed texts, one per row at most. */
+export type SealedColumn = {
+  table: string;
+  column: string;
+  /** The row's key, which `place` is made of. */
+  idColumn: string;
+  idType: 'bigint' | 'text';
+  place(id: string): string;
+};
+
+const endpointColumn = { table: 'webhook_endpoints', idColumn: 'id', idType: 'bigint' } as const;
+const wabaColumn = { table: 'wabas', idColumn: 'waba_id', idType: 'text' } as const;
+
+/** Every column of sealed texts: what is not here keeps an encryption key from being retired without anybody knowing. */
+export const SEALED_COLUMNS: readonly SealedColumn[] = [
+  { ...endpointColumn, column: 'secret_sealed', place: endpointSecretPlace },
+  { ...endpointColumn, column: 'previous_secret_sealed', place: endpointSecretPlace },
+  { ...endpointColumn, column: 'custom_headers_sealed', place: endpointHeadersPlace },
+  { ...wabaColumn, column: 'access_token_sealed', place: accessTokenPlace },
+  { ...wabaColumn, column: 'operations_secret_sealed', place: operationsSecretPlace },
+];
+
+const TOKEN_BYTES = 32;
+const TOKEN = /^[A-Za-z0-9_-]{43}$/;
+
+/** 256 random bits as 43 characters that may stand in cookies and links. */
+export function newSecretToken(): string {
+  return randomBytes(TOKEN_BYTES).toString('base64url');
+}
+
+/** SHA-256 of a token, by which it is stored; null for a text that can be none. */
+export function secretTokenHash(token: string): Buffer | null {
+  return TOKEN.test(token) ? createHash('sha256').update(token).digest() : null;
 }

@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import { adminAction } from '../cli/admin-action.ts';
-import { alignedFields, alignedTable } from '../cli/aligned-text.ts';
+import { adminAction, alignedFields, alignedTable } from '../cli/admin-action.ts';
 import { reencryptSecrets, secretStatus, unreadableSecrets } from './secret-keys.ts';
 
 /** `admin secrets …` */

@@ -2,25 +2,33 @@ import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { request } from 'undici';
 import type { Config } from '../config/config.ts';
-import { type CatalogProduct, findProducts } from './catalog-products.ts';
 import {
   asGraphError,
+  checkedMediaUrl,
   firstOf,
   type GraphConnection,
   graphGet,
   graphPost,
   graphUrl,
+  type MediaHostRules,
   objectOf,
   openGraphConnection,
   readText,
   USER_AGENT,
 } from './graph-connection.ts';
 import { GraphError, graphErrorOf, noAnswer } from './graph-error.ts';
-import { checkedMediaUrl, type MediaHostRules } from './media-host.ts';
-import { listMessageTemplates, type TemplateFilter, type TemplatePage } from './message-templates.ts';
-import { listPhoneNumbers, type UpstreamPhoneNumber } from './phone-numbers.ts';
+import {
+  type CatalogProduct,
+  findProducts,
+  listMessageTemplates,
+  listPhoneNumbers,
+  listSubscribedApps,
+  type SubscribedApp,
+  type TemplateFilter,
+  type TemplatePage,
+  type UpstreamPhoneNumber,
+} from './graph-lists.ts';
 import { type SendOutcome, sendMessage } from './send-message.ts';
-import { listSubscribedApps, type SubscribedApp } from './subscribed-apps.ts';
 
 /** The calls to the upstream platform's Graph API; each throws GraphError and has a time limit of its own. */
 export type GraphClient = {

@@ -1,6 +1,6 @@
+import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import type { AddressGuard } from './address-guard.ts';
-import type { ResolveHost } from './resolve-host.ts';
+import ipaddr from 'ipaddr.js';
 
 const MAX_URL_LENGTH = 2048;
 
@@ -84,4 +84,181 @@ const ADDRESS_REFUSAL = refuse(
 
 function refuse(code: EndpointUrlRefusal['code'], message: string): EndpointUrlRefusal {
   return { ok: false, code, message };
+}
+
+/** `refused_range` is an address we never connect to unless an operator allowed its network. */
+type AddressVerdict = {
+  allowed: boolean;
+  reason: 'public' | 'allow_listed' | 'refused_range' | 'not_an_address';
+};
+
+/** Decides which addresses webhooks may be sent to. */
+export type AddressGuard = { check(ip: string): AddressVerdict };
+
+/** An entry of the allow-list that is not a network in CIDR form. */
+export class InvalidCidrError extends Error {
+  constructor(cidr: string) {
+    super(`${JSON.stringify(cidr)} is not a network in CIDR form, such as 10.1.0.0/16 or fd00::/8.`);
+    this.name = 'InvalidCidrError';
+  }
+}
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+type Network = [Address, number];
+
+/** Networks that no public receiver lives in: own host, private, link-local with cloud metadata, special purpose. */
+const REFUSED_NETWORKS: readonly Network[] = [
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
+  ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24'],
+  ...['203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4'],
+  ...['::/8', '64:ff9b::/96', '64:ff9b:1::/48', '100::/64', '2001::/23', '2001:db8::/32', '2002::/16'],
+  ...['3fff::/20', '5f00::/16', 'fc00::/7', 'fe80::/10', 'fec0::/10', 'ff00::/8'],
+].map(parseNetwork);
+
+/**
+ * A guard against requests to our own network (SSRF). Refuses every special range of IPv4 and IPv6, and whatever
+ * ipaddr.js does not call unicast, except for the networks of `allowCidrs`. An IPv4 address written as IPv6
+ * (::ffff:a.b.c.d) is judged as the IPv4 address it reaches. Throws InvalidCidrError.
+ */
+export function makeAddressGuard({ allowCidrs }: { allowCidrs: readonly string[] }): AddressGuard {
+  const allowedNetworks = allowCidrs.map(parseNetwork);
+  return {
+    check(ip) {
+      const address = parseAddress(ip);
+      if (address === null) return { allowed: false, reason: 'not_an_address' };
+      if (isInside(address, allowedNetworks)) return { allowed: true, reason: 'allow_listed' };
+      const refused = address.range() !== 'unicast' || isInside(address, REFUSED_NETWORKS);
+      return refused ? { allowed: false, reason: 'refused_range' } : { allowed: true, reason: 'public' };
+    },
+  };
+}
+
+/** Takes plain IPv4 and IPv6 only; the URL parser has turned every other spelling into these. */
+function parseAddress(ip: string): Address | null {
+  switch (isIP(ip)) {
+    case 4:
+      return ipaddr.IPv4.parse(ip);
+    case 6:
+      // ipaddr.js reads ::8.8.8.8 as ::ffff:8.8.8.8; written in hex, an IPv4-compatible address stays what it is.
+      return ipaddr.process(ip.replace(/\d+\.\d+\.\d+\.\d+/, quadToHex));
+    default:
+      return null;
+  }
+}
+
+function quadToHex(quad: string): string {
+  const [a, b, c, d] = ipaddr.IPv4.parse(quad).octets;
+  return [((a ?? 0) << 8) + (b ?? 0), ((c ?? 0) << 8) + (d ?? 0)]
+    .map((group) => group.toString(16))
+    .join(':');
+}
+
+function isInside(address: Address, networks: readonly Network[]): boolean {
+  return networks.some(
+    ([network, prefixBits]) => address.kind() === network.kind() && address.match(network, prefixBits),
+  );
+}
+
+function parseNetwork(cidr: string): Network {
+  try {
+    return ipaddr.parseCIDR(cidr);
+  } catch {
+    throw new InvalidCidrError(cidr);
+  }
+}
+
+/** All addresses of a host name; rejects when there is none. */
+export type ResolveHost = (hostname: string) => Promise<string[]>;
+
+/** Answers after which the hosts file and the search domains, which only the system's resolver knows, are asked. */
+const ASK_SYSTEM = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']);
+const LOCAL_NAME = /(?:^|\.)localhost\.?$/i;
+
+/**
+ * Resolves over DNS without the system's resolver, because that one blocks a thread of a pool of four: one tenant
+ * whose name server hangs would hold up the names of all others. IPv4 comes first; names that DNS does not
+ * know (hosts file, search domains) are left to the system's resolver. Waits about 3 s for a dead server.
+ * `servers` (`address:port`) takes the place of those that the system is configured with.
+ */
+export function makeHostResolver({ servers }: { servers?: readonly string[] } = {}): ResolveHost {
+  const resolver = new Resolver({ timeout: 1_000, tries: 2 });
+  if (servers !== undefined) resolver.setServers(servers);
+  return async (hostname) => {
+    if (LOCAL_NAME.test(hostname)) return askSystem(hostname.replace(/\.$/, ''));
+    const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+    const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+    if (addresses.length > 0) return addresses;
+    const failures = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
+    const worst = failures.find(({ code }) => !ASK_SYSTEM.has(code));
+    if (worst !== undefined) throw worst;
+    return askSystem(hostname);
+  };
+}
+
+async function askSystem(hostname: string): Promise<string[]> {
+  const answers = await lookup(hostname, { all: true, order: 'ipv4first' });
+  return answers.map(({ address }) => address);
+}
+
+/**
+ * An endpoint's URL for logs, histories and those who may not change it: origin, path and the names of the query. What
+ * stands behind them, and user and password, may be a credential.
+ */
+export function shownUrl(url: string): string {
+  const parsed = URL.parse(url);
+  if (parsed === null) return '(invalid URL)';
+  const parts = parsed.search === '' ? [] : parsed.search.slice(1).split('&').map(masked);
+  const query = parts.length === 0 ? '' : `?${parts.join('&')}`;
+  return `${parsed.origin}${parsed.pathname}${query}`;
+}
+
+/** Without a name, the part is all value. */
+function masked(part: string): string {
+  const equals = part.indexOf('=');
+  return equals < 1 ? '***' : `${part.slice(0, equals)}=***`;
+}
+
+const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1_000;
+
+/** The three date forms of RFC 9110 §5.6.7; Date.parse alone would also take `2 foo` for a date. */
+const HTTP_DATE_FORMS = [
+  /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/,
+  /^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/,
+  /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/,
+];
+
+/**
+ * Ms that a Retry-After header (RFC 9110 §10.2.3: whole seconds or an HTTP date) asks to wait, at most 24 hours;
+ * 0 for a date in the past, null for a missing or malformed header. `nowMs` is Unix time.
+ */
+export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
+  const value = header?.trim() ?? '';
+  if (/^\d+$/.test(value)) return Math.min(Number(value) * 1_000, MAX_RETRY_AFTER_MS);
+  if (!HTTP_DATE_FORMS.some((form) => form.test(value))) return null;
+  const dateMs = Date.parse(value.endsWith('GMT') ? value : `${value} GMT`);
+  return Number.isNaN(dateMs) ? null : Math.min(Math.max(dateMs - nowMs, 0), MAX_RETRY_AFTER_MS);
+}
+
+/**
+ * Whether two URLs, as the WHATWG parser writes them, lead to the same receiver: host, port and path decide. Query,
+ * scheme (a redirect mostly), a trailing slash or dot and the case of percent-encoding do not.
+ */
+export function isSameTarget(first: string, second: string): boolean {
+  const target = targetOf(first);
+  return target !== null && target === targetOf(second);
+}
+
+function targetOf(text: string): string | null {
+  const url = URL.parse(text);
+  if (url === null) return null;
+  const path = decoded(url.pathname).replace(/\/+$/, '');
+  return `${url.hostname.replace(/\.$/, '')}:${url.port} ${path}`;
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }

@@ -1,7 +1,6 @@
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
-import type { EmbeddedPortalUser } from './portal-users.ts';
-import { readJsonFile, writePrivateFile } from './private-file.ts';
+import { randomBytes } from 'node:crypto';
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
 /** A demonstration tenant, as scripts and black-box tests need it. */
 export interface EmbeddedTenant {
@@ -74,4 +73,70 @@ function isTenant(value: unknown): value is EmbeddedTenant {
     Array.isArray(tenant.phoneNumberIds) &&
     texts.every((name) => typeof tenant[name] === 'string')
   );
+}
+
+/** Somebody who may sign in to the portal of the embedded stack. */
+export interface EmbeddedPortalUser {
+  readonly email: string;
+  readonly name: string;
+  readonly role: 'operator' | 'admin';
+  readonly password: string;
+}
+
+const PASSWORD_BYTES = 12;
+
+/** An operator, and an administrator of the first tenant; their passwords are made once and kept with the data. */
+export function embeddedPortalUsers(dataDir: string): EmbeddedPortalUser[] {
+  const password = (role: string) => keptSecret(join(dataDir, `portal-password-${role}`), PASSWORD_BYTES);
+  return [
+    {
+      email: 'operator@heliograph.example',
+      name: 'Operator',
+      role: 'operator',
+      password: password('operator'),
+    },
+    { email: 'admin@store.example', name: 'Store admin', role: 'admin', password: password('admin') },
+  ];
+}
+
+/** Replaces a file as a whole (mode 0600): a reader sees the old content or the new, never a part. */
+export function writePrivateFile(path: string, content: string): void {
+  const temporary = writeTemporary(path, content);
+  renameSync(temporary, path);
+}
+
+/** Makes a file (mode 0600) with its full content; false when it exists already. */
+export function createPrivateFile(path: string, content: string): boolean {
+  const temporary = writeTemporary(path, content);
+  try {
+    linkSync(temporary, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+/** The parsed content of a JSON file; undefined when it is missing or not JSON. */
+export function readJsonFile(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** A secret (base64url) that is made at the first call and kept in a file of its own (mode 0600). */
+export function keptSecret(path: string, sizeBytes: number): string {
+  createPrivateFile(path, randomBytes(sizeBytes).toString('base64url'));
+  return readFileSync(path, 'utf8').trim();
+}
+
+function writeTemporary(path: string, content: string): string {
+  mkdirSync(dirname(path), { recursive: true });
+  const temporary = `${path}.${process.pid}.${randomBytes(4).toString('hex')}.tmp`;
+  writeFileSync(temporary, content, { mode: 0o600 });
+  return temporary;
 }

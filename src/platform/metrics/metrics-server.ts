@@ -1,5 +1,6 @@
-import { type InnerServer, startInnerServer } from './inner-server.ts';
-import { answerScrape, type Scrape } from './metrics-answer.ts';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Registry } from '@prometheus-io/client';
 
 export type MetricsServer = InnerServer;
 
@@ -16,4 +17,72 @@ export async function startMetricsServer(options: {
     if (request.url === '/metrics') void answerScrape(response, scrape);
     else response.writeHead(404, { 'content-type': 'text/plain' }).end('not found\n');
   });
+}
+
+export type InnerServer = { close(): Promise<void> };
+
+/** Serves what is for operators and their programs, on a port that is not for the public. */
+export async function startInnerServer(
+  { host, port }: { host: string; port: number },
+  listener: RequestListener,
+): Promise<InnerServer> {
+  const server = createServer(listener);
+  server.requestTimeout = 5_000;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  return { close: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+/** Makes the text of a scrape. */
+export type Scrape = () => Promise<{ contentType: string; text: string }>;
+
+/** A scrape of all that is in the registry; `refresh` brings up to date what is asked for only then. */
+export function scrapeOf(registry: Registry, refresh: () => Promise<void> = async () => {}): Scrape {
+  return async () => {
+    await refresh();
+    return { contentType: registry.contentType, text: await registry.metrics() };
+  };
+}
+
+/** Answers a request for /metrics. */
+export async function answerScrape(response: ServerResponse, scrape: Scrape): Promise<void> {
+  try {
+    const { contentType, text } = await scrape();
+    response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-store' }).end(text);
+  } catch {
+    // A defect, for `refresh` must not reject; Prometheus then shows the process as down.
+    response.writeHead(500, { 'content-type': 'text/plain' }).end('no metrics\n');
+  }
+}
+
+/** Two scrapers, or one that asks often, cost one read in this time. */
+const KEEP_MS = 5_000;
+
+/**
+ * What `read` found at most 5 s ago; null when it failed or takes longer than `waitMs`. One read at a time: while one
+ * hangs, nobody adds another.
+ */
+export function makeFiguresCache<Figures>(options: {
+  read: () => Promise<Figures>;
+  /** Milliseconds on any clock that does not go back. */
+  now: () => number;
+  waitMs: number;
+}): () => Promise<Figures | null> {
+  let latest: { sinceMs: number; figures: Promise<Figures | null>; isRunning: boolean } | null = null;
+
+  const begin = () => {
+    const started = { sinceMs: options.now(), figures: options.read().catch(() => null), isRunning: true };
+    void started.figures.then(() => {
+      started.isRunning = false;
+    });
+    return started;
+  };
+
+  return async () => {
+    const isFresh = latest !== null && (latest.isRunning || options.now() - latest.sinceMs < KEEP_MS);
+    if (latest === null || !isFresh) latest = begin();
+    return await Promise.race([latest.figures, sleep(options.waitMs, null, { ref: false })]);
+  };
 }

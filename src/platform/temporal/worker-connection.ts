@@ -6,8 +6,7 @@ import {
   Runtime,
   type WorkerInterceptors,
 } from '@temporalio/worker';
-import { redactError } from '../error-redaction.ts';
-import type { Logger } from '../logger.ts';
+import { type Logger, redactError } from '../logger.ts';
 import { serverOptions, type TemporalServer } from './client-connection.ts';
 import { SEARCH_ATTRIBUTE_NAMES } from './search-attributes.ts';
 

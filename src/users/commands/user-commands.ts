@@ -1,8 +1,12 @@
 import { Command } from 'commander';
 import { knownTenant } from '../../accounts/known-accounts.ts';
 import { OPERATOR_COMMAND } from '../../platform/audit/audit.ts';
-import { type AdminOutcome, adminAction } from '../../platform/cli/admin-action.ts';
-import { alignedFields, alignedTable } from '../../platform/cli/aligned-text.ts';
+import {
+  type AdminOutcome,
+  adminAction,
+  alignedFields,
+  alignedTable,
+} from '../../platform/cli/admin-action.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { parseEncryptionKeys } from '../../platform/crypto/secret-box.ts';
 import { setUpPath } from '../first-operator.ts';

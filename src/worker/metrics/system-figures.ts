@@ -2,7 +2,7 @@ import { countEndpointModes, oldestDueAt, readBacklog } from '../../deliveries/b
 import { countInbox } from '../../inbound/inbox/inbox.ts';
 import { oldestWaitingBodyAt } from '../../inbound/inbox/inbox-status.ts';
 import { readWaitingBodies } from '../../inbound/waiting-bodies.ts';
-import { countSealed, type SealedCount } from '../../platform/crypto/sealed-columns.ts';
+import { countSealed, type SealedCount } from '../../platform/crypto/secret-keys.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { listHousekeepingSteps } from '../../platform/postgres/worker-processes.ts';

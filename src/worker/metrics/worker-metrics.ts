@@ -3,8 +3,8 @@ import type { MadeAttempt } from '../../deliveries/attempt/attempt-log.ts';
 import type { SettledOutcome } from '../../deliveries/attempt/attempt-outcome.ts';
 import type { AttemptObserver } from '../../deliveries/attempt/settle-attempts.ts';
 import type { SendResult } from '../../deliveries/sender/send-result.ts';
-import { type CountResult, makeResultCounter } from '../../platform/metrics/result-counter.ts';
-import { msOfUuidV7 } from '../../platform/uuid-v7.ts';
+import { type CountResult, makeResultCounter } from '../../platform/metrics/metrics.ts';
+import { msOfUuidV7 } from '../../platform/public-ids.ts';
 
 /** What the parts of a worker count with; made once per process and handed to them. */
 export type WorkerMetrics = {

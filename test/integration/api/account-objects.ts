@@ -2,7 +2,7 @@ import { insertMedia } from '../../../src/messages/media.ts';
 import { insertPaymentReports } from '../../../src/messages/payments.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { dayOfUuidV7, uuidV7 } from '../../../src/platform/uuid-v7.ts';
+import { dayOfUuidV7, uuidV7 } from '../../../src/platform/public-ids.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { publishOne } from '../deliveries/event-fixtures.ts';
 import { addConversation, addMessage } from './api-harness.ts';

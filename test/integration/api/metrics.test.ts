@@ -1,8 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { findFreePorts } from '../../../src/dev/embedded/ports.ts';
-import { makeApiMetrics } from '../../../src/platform/metrics/api-metrics.ts';
-import { scrapeOf } from '../../../src/platform/metrics/metrics-answer.ts';
-import { startMetricsServer } from '../../../src/platform/metrics/metrics-server.ts';
+import { makeApiMetrics } from '../../../src/platform/metrics/metrics.ts';
+import { scrapeOf, startMetricsServer } from '../../../src/platform/metrics/metrics-server.ts';
 import { counted, samplesOf } from '../../support/metrics-text.ts';
 import { addKey, signed, startTestApi } from './api-harness.ts';
 

@@ -5,7 +5,7 @@ import { deliveryStart } from '../../../src/deliveries/dispatch/start-delivery.t
 import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
 import { type DeliveryPlace, labelDeliveries } from '../../../src/deliveries/queue/delivery-label.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
-import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';
+import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';

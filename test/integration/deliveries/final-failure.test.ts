@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { endpointAlertsOf, setOperationsUrl } from '../../../src/endpoints/alerts/operations-url.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
-import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';
+import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';

@@ -10,8 +10,8 @@ import {
   setOperationsUrl,
 } from '../../../src/endpoints/alerts/operations-url.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
-import { operationsSecretPlace } from '../../../src/platform/crypto/secret-places.ts';
-import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';
+import { operationsSecretPlace } from '../../../src/platform/crypto/secret-box.ts';
+import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
 import { addEndpoint, testSecretBox } from '../../support/test-accounts.ts';

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import { makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { type Config, loadConfig } from '../../../src/platform/config/config.ts';
-import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';
+import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Logger } from '../../../src/platform/logger.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';

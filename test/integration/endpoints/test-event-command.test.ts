@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { enqueueDeliveries } from '../../../src/deliveries/queue/enqueue.ts';
 import { takeOverdue } from '../../../src/deliveries/queue/sweep.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { uuidV7 } from '../../../src/platform/uuid-v7.ts';
+import { uuidV7 } from '../../../src/platform/public-ids.ts';
 import { startAdmin, WABA } from '../../support/admin-cli.ts';
 import { answer, startReceiver } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';

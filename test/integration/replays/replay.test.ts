@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { lowestUuidAt } from '../../../src/platform/uuid-v7.ts';
+import { lowestUuidAt } from '../../../src/platform/public-ids.ts';
 import { checkSelection } from '../../../src/replays/replay-input.ts';
 import { queueReplayPage, readReplayPage } from '../../../src/replays/replay-steps.ts';
 import { findReplay } from '../../../src/replays/replay-store.ts';

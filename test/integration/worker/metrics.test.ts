@@ -5,7 +5,7 @@ import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limit
 import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { findFreePorts } from '../../../src/dev/embedded/ports.ts';
 import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
-import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';
+import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { openDatabase } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { makeWorkerMetrics } from '../../../src/worker/metrics/worker-metrics.ts';

@@ -2,7 +2,7 @@ import { newWebhookSecret } from '../../../src/deliveries/webhook-signature.ts';
 import { alertWorkflowId, insertEndpointAlert } from '../../../src/endpoints/alerts/endpoint-alerts.ts';
 import { saveOperationsUrl } from '../../../src/endpoints/alerts/operations-url.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
-import { operationsSecretPlace } from '../../../src/platform/crypto/secret-places.ts';
+import { operationsSecretPlace } from '../../../src/platform/crypto/secret-box.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { startReplay } from '../../../src/replays/replays.ts';
 import { publish, settleLive } from '../../integration/replays/replay-fixtures.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parsePhoneNumber } from '../../../src/accounts/commands/waba-commands.ts';
-import { parseIsoTime } from '../../../src/platform/cli/expiry-option.ts';
+import { parseIsoTime } from '../../../src/platform/cli/admin-action.ts';
 
 describe('--expires', () => {
   test('reads back every moment that is written with its zone', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';
+import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { httpServer, outcomeOf, request, testSender } from './loopback-servers.ts';
 
 const publicOnly = makeAddressGuard({ allowCidrs: [] });

@@ -5,7 +5,7 @@ import { generate } from 'selfsigned';
 import { onTestFinished } from 'vitest';
 import { type HttpSenderOptions, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import type { SendResult } from '../../../src/deliveries/sender/send-result.ts';
-import { makeAddressGuard } from '../../../src/platform/http/address-guard.ts';
+import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 
 /** A sender that may reach loopback over http; closed when the test ends. */
 export function testSender(options: Partial<HttpSenderOptions> = {}) {

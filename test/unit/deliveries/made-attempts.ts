@@ -1,6 +1,6 @@
 import type { MadeAttempt } from '../../../src/deliveries/attempt/attempt-log.ts';
 import type { SendResult } from '../../../src/deliveries/sender/send-result.ts';
-import { uuidV7 } from '../../../src/platform/uuid-v7.ts';
+import { uuidV7 } from '../../../src/platform/public-ids.ts';
 
 /** A first attempt of the delivery `delivery-<n>` that got this answer. */
 export function madeAttempt(result: SendResult, n = 0): MadeAttempt {

@@ -65,7 +65,7 @@ describe('docs/architecture.md', () => {
     ).toEqual([...started, ...LOOPS_OF_THEIR_OWN].toSorted());
   });
 
-  test('names the notifications that wake loops', () => {
+  test('names the notifications that are listened to', () => {
     const handled = inSources(/^\s+(heliograph_\w+): /gm);
     expect(handled.length).toBeGreaterThan(2);
     const documented = [...section('Loops').matchAll(/NOTIFY (heliograph_\w+)/g)].map(

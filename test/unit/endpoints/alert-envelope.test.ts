@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { alertHeaders, serializeAlert } from '../../../src/endpoints/alerts/alert-envelope.ts';
-import { isSameTarget } from '../../../src/platform/http/same-target.ts';
+import { isSameTarget } from '../../../src/platform/http/outbound-url.ts';
 import { repositoryFile } from '../deployment/compose-file.ts';
 
 const ENVELOPE = {

@@ -8,8 +8,7 @@ import {
   SENDABLE_MIME_TYPES,
   uploadedFileName,
 } from '../../../src/messages/send/uploaded-media.ts';
-import { mediaUuidOf, publicMediaId } from '../../../src/platform/public-ids.ts';
-import { uuidV7 } from '../../../src/platform/uuid-v7.ts';
+import { mediaUuidOf, publicMediaId, uuidV7 } from '../../../src/platform/public-ids.ts';
 
 describe('an uploaded file', () => {
   test('is of the kind that upstream takes its MIME type for, parameters and case aside', () => {

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { publicDeliveryId } from '../../../src/platform/public-ids.ts';
+import { lowestUuidAt, msOfUuidV7, publicDeliveryId, uuidV7 } from '../../../src/platform/public-ids.ts';
 import { RequestError } from '../../../src/platform/request-input.ts';
-import { lowestUuidAt, msOfUuidV7, uuidV7 } from '../../../src/platform/uuid-v7.ts';
 import { checkSelection } from '../../../src/replays/replay-input.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');

@@ -12,8 +12,7 @@ import {
 import { MAX_UPLOAD_BYTES } from '../../../messages/send/uploaded-media.ts';
 import { ObjectStoreUnavailable } from '../../../platform/object-store/object-store.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
-import { mediaUuidOf, publicMediaId } from '../../../platform/public-ids.ts';
-import { uuidV7 } from '../../../platform/uuid-v7.ts';
+import { mediaUuidOf, publicMediaId, uuidV7 } from '../../../platform/public-ids.ts';
 import { ApiError, notFound } from '../../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
 import { count, dateTime, idParams, NoQuery, nullable, text } from '../../external/schema-kit.ts';

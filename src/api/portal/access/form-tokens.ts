@@ -1,6 +1,6 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { newSecretToken, secretTokenHash } from '../../../platform/crypto/secret-token.ts';
+import { newSecretToken, secretTokenHash } from '../../../platform/crypto/secret-box.ts';
 import { formCookie } from './session-cookie.ts';
 import { type Viewer, viewerIfAny } from './viewer.ts';
 

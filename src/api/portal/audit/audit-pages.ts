@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { listAudit } from '../../../platform/audit/audit.ts';
-import type { StoredAuditEntry } from '../../../platform/audit/audit-log.ts';
+import { listAudit, type StoredAuditEntry } from '../../../platform/audit/audit.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { viewerOf, wabaOf } from '../access/viewer.ts';

@@ -6,7 +6,7 @@ import {
   type DeliveryReport,
   deliveryOf,
 } from '../../../deliveries/search/shown-delivery.ts';
-import { shownUrl } from '../../../platform/http/shown-url.ts';
+import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
 import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { startReplay } from '../../../replays/replays.ts';

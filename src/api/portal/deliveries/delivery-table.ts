@@ -1,6 +1,6 @@
 import type { DeliveryState } from '../../../deliveries/log/delivery-filter.ts';
 import type { ListedDelivery } from '../../../deliveries/log/delivery-rows.ts';
-import { shownUrl } from '../../../platform/http/shown-url.ts';
+import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { publicDeliveryId } from '../../../platform/public-ids.ts';
 import { badge } from '../components/badge.ts';
 import { cutId } from '../components/copyable.ts';

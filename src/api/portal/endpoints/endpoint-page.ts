@@ -7,7 +7,7 @@ import { type EndpointStep, readEndpointStatistics } from '../../../endpoints/en
 import { type EndpointStatus, type EndpointView, endpointStatus } from '../../../endpoints/endpoints.ts';
 import { type InstallationSettings, textOf } from '../../../endpoints/setting.ts';
 import { type AnySetting, settingsOf } from '../../../endpoints/settings.ts';
-import { shownUrl } from '../../../platform/http/shown-url.ts';
+import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';

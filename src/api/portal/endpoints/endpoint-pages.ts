@@ -4,7 +4,7 @@ import { MAX_SHOWN_WAITING } from '../../../deliveries/shown-count.ts';
 import { type EndpointActivity, readEndpointActivity } from '../../../endpoints/endpoint-statistics.ts';
 import { type EndpointStatus, endpointStatus, endpointsOf } from '../../../endpoints/endpoints.ts';
 import { sendTestEvent } from '../../../endpoints/test-event.ts';
-import { shownUrl } from '../../../platform/http/shown-url.ts';
+import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { publicDeliveryId } from '../../../platform/public-ids.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';

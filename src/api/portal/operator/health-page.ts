@@ -15,7 +15,7 @@ import {
   oldestWaitingBodyAt,
   type QuarantineReason,
 } from '../../../inbound/inbox/inbox-status.ts';
-import { shownUrl } from '../../../platform/http/shown-url.ts';
+import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { query } from '../../../platform/postgres/sql.ts';
 import { type HousekeepingStep, listHousekeepingSteps } from '../../../platform/postgres/worker-processes.ts';
 import { checkObjectStore } from '../../health/object-store-check.ts';

@@ -11,7 +11,7 @@ import {
 import { MAX_SHOWN_WAITING, shownCount } from '../../../deliveries/shown-count.ts';
 import { countRecentlyFailed } from '../../../endpoints/endpoint-failures.ts';
 import { type EndpointStatus, endpointsOf } from '../../../endpoints/endpoints.ts';
-import { shownUrl } from '../../../platform/http/shown-url.ts';
+import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';

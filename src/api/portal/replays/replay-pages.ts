@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { listEndpoints } from '../../../endpoints/store.ts';
 import { EVENT_TYPES } from '../../../platform/event-type.ts';
-import { shownUrl } from '../../../platform/http/shown-url.ts';
+import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { RequestError } from '../../../platform/request-input.ts';
 import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { REPLAYABLE_STATES, type ReplayCount } from '../../../replays/replay-selection.ts';

@@ -1,7 +1,7 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
-import { newSecretToken } from '../../../platform/crypto/secret-token.ts';
+import { newSecretToken } from '../../../platform/crypto/secret-box.ts';
 import { countedAddress } from '../../../platform/http/counted-address.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { tooManyAttempts } from '../access/page-error.ts';

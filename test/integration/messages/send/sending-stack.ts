@@ -9,7 +9,7 @@ import type { FaultRequest } from '../../../../src/dev/sandbox/fault-register.ts
 import type { LoggedRequest, SentMessage } from '../../../../src/dev/sandbox/upstream-records.ts';
 import { startUpstreamServer } from '../../../../src/dev/sandbox/upstream-server.ts';
 import { type Config, loadConfig } from '../../../../src/platform/config/config.ts';
-import { accessTokenPlace } from '../../../../src/platform/crypto/secret-places.ts';
+import { accessTokenPlace } from '../../../../src/platform/crypto/secret-box.ts';
 import { openSendClient } from '../../../../src/platform/graph/graph-client.ts';
 import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';

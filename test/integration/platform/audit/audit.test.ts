@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest';
 import { insertTenant, saveWaba } from '../../../../src/accounts/accounts.ts';
-import { listAudit, recordAudit, recordChange, SYSTEM } from '../../../../src/platform/audit/audit.ts';
-import type { AuditEntry } from '../../../../src/platform/audit/audit-log.ts';
+import {
+  type AuditEntry,
+  listAudit,
+  recordAudit,
+  recordChange,
+  SYSTEM,
+} from '../../../../src/platform/audit/audit.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { testDatabase } from '../../../support/test-database.ts';
 

@@ -10,19 +10,20 @@ import { rotateSecret } from '../../../../src/endpoints/endpoint-secrets.ts';
 import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
 import { addEndpoint, updateEndpoint } from '../../../../src/endpoints/endpoints.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
-import { makeSecretBox, type SecretBox } from '../../../../src/platform/crypto/secret-box.ts';
+import {
+  accessTokenPlace,
+  makeSecretBox,
+  operationsSecretPlace,
+  SEALED_COLUMNS,
+  type SecretBox,
+} from '../../../../src/platform/crypto/secret-box.ts';
 import {
   reencryptSecrets,
   reportUnreadableSecrets,
   secretStatus,
   unreadableSecrets,
 } from '../../../../src/platform/crypto/secret-keys.ts';
-import {
-  accessTokenPlace,
-  operationsSecretPlace,
-  SEALED_COLUMNS,
-} from '../../../../src/platform/crypto/secret-places.ts';
-import { makeAddressGuard } from '../../../../src/platform/http/address-guard.ts';
+import { makeAddressGuard } from '../../../../src/platform/http/outbound-url.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { runAdmin } from '../../../support/admin-cli.ts';

@@ -4,8 +4,8 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type GraphClient, openGraphClient } from '../../../../src/platform/graph/graph-client.ts';
+import { MediaHostRefused } from '../../../../src/platform/graph/graph-connection.ts';
 import { GraphError } from '../../../../src/platform/graph/graph-error.ts';
-import { MediaHostRefused } from '../../../../src/platform/graph/media-host.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;

@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { buildApp } from '../../../../src/api/app.ts';
-import { redactError } from '../../../../src/platform/error-redaction.ts';
-import { openLogger } from '../../../../src/platform/json-logger.ts';
+import { openLogger, redactError } from '../../../../src/platform/logger.ts';
 import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';

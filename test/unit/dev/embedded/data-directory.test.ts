@@ -2,8 +2,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openDataDirectory } from '../../../../src/dev/embedded/data-directory.ts';
-import { keepTenants, readKeptTenants } from '../../../../src/platform/local-stack/embedded-description.ts';
-import { keptSecret } from '../../../../src/platform/local-stack/private-file.ts';
+import {
+  keepTenants,
+  keptSecret,
+  readKeptTenants,
+} from '../../../../src/platform/local-stack/embedded-description.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 const open = (dataDir: string, fresh = false) => openDataDirectory(dataDir, { fresh, log: () => undefined });

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { AccessTokenProblem } from '../../../../src/accounts/access-token.ts';
 import { MediaTooLarge, WrongBytes } from '../../../../src/messages/media/media-error.ts';
 import { judgeFailure } from '../../../../src/messages/media/media-verdict.ts';
+import { MediaHostRefused } from '../../../../src/platform/graph/graph-connection.ts';
 import { graphErrorOf, noAnswer } from '../../../../src/platform/graph/graph-error.ts';
-import { MediaHostRefused } from '../../../../src/platform/graph/media-host.ts';
 import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/object-store.ts';
 import { retryDelayMs } from '../../../../src/platform/temporal/activity-kit.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { InvalidCidrError, makeAddressGuard } from '../../../../src/platform/http/address-guard.ts';
+import { InvalidCidrError, makeAddressGuard } from '../../../../src/platform/http/outbound-url.ts';
 
 const guard = makeAddressGuard({ allowCidrs: [] });
 

@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { makeAddressGuard } from '../../../../src/platform/http/address-guard.ts';
-import { checkEndpointUrl, judgeEndpointUrl } from '../../../../src/platform/http/outbound-url.ts';
+import {
+  checkEndpointUrl,
+  judgeEndpointUrl,
+  makeAddressGuard,
+} from '../../../../src/platform/http/outbound-url.ts';
 
 const guard = makeAddressGuard({ allowCidrs: [] });
 const rules = { allowHttp: false, guard };

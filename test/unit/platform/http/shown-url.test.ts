@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shownUrl } from '../../../../src/platform/http/shown-url.ts';
+import { shownUrl } from '../../../../src/platform/http/outbound-url.ts';
 
 test.each([
   ['https://shop.example/hook', 'https://shop.example/hook'],

@@ -1,14 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { JsonSyntaxError, MAX_JSON_DEPTH } from '../../../../src/platform/json/json-scanner.ts';
-import { memberRemovals, sourceWithEdits } from '../../../../src/platform/json/json-splice.ts';
 import {
   items,
   type JsonNode,
+  JsonSyntaxError,
+  MAX_JSON_DEPTH,
   member,
+  memberRemovals,
   members,
   parseJson,
   sourceOf,
+  sourceWithEdits,
   stringOf,
   textOf,
 } from '../../../../src/platform/json/json-text.ts';

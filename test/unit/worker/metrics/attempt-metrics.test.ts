@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { MadeAttempt } from '../../../../src/deliveries/attempt/attempt-log.ts';
 import type { SettledOutcome } from '../../../../src/deliveries/attempt/attempt-outcome.ts';
 import type { SendResult } from '../../../../src/deliveries/sender/send-result.ts';
-import { uuidV7 } from '../../../../src/platform/uuid-v7.ts';
+import { uuidV7 } from '../../../../src/platform/public-ids.ts';
 import { makeAttemptMetrics } from '../../../../src/worker/metrics/worker-metrics.ts';
 import { counted, samplesOf } from '../../../support/metrics-text.ts';
 import { madeAttempt } from '../../deliveries/made-attempts.ts';

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { makeApiMetrics } from '../../../../src/platform/metrics/api-metrics.ts';
-import { watchProcess } from '../../../../src/platform/metrics/process-metrics.ts';
-import { counted as countedActivity } from '../../../../src/platform/metrics/result-counter.ts';
+import {
+  counted as countedActivity,
+  makeApiMetrics,
+  watchProcess,
+} from '../../../../src/platform/metrics/metrics.ts';
 import type { SystemFigures } from '../../../../src/worker/metrics/system-figures.ts';
 import { makeSystemGauges } from '../../../../src/worker/metrics/system-gauges.ts';
 import { makeWorkerMetrics, watchDeliveryLoop } from '../../../../src/worker/metrics/worker-metrics.ts';

@@ -1,4 +1,5 @@
-import { Counter, Histogram, Registry } from '@prometheus-io/client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client';
+import packageJson from '../../../package.json' with { type: 'json' };
 
 /** Upstream gives up after 5 s; whatever comes near that is worth a bucket. */
 const ACKNOWLEDGE_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -83,5 +84,63 @@ function childrenOf<Child>(make: (label: number) => Child): (label: number) => C
     const child = make(label);
     children.set(label, child);
     return child;
+  };
+}
+
+/** The finest would wake the process a hundred times a second for nothing but this. */
+const EVENT_LOOP_EVERY_MS = 50;
+const UTILIZATION_EVERY_MS = 1_000;
+
+/**
+ * From now on the registry also tells of this process: processor time, memory, event loop, collections, version. Its
+ * timers run until the process ends and keep it from ending no longer, so call it once, where metrics are served.
+ */
+export function watchProcess(registry: Registry): void {
+  collectDefaultMetrics({
+    register: registry,
+    eventLoopMonitoringPrecision: EVENT_LOOP_EVERY_MS,
+    eventLoopUtilizationTimeout: UTILIZATION_EVERY_MS,
+  });
+  const build = new Gauge({
+    name: 'heliograph_build_info',
+    help: 'Always 1; the label says which version runs.',
+    labelNames: ['version'],
+    registers: [registry],
+  });
+  build.set({ version: packageJson.version }, 1);
+}
+
+/** Counts one more of this result. */
+export type CountResult<Result extends string> = (result: Result) => void;
+
+/**
+ * A counter with the label `result`, which has these values and no other. All are there from the start with 0:
+ * a series that begins with its first failure has no increase to alert on.
+ */
+export function makeResultCounter<Result extends string>(
+  registry: Registry,
+  metric: { name: string; help: string; results: readonly Result[] },
+): CountResult<Result> {
+  const { name, help, results } = metric;
+  const counter = new Counter({ name, help, labelNames: ['result'], registers: [registry] });
+  const children = new Map(results.map((result) => [result, counter.labels(result)]));
+  for (const child of children.values()) child.inc(0);
+  return (result) => children.get(result)?.inc();
+}
+
+/** The same activity with each run counted by its outcome; one that throws is run again and counts as `later`. */
+export function counted<Input, Result extends { outcome: string }>(
+  run: (input: Input) => Promise<Result>,
+  count: CountResult<Result['outcome'] | 'later'>,
+): (input: Input) => Promise<Result> {
+  return async (input) => {
+    try {
+      const result = await run(input);
+      count(result.outcome);
+      return result;
+    } catch (error) {
+      count('later');
+      throw error;
+    }
   };
 }

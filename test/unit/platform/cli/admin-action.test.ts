@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { alignedFields, alignedTable } from '../../../../src/platform/cli/aligned-text.ts';
+import { alignedFields, alignedTable } from '../../../../src/platform/cli/admin-action.ts';
 
 describe('text of the admin commands', () => {
   test('aligns fields and tables', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { makeFiguresCache } from '../../../../src/platform/metrics/figures-cache.ts';
+import { makeFiguresCache } from '../../../../src/platform/metrics/metrics-server.ts';
 
 /** A cache on a clock of its own over a `read` that the test answers. */
 function cache(waitMs = 10_000) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkedMediaUrl, MediaHostRefused } from '../../../../src/platform/graph/media-host.ts';
+import { checkedMediaUrl, MediaHostRefused } from '../../../../src/platform/graph/graph-connection.ts';
 
 const PRODUCTION = { mediaHosts: ['fbsbx.com', 'facebook.com', 'fbcdn.net'], allowHttp: false };
 const DEVELOPMENT = { mediaHosts: ['127.0.0.1'], allowHttp: true };
