@@ -41,12 +41,16 @@ const BUILD_TIMEOUT_MS = 30 * 60_000;
 export async function ensureBinaries(options: BinaryOptions): Promise<{ temporal: string; minio: string }> {
   const sources = options.sources ?? binarySources();
   const found = await Promise.all(
-    sources.map(async (source) => [source.name, await provide(source, options)] as const),
+    sources.map(async (source) => [source.name, await ensureBinary(source, options)] as const),
   );
   return Object.fromEntries(found) as { temporal: string; minio: string };
 }
 
-async function provide(source: BinarySource, options: BinaryOptions): Promise<string> {
+/** One program, found or made in that order. */
+export async function ensureBinary(
+  source: BinarySource,
+  options: Omit<BinaryOptions, 'sources'>,
+): Promise<string> {
   const { env } = options;
   const set = env[source.variable]?.trim();
   if (set !== undefined && set !== '') {

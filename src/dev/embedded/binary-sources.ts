@@ -1,6 +1,6 @@
-/** Where a server that comes as one executable file can be had. */
+/** Where a program that comes as one executable file can be had. */
 export interface BinarySource {
-  readonly name: 'temporal' | 'minio';
+  readonly name: string;
   /** Names the file to use, before anything else is looked for. */
   readonly variable: string;
   /** The official download; undefined where none is made for this machine. */

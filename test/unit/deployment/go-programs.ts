@@ -1,0 +1,23 @@
+import { ensureBinary } from '../../../src/dev/embedded/binaries.ts';
+
+/** `helm` and `actionlint`: from the PATH, the user's cache, or built with Go. */
+export async function goProgram(name: keyof typeof PACKAGES): Promise<string> {
+  const source = {
+    name,
+    variable: `HELIOGRAPH_TEST_${name.toUpperCase()}_BIN`,
+    download: undefined,
+    goPackage: PACKAGES[name],
+  };
+  return await ensureBinary(source, {
+    env: process.env,
+    log: (line) => process.stdout.write(`${line}\n`),
+  });
+}
+
+const PACKAGES = {
+  helm: 'helm.sh/helm/v3/cmd/helm@v3.22.0',
+  actionlint: 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.12',
+};
+
+/** The first time a program is built, which takes minutes. */
+export const BUILD_TIMEOUT_MS = 30 * 60_000;
