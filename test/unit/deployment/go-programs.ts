@@ -1,4 +1,11 @@
+import { existsSync } from 'node:fs';
 import { ensureBinary } from '../../../src/dev/embedded/binaries.ts';
+import { programOnPath } from '../../acceptance/support/programs.ts';
+
+/** What programs and schemas come from; undefined where there is none, which is said. */
+export const GO = programOnPath('go') ?? ['/usr/local/go/bin/go'].find(existsSync);
+if (GO === undefined)
+  process.stdout.write('NOT TESTED for want of go: the chart and the workflows of CI; install it.\n');
 
 /** `helm` and `actionlint`: from the PATH, the user's cache, or built with Go. */
 export async function goProgram(name: keyof typeof PACKAGES): Promise<string> {

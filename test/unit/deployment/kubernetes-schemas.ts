@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { parse } from 'yaml';
+import { GO } from './go-programs.ts';
 
 const run = promisify(execFile);
 
@@ -116,7 +117,7 @@ async function publishedFile(module: string, path: string): Promise<string> {
   const work = await mkdtemp(join(tmpdir(), 'heliograph-schemas-'));
   const env = { ...process.env, GOMODCACHE: work, GOFLAGS: '-modcacherw' };
   try {
-    const { stdout } = await run('go', ['mod', 'download', '-json', module], { cwd: work, env });
+    const { stdout } = await run(GO ?? 'go', ['mod', 'download', '-json', module], { cwd: work, env });
     const text = readFileSync(join(JSON.parse(stdout).Dir, path), 'utf8');
     await mkdir(CACHE, { recursive: true });
     const draft = `${kept}.${process.pid}`;
