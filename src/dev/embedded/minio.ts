@@ -11,6 +11,8 @@ interface MinioOptions {
   readonly logFile: string;
   readonly port: number;
   readonly consolePort: number;
+  /** Variables of the server beside those that every one gets. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** What opens both the object store and its console. */
@@ -35,6 +37,7 @@ export async function startMinio(supervisor: Supervisor, options: MinioOptions):
       MINIO_ROOT_PASSWORD: secretKey,
       MINIO_UPDATE: 'off',
       MINIO_CALLHOME_ENABLE: 'off',
+      ...options.env,
     }),
     logFile: options.logFile,
     stopSignal: 'SIGTERM',

@@ -3,7 +3,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { createRequire } from 'node:module';
 import type { Readable } from 'node:stream';
-import type { Client } from 'minio';
+import type { Client, ClientOptions } from 'minio';
 import type { Config } from '../config/config.ts';
 
 const DEFAULT_TIMEOUTS = { answerTimeoutMs: 20_000, stallTimeoutMs: 30_000 };
@@ -34,7 +34,8 @@ export function openObjectStore(
   config: Config['objectStore'],
   timeouts: { answerTimeoutMs: number; stallTimeoutMs: number } = DEFAULT_TIMEOUTS,
 ): ObjectStore {
-  const { bucket } = config;
+  const { bucket, prefix } = config;
+  const encryption = encryptionHeaders(config);
   const agent = openAgent(config);
   let client: Client | null = null;
   let bucketIsThere = false;
@@ -43,6 +44,10 @@ export function openObjectStore(
     if (bucketIsThere) return;
     if (!(await client.bucketExists(bucket))) await createBucket(client, config);
     bucketIsThere = true;
+  };
+  const target = (client: Client, key: string, contentType: string): Target => {
+    const headers = { 'Content-Type': contentType, ...encryption };
+    return { client, bucket, key: prefix + key, headers };
   };
   const run = async <Result>(key: string, work: (client: Client) => Promise<Result>): Promise<Result> => {
     client ??= openClient(config, agent, timeouts);
@@ -60,7 +65,7 @@ export function openObjectStore(
       await run(key, ensureBucket);
       const watched = watchSource(source);
       try {
-        return await run(key, (client) => uploadObject({ client, bucket, key, contentType }, watched.source));
+        return await run(key, (client) => uploadObject(target(client, key, contentType), watched.source));
       } catch (error) {
         throw watched.failure()?.error ?? error;
       }
@@ -68,11 +73,12 @@ export function openObjectStore(
     getRange: (key, range) =>
       run(key, (client) =>
         range === undefined
-          ? client.getObject(bucket, key)
-          : client.getPartialObject(bucket, key, range.start, range.end - range.start + 1),
+          ? client.getObject(bucket, prefix + key)
+          : client.getPartialObject(bucket, prefix + key, range.start, range.end - range.start + 1),
       ),
-    stat: (key) => run(key, async (client) => ({ sizeBytes: (await client.statObject(bucket, key)).size })),
-    remove: (key) => run(key, (client) => client.removeObject(bucket, key)),
+    stat: (key) =>
+      run(key, async (client) => ({ sizeBytes: (await client.statObject(bucket, prefix + key)).size })),
+    remove: (key) => run(key, (client) => client.removeObject(bucket, prefix + key)),
     close: () => agent.destroy(),
   };
 }
@@ -94,8 +100,7 @@ function openClient(
     endPoint: url.hostname,
     port: url.port === '' ? (useSSL ? 443 : 80) : Number(url.port),
     useSSL,
-    accessKey: config.accessKey,
-    secretKey: config.secretKey,
+    ...credentialsOf(config),
     region: config.region,
     transport: boundedTransport(timeouts),
     transportAgent: agent,
@@ -110,6 +115,40 @@ function openClient(
  */
 function loadLibrary(): typeof import('minio') {
   return createRequire(import.meta.url)('minio');
+}
+
+/**
+ * The AWS environment is asked at the first request, and again before what it gave expires. By AWS's own library: the
+ * MinIO library's reads other names than AWS's services answer with.
+ */
+function credentialsOf({ credentials, accessKey, secretKey, region }: Config['objectStore']): Credentials {
+  if (credentials === 'keys') return { accessKey, secretKey };
+  const { defaultProvider }: typeof import('@aws-sdk/credential-provider-node') = createRequire(
+    import.meta.url,
+  )('@aws-sdk/credential-provider-node');
+  const provide = defaultProvider({ clientConfig: { region } });
+  const getCredentials = async () => {
+    const { accessKeyId, secretAccessKey, sessionToken } = await provide();
+    return {
+      getAccessKey: () => accessKeyId,
+      getSecretKey: () => secretAccessKey,
+      getSessionToken: () => sessionToken,
+    };
+  };
+  return { credentialsProvider: { getCredentials } as unknown as CredentialProvider };
+}
+
+type CredentialProvider = NonNullable<ClientOptions['credentialsProvider']>;
+
+type Credentials = Pick<ClientOptions, 'accessKey' | 'secretKey' | 'credentialsProvider'>;
+
+/** What is asked for with every object; nothing: the bucket's own setting holds. */
+function encryptionHeaders({ encryption, kmsKeyId }: Config['objectStore']): Record<string, string> {
+  if (encryption === 'default') return {};
+  return {
+    'X-Amz-Server-Side-Encryption': encryption,
+    ...(kmsKeyId !== '' && { 'X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id': kmsKeyId }),
+  };
 }
 
 /** Several processes may start at once: the bucket that another one made meanwhile is as good. */
@@ -179,7 +218,7 @@ function endWhenStalled(response: IncomingMessage, stallTimeoutMs: number): void
 /** The smallest part that S3 accepts; at most one part is held in memory. */
 export const PART_BYTES = 5 * 1024 * 1024;
 
-type Target = { client: Client; bucket: string; key: string; contentType: string };
+type Target = { client: Client; bucket: string; key: string; headers: Record<string, string> };
 type Part = { part: number; etag: string };
 
 /**
@@ -229,12 +268,12 @@ async function* partsOf(
   yield { bytes: Buffer.concat(chunks), isLast: true };
 }
 
-async function putWhole({ client, bucket, key, contentType }: Target, bytes: Buffer): Promise<void> {
-  await client.putObject(bucket, key, bytes, bytes.length, { 'Content-Type': contentType });
+async function putWhole({ client, bucket, key, headers }: Target, bytes: Buffer): Promise<void> {
+  await client.putObject(bucket, key, bytes, bytes.length, headers);
 }
 
-async function begin({ client, bucket, key, contentType }: Target): Promise<string> {
-  return await client.initiateNewMultipartUpload(bucket, key, { 'Content-Type': contentType });
+async function begin({ client, bucket, key, headers }: Target): Promise<string> {
+  return await client.initiateNewMultipartUpload(bucket, key, headers);
 }
 
 async function putPart(target: Target, uploadID: string, partNumber: number, bytes: Buffer): Promise<Part> {
