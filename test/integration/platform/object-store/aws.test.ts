@@ -12,8 +12,11 @@ import { startMinio } from '../../../../src/dev/embedded/minio.ts';
 import { findFreePorts } from '../../../../src/dev/embedded/ports.ts';
 import { createSupervisor } from '../../../../src/dev/embedded/supervisor.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
-import { openObjectStore, PART_BYTES } from '../../../../src/platform/object-store/object-store.ts';
-import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/object-store-error.ts';
+import {
+  ObjectStoreUnavailable,
+  openObjectStore,
+  PART_BYTES,
+} from '../../../../src/platform/object-store/object-store.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 
 const options = { contentType: 'text/plain' };
