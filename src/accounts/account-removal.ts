@@ -1,6 +1,6 @@
 import { deleteEndpoint } from '../endpoints/endpoint-modes.ts';
 import { listEndpoints } from '../endpoints/store.ts';
-import { shardOf } from '../inbound/shard.ts';
+import { shardOf } from '../inbound/inbox.ts';
 import { type Audited, recordAudit, recordChange } from '../platform/audit/audit.ts';
 import { type Database, lockIntake } from '../platform/postgres/database.ts';
 import { checkName, checkUpstreamId, RequestError } from '../platform/request-input.ts';

@@ -1,4 +1,4 @@
-import { shardOf } from '../inbound/shard.ts';
+import { shardOf } from '../inbound/inbox.ts';
 import { countWaitingBodies, refuseWaitingBodies, releaseWaitingBodies } from '../inbound/waiting-bodies.ts';
 import { recordChange, SYSTEM } from '../platform/audit/audit.ts';
 import { type Database, lockIntake } from '../platform/postgres/database.ts';

@@ -1,4 +1,4 @@
-import { shardOf } from '../inbound/shard.ts';
+import { shardOf } from '../inbound/inbox.ts';
 import { releaseWaitingBodies } from '../inbound/waiting-bodies.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import { accessTokenPlace } from '../platform/crypto/secret-box.ts';

@@ -2,13 +2,13 @@ import { Context } from '@temporalio/activity';
 import type { ApplicationFailure } from '@temporalio/common';
 import type { Logger } from 'pino';
 import { releaseReservedEvent } from '../deliveries/publish.ts';
-import type { CartItem, OrderEventParts } from '../inbound/cart-order.ts';
 import {
   findKnownProducts,
   type KnownProducts,
   type ProductTools,
 } from '../messages/orders/known-products.ts';
 import { orderEventData, orderService } from '../messages/orders/order-service.ts';
+import type { CartItem, OrderEventParts } from '../messages/orders.ts';
 import { findOrder, type StoredOrder, saveOrderService } from '../messages/orders.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
 import { notYet, unexpectedFailure } from '../platform/temporal/activity-kit.ts';

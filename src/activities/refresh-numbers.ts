@@ -6,7 +6,7 @@ import {
   numbersWorkflowId,
   saveNumbersProblem,
 } from '../accounts/followed-numbers.ts';
-import { shardOf } from '../inbound/shard.ts';
+import { shardOf } from '../inbound/inbox.ts';
 import { countWaitingBodies } from '../inbound/waiting-bodies.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import type { GraphClient } from '../platform/graph/graph-client.ts';

@@ -145,35 +145,45 @@ async function mergeConversations(trx: Transaction, kept: string, dropped: strin
   );
 }
 
+/** With whom conversations are: the column of it, its type, and which rows of it stand for themselves. */
+const PARTNERS = {
+  contact: { column: 'contact_id', type: 'bigint', current: 'merged_into is null' },
+  group: { column: 'group_id', type: 'text', current: 'group_id is not null' },
+} as const;
+
+/** A number of a WABA and with whom it talks: a contact, or a group. */
+export type ConversationPair = { wabaId: string; phoneNumberId: string; partnerId: string };
+
 /**
- * Finds or opens the conversation of each (number, contact) pair; the pairs must differ from each other. They stay
- * locked: message ids of a conversation are drawn only afterwards, which puts them in the order of commits.
+ * Finds or opens the conversation of each pair; the pairs must differ from each other. They stay locked: message ids of
+ * a conversation are drawn only afterwards, which puts them in the order of commits.
  */
 export async function openConversations(
   trx: Transaction,
-  pairs: readonly { wabaId: string; phoneNumberId: string; contactId: string }[],
-): Promise<{ id: string; phoneNumberId: string; contactId: string }[]> {
-  return await query<{ id: string; phoneNumberId: string; contactId: string }>(
+  kind: keyof typeof PARTNERS,
+  pairs: readonly ConversationPair[],
+): Promise<(Omit<ConversationPair, 'wabaId'> & { id: string })[]> {
+  if (pairs.length === 0) return [];
+  const { column, type, current } = PARTNERS[kind];
+  return await query(
     trx,
-    `insert into conversations (waba_id, phone_number_id, contact_id, last_message_at)
-     select *, clock_timestamp() from unnest(?::text[], ?::text[], ?::bigint[])
-     on conflict (phone_number_id, contact_id) where merged_into is null
-     do update set last_message_at = clock_timestamp()
-     returning id, phone_number_id as "phoneNumberId", contact_id as "contactId"`,
+    `insert into conversations (waba_id, phone_number_id, ${column}, last_message_at)
+     select *, clock_timestamp() from unnest(?::text[], ?::text[], ?::${type}[])
+     on conflict (phone_number_id, ${column}) where ${current} do update set last_message_at = clock_timestamp()
+     returning id, phone_number_id as "phoneNumberId", ${column} as "partnerId"`,
     [
       pairs.map((pair) => pair.wabaId),
       pairs.map((pair) => pair.phoneNumberId),
-      pairs.map((pair) => pair.contactId),
+      pairs.map((pair) => pair.partnerId),
     ],
   );
 }
 
-/** Opens conversations that are known not to be there: as `openConversations`, under ids that were drawn before. */
+/** Opens conversations with contacts that are known not to be there, under ids that were drawn before. */
 export async function addConversations(
   trx: Transaction,
-  added: readonly { id: string; wabaId: string; phoneNumberId: string; contactId: string }[],
+  added: readonly (ConversationPair & { id: string })[],
 ): Promise<void> {
-  if (added.length === 0) return;
   await execute(
     trx,
     `insert into conversations (id, waba_id, phone_number_id, contact_id, last_message_at)
@@ -182,45 +192,24 @@ export async function addConversations(
       added.map(({ id }) => id),
       added.map(({ wabaId }) => wabaId),
       added.map(({ phoneNumberId }) => phoneNumberId),
-      added.map(({ contactId }) => contactId),
+      added.map(({ partnerId }) => partnerId),
     ],
   );
 }
 
-export type GroupConversation = { id: string; phoneNumberId: string; groupId: string };
-
-/** Finds or opens the conversation of each (number, group) pair, as `openConversations` does for customers. */
-export async function openGroupConversations(
+/** The conversations of pairs, where there are any. */
+export async function findConversations(
   trx: Transaction,
-  groups: readonly { wabaId: string; phoneNumberId: string; groupId: string }[],
-): Promise<GroupConversation[]> {
-  if (groups.length === 0) return [];
-  return await query<GroupConversation>(
+  kind: keyof typeof PARTNERS,
+  pairs: readonly Omit<ConversationPair, 'wabaId'>[],
+): Promise<(Omit<ConversationPair, 'wabaId'> & { id: string })[]> {
+  if (pairs.length === 0) return [];
+  const { column, type, current } = PARTNERS[kind];
+  return await query(
     trx,
-    `insert into conversations (waba_id, phone_number_id, group_id, last_message_at)
-     select *, clock_timestamp() from unnest(?::text[], ?::text[], ?::text[])
-     on conflict (phone_number_id, group_id) where group_id is not null
-     do update set last_message_at = clock_timestamp()
-     returning id, phone_number_id as "phoneNumberId", group_id as "groupId"`,
-    [
-      groups.map(({ wabaId }) => wabaId),
-      groups.map(({ phoneNumberId }) => phoneNumberId),
-      groups.map(({ groupId }) => groupId),
-    ],
-  );
-}
-
-/** The conversations of (number, group) pairs, where there are any. */
-export async function findGroupConversations(
-  trx: Transaction,
-  groups: readonly { phoneNumberId: string; groupId: string }[],
-): Promise<GroupConversation[]> {
-  if (groups.length === 0) return [];
-  return await query<GroupConversation>(
-    trx,
-    `select id, phone_number_id as "phoneNumberId", group_id as "groupId" from conversations
-      where (phone_number_id, group_id) in (select * from unnest(?::text[], ?::text[])) and group_id is not null`,
-    [groups.map(({ phoneNumberId }) => phoneNumberId), groups.map(({ groupId }) => groupId)],
+    `select id, phone_number_id as "phoneNumberId", ${column} as "partnerId" from conversations
+      where (phone_number_id, ${column}) in (select * from unnest(?::text[], ?::${type}[])) and ${current}`,
+    [pairs.map((pair) => pair.phoneNumberId), pairs.map((pair) => pair.partnerId)],
   );
 }
 
@@ -234,18 +223,5 @@ export async function touchConversations(trx: Transaction, ids: readonly string[
     trx,
     'update conversations set last_message_at = clock_timestamp() where id = any (?::bigint[])',
     [ids],
-  );
-}
-
-/** The conversations of (number, contact) pairs, where there are any. */
-export async function findConversations(
-  trx: Transaction,
-  pairs: readonly { phoneNumberId: string; contactId: string }[],
-): Promise<{ id: string; phoneNumberId: string; contactId: string }[]> {
-  return await query<{ id: string; phoneNumberId: string; contactId: string }>(
-    trx,
-    `select id, phone_number_id as "phoneNumberId", contact_id as "contactId" from conversations
-      where (phone_number_id, contact_id) in (select * from unnest(?::text[], ?::bigint[])) and merged_into is null`,
-    [pairs.map((pair) => pair.phoneNumberId), pairs.map((pair) => pair.contactId)],
   );
 }

@@ -1,7 +1,6 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import { countQuarantined } from './inbox/inbox.ts';
-import { shardOf } from './shard.ts';
+import { countQuarantined, shardOf } from './inbox.ts';
 
 /** Why a part of a body waits: upstream is asked for its phone number. */
 export const AWAITS_NUMBER = 'awaits_phone_number';

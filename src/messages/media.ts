@@ -1,6 +1,22 @@
-import type { MediaReference } from '../inbound/media-reference.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
+
+/** Media that a message carries, to be fetched from upstream unless upstream itself never had it. */
+export type MediaReference = {
+  /** The message type that carries it: image, video, audio, document, sticker, voice or one of the future. */
+  mediaType: string;
+  /** Null: upstream never had it. */
+  upstreamMediaId: string | null;
+  /** What upstream says about media without an id. */
+  upstreamError: string | null;
+  mimeType: string | null;
+  /** As upstream gives it: base64 in webhooks, hexadecimal in lookups. */
+  sha256: string | null;
+  /** Short-lived address that needs our access token. */
+  url: string | null;
+  caption: string | null;
+  fileName: string | null;
+};
 
 export type NewMedia = MediaReference & { wabaId: string; messageId: string };
 

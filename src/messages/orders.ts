@@ -1,6 +1,31 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 
+/** What the `order` event is built from once `service` is known. */
+export type OrderEventParts = {
+  /** The catalog id; the message id when the cart names no catalog. */
+  eventId: string;
+  metadataJson: string;
+  contactsJson: string;
+  orderJson: string;
+};
+
+/** One line of a cart; numbers stay as upstream writes them. */
+export type CartItem = {
+  retailerId: string | null;
+  quantityText: string | null;
+  itemPriceText: string | null;
+  currency: string | null;
+};
+
+/** A catalog cart order inside a message. */
+export type CartOrder = {
+  catalogId: string | null;
+  /** The upstream `order` object, byte for byte. */
+  cartJson: string;
+  items: CartItem[];
+};
+
 export type NewOrder = {
   wabaId: string;
   messageId: string;

@@ -12,11 +12,9 @@ import { type ClaimedDelivery, claimDue } from '../deliveries/queue/claim.ts';
 import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
 import { newWebhookSecret } from '../deliveries/webhook-signature.ts';
 import { loadEndpointSettings } from '../endpoints/endpoint-settings.ts';
-import { findOldestBodies, insertTakenIn, takeNewBodies } from '../inbound/inbox/inbox.ts';
-import { readBody } from '../inbound/intake/body-portions.ts';
-import { commitItems } from '../inbound/intake/commit-items.ts';
-import { sortItems } from '../inbound/intake/match-owners.ts';
-import { shardOf } from '../inbound/shard.ts';
+import { findOldestBodies, insertTakenIn, shardOf, takeNewBodies } from '../inbound/inbox.ts';
+import { readBody } from '../inbound/intake/backlog.ts';
+import { commitItems, sortItems } from '../inbound/intake/commit-items.ts';
 import { endpointSecretPlace, type SecretBox } from '../platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../platform/http/outbound-url.ts';
 import {

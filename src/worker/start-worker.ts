@@ -10,9 +10,9 @@ import { startSessionWorkflow } from '../deliveries/dispatch/session-workflow.ts
 import { deliveryStart } from '../deliveries/dispatch/start-delivery.ts';
 import { startProber, startRetryRelease, startSweeper } from '../deliveries/dispatch/sweeper.ts';
 import { startEndpointKeeper } from '../deliveries/loop/endpoint-keeper.ts';
+import { makeIntakeMemory } from '../inbound/intake/backlog.ts';
 import { type DirectIntake, makeDirectIntake } from '../inbound/intake/direct-intake.ts';
 import { type IntakeLoop, startIntake } from '../inbound/intake/intake-loop.ts';
-import { makeIntakeMemory } from '../inbound/intake/intake-memory.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { reportUnreadableSecrets } from '../platform/crypto/secret-keys.ts';

@@ -1,17 +1,14 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { findNumberOwners } from '../../accounts/accounts.ts';
-import { insertBodies } from '../../inbound/inbox/inbox.ts';
-import { readEntries, withoutEntries } from '../../inbound/split/foreign-entries.ts';
-import { isUpstreamSignature, verifyUpstreamSignature } from '../../inbound/split/upstream-signature.ts';
+import { insertBodies } from '../../inbound/inbox.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { AppSecret } from '../../platform/config/read-settings.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isDataError } from '../../platform/postgres/error-class.ts';
 import { ApiError, unavailable } from '../errors/api-error.ts';
 import { guardBodies } from '../shares/body-guard.ts';
-import { type BodyBatcher, BodyNotStoredError, createBodyBatcher } from './body-batcher.ts';
+import { entriesOf, type SignedBody } from './bound-secrets.ts';
 
 /** Less than the 5 seconds after which upstream is said to give up. */
 const COMMIT_TIMEOUT_MS = 4_000;
@@ -117,9 +114,6 @@ function isSameToken(given: string, expected: string): boolean {
   return expected !== '' && left !== undefined && right !== undefined && timingSafeEqual(left, right);
 }
 
-/** What is taken of a body, and how much is not because whoever signed it may not speak for its WABA. */
-type SignedBody = { body: Buffer; foreignEntries: number };
-
 /**
  * Finds out what a body may say: all of it when a secret signed it that is bound to no WABA, otherwise the entries of
  * the WABAs that its secrets may speak for. Null: nothing, or nobody of ours signed it.
@@ -137,29 +131,7 @@ async function readSigned(
   if (verifyUpstreamSignature(body, header, secretsOf(free))) return { body, foreignEntries: 0 };
   const signers = bound.filter(({ secret }) => verifyUpstreamSignature(body, header, [secret]));
   if (signers.length === 0) return null;
-  return await ofWabas(database, body, new Set(signers.flatMap(({ wabaIds }) => wabaIds ?? [])));
-}
-
-/** An entry is of the WABA that it names, and of those whose numbers it names: events belong to the owner of the number. */
-async function ofWabas(
-  database: Database,
-  body: Buffer,
-  wabaIds: ReadonlySet<string>,
-): Promise<SignedBody | null> {
-  const read = readEntries(body);
-  if (read === null) return null;
-  const owners = await findNumberOwners(database, [
-    ...new Set(read.entries.flatMap((entry) => entry.phoneNumberIds)),
-  ]);
-  const isOwn = (wabaId: string | null | undefined) => typeof wabaId === 'string' && wabaIds.has(wabaId);
-  const foreign = read.entries.filter(
-    (entry) =>
-      !isOwn(entry.wabaId) ||
-      entry.phoneNumberIds.some((id) => owners.has(id) && !isOwn(owners.get(id)?.wabaId)),
-  );
-  if (foreign.length === 0) return { body, foreignEntries: 0 };
-  if (foreign.length === read.entries.length) return null;
-  return { body: withoutEntries(read, foreign), foreignEntries: foreign.length };
+  return await entriesOf(database, body, new Set(signers.flatMap(({ wabaIds }) => wabaIds ?? [])));
 }
 
 /** Upstream sends up to 3 MB; its unit is not known, so the larger one holds. */
@@ -230,4 +202,190 @@ async function keep(batcher: BodyBatcher, body: Buffer): Promise<void> {
   } catch (error) {
     throw error instanceof BodyNotStoredError ? unavailable(error) : error;
   }
+}
+
+/** Lowercase only: it is the one form that upstream sends, and one accepted form is one fewer to reason about. */
+const HEADER = /^sha256=([0-9a-f]{64})$/;
+
+/** Whether a header (X-Hub-Signature-256) has the form of a signature, before there is a body to compare it with. */
+function isUpstreamSignature(header: unknown): header is string {
+  return typeof header === 'string' && HEADER.test(header);
+}
+
+/**
+ * Whether `header` (X-Hub-Signature-256) signs exactly `rawBody` with one of the app secrets; several are in force
+ * while a secret is exchanged. Constant time for a header of the right form. Never throws: a missing or malformed
+ * header and an empty list are simply false, and an empty secret is skipped because anybody could sign with it.
+ */
+export function verifyUpstreamSignature(
+  rawBody: Uint8Array,
+  header: string | undefined,
+  secrets: readonly string[],
+): boolean {
+  const hex = typeof header === 'string' ? HEADER.exec(header)?.[1] : undefined;
+  if (hex === undefined) return false;
+  const given = Buffer.from(hex, 'hex');
+  let verified = false;
+  for (const secret of secrets) {
+    if (secret === '') continue;
+    const expected = createHmac('sha256', keyOf(secret)).update(rawBody).digest();
+    // No early exit, so that the time does not tell which secret matched.
+    verified = timingSafeEqual(given, expected) || verified;
+  }
+  return verified;
+}
+
+/** Making a key anew costs more than the signature of a short body. */
+const keys = new Map<string, KeyObject>();
+
+function keyOf(secret: string): KeyObject {
+  const key = keys.get(secret) ?? createSecretKey(secret, 'utf8');
+  keys.set(secret, key);
+  return key;
+}
+
+/** Why a body was not acknowledged; whoever sent it should send it again. */
+export class BodyNotStoredError extends Error {
+  readonly reason: 'too_many_waiting' | 'too_slow' | 'not_stored';
+  constructor(reason: BodyNotStoredError['reason'], cause?: unknown) {
+    super(`The body was not stored: ${reason}`, { cause });
+    this.name = 'BodyNotStoredError';
+    this.reason = reason;
+  }
+}
+
+export type BodyBatcherOptions = {
+  /** Commits all bodies or none. */
+  store: (bodies: readonly Buffer[]) => Promise<void>;
+  /** Whether a failed `store` says nothing about the bodies, so that storing them one by one is no use. */
+  isTransient: (error: unknown) => boolean;
+  /** Told of a body that fails even alone: somebody must find out why. */
+  onPoison: (error: unknown, sizeBytes: number) => void;
+  maxBatchBodies: number;
+  /** A larger body goes alone. */
+  maxBatchBytes: number;
+  /** Of all bodies that wait or are being committed; more are refused. */
+  maxWaitingBytes: number;
+  /** After this time a body is answered for as not stored, and the next batch no longer waits for its batch. */
+  commitTimeoutMs: number;
+  /** How long a batch that hangs counts against the three that may; longer than a statement may take at all. */
+  abandonAfterMs: number;
+};
+
+type BodyBatcher = {
+  /** Resolves once the body is committed. Throws BodyNotStoredError; the body may then be stored or not. */
+  add(body: Buffer): Promise<void>;
+  /** Resolves when no body waits any more. */
+  drained(): Promise<void>;
+};
+
+type Waiting = { body: Buffer; settle: (error: BodyNotStoredError | null) => void; isSettled: boolean };
+
+const MAX_HANGING_BATCHES = 3;
+
+/**
+ * Group commit: all bodies that wait go to the database in one statement, and the next batch starts when the former
+ * is committed. Nobody waits for a group to fill, so a lone body is as fast as it can be.
+ */
+export function createBodyBatcher(options: BodyBatcherOptions): BodyBatcher {
+  let queue: Waiting[] = [];
+  let waitingBytes = 0;
+  let hangingBatches = 0;
+  let running: Promise<void> | null = null;
+
+  async function runBatches(): Promise<void> {
+    while (queue.length > 0) {
+      if (hangingBatches >= MAX_HANGING_BATCHES) await pause(options.commitTimeoutMs / 20).ended;
+      else await runBatch(takeBatch());
+      queue = queue.filter((waiting) => !waiting.isSettled);
+    }
+    running = null;
+  }
+
+  /** The oldest bodies that fit into one batch; always one at least. */
+  function takeBatch(): Waiting[] {
+    let bytes = 0;
+    let count = 0;
+    for (const { body } of queue) {
+      bytes += body.length;
+      if (count > 0 && (bytes > options.maxBatchBytes || count === options.maxBatchBodies)) break;
+      count += 1;
+    }
+    const batch = queue.slice(0, count);
+    queue = queue.slice(count);
+    return batch;
+  }
+
+  /** Waits for the batch to be committed, but no longer than the time-out: a hanging one is left behind. */
+  async function runBatch(batch: readonly Waiting[]): Promise<void> {
+    const committed = commitBatch(options, batch);
+    if (await isDoneWithin(committed, options.commitTimeoutMs)) return;
+    for (const waiting of batch) waiting.settle(new BodyNotStoredError('too_slow'));
+    hangingBatches += 1;
+    void isDoneWithin(committed, options.abandonAfterMs).then(() => {
+      hangingBatches -= 1;
+    });
+  }
+
+  return {
+    async add(body) {
+      const sizeBytes = Math.max(body.length, 1);
+      if (waitingBytes + sizeBytes > options.maxWaitingBytes)
+        throw new BodyNotStoredError('too_many_waiting');
+      waitingBytes += sizeBytes;
+      await new Promise<void>((resolve, reject) => {
+        const timer = setTimeout(
+          () => waiting.settle(new BodyNotStoredError('too_slow')),
+          options.commitTimeoutMs,
+        );
+        const waiting: Waiting = {
+          body,
+          isSettled: false,
+          settle(error) {
+            if (waiting.isSettled) return;
+            waiting.isSettled = true;
+            clearTimeout(timer);
+            waitingBytes -= sizeBytes;
+            if (error === null) resolve();
+            else reject(error);
+          },
+        };
+        queue.push(waiting);
+        running ??= Promise.resolve().then(runBatches);
+      });
+    },
+    async drained() {
+      await running;
+    },
+  };
+}
+
+/** Never throws: each body of the batch is told on its own. */
+async function commitBatch(options: BodyBatcherOptions, batch: readonly Waiting[]): Promise<void> {
+  try {
+    await options.store(batch.map(({ body }) => body));
+    for (const waiting of batch) waiting.settle(null);
+  } catch (error) {
+    if (batch.length > 1 && !options.isTransient(error)) {
+      // The bodies are at fault, not the database: the one that is must not take the others with it.
+      for (const waiting of batch) if (!waiting.isSettled) await commitBatch(options, [waiting]);
+      return;
+    }
+    if (!options.isTransient(error)) options.onPoison(error, batch[0]?.body.length ?? 0);
+    for (const waiting of batch) waiting.settle(new BodyNotStoredError('not_stored', error));
+  }
+}
+
+async function isDoneWithin(work: Promise<void>, timeoutMs: number): Promise<boolean> {
+  const timeOut = pause(timeoutMs);
+  const isDone = await Promise.race([work.then(() => true), timeOut.ended.then(() => false)]);
+  timeOut.cancel();
+  return isDone;
+}
+
+/** Keeps no process alive. */
+function pause(durationMs: number): { ended: Promise<void>; cancel: () => void } {
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, durationMs).unref();
+  return { ended, cancel: () => clearTimeout(timer) };
 }

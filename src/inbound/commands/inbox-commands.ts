@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import { adminAction, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
-import { countInbox, retryInbox } from '../inbox/inbox.ts';
-import { listQuarantineReasons, oldestWaitingBodyAt } from '../inbox/inbox-status.ts';
+import { countInbox, listQuarantineReasons, oldestWaitingBodyAt, retryInbox } from '../inbox-admin.ts';
 import { readWaitingBodies } from '../waiting-bodies.ts';
 
 const REASON_DAYS = 8;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { findKnownWabas, findNumberOwners, type NumberOwner } from '../../accounts/accounts.ts';
 import { mediaReadyEventId } from '../../deliveries/envelope.ts';
 import { findSubscribers, type NewEvent, type PublishedEvent, publishTo } from '../../deliveries/publish.ts';
 import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
@@ -14,20 +15,83 @@ import {
 import { insertOrders } from '../../messages/orders.ts';
 import { insertPaymentReports, type NewPaymentReport } from '../../messages/payments.ts';
 import { markedMessageId } from '../../messages/send-marker.ts';
-import { LastStatements, type Transaction } from '../../platform/postgres/database.ts';
+import {
+  type Database,
+  LastStatements,
+  lockFurtherShards,
+  type Transaction,
+} from '../../platform/postgres/database.ts';
+import { byteaArray, execute, query } from '../../platform/postgres/sql.ts';
 import { insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';
 import { drawForNewCustomers, findCustomers, saveCustomers } from '../customers/save-customers.ts';
 import { touchConversations } from '../customers.ts';
-import type { MessageItem } from '../split/message-item.ts';
-import type { StatusItem } from '../split/status-item.ts';
-import type { UpstreamItem } from '../split/upstream-items.ts';
-import { claimDedupKeys } from './dedup-keys.ts';
-import type { Owned } from './owned-item.ts';
+import { shardOf } from '../inbox.ts';
+import type { StatusItem } from '../split/status-items.ts';
+import type { MessageItem, Owned, UpstreamItem } from '../split/upstream-items.ts';
+import { AWAITS_NUMBER } from '../waiting-bodies.ts';
+
+/** Items of known numbers with their owners, and why each of the others becomes no event now. */
+type SortedItems = { owned: Owned[]; reasons: Map<UpstreamItem, string> };
+
+/** `owners` were asked for before and did not change, as far as their WABA is in one of the shards that are held. */
+export type KnownOwners = { owners: Map<string, NumberOwner>; held: ReadonlySet<number> };
+
+/**
+ * Tells whose items they are, under the intake lock of the owner's shard: numbers come and go under that lock, so no item
+ * goes to a WABA that does not have the number any more, and none overtakes one that waited for it.
+ */
+export async function sortItems(
+  trx: Transaction,
+  items: readonly UpstreamItem[],
+  known: KnownOwners,
+): Promise<SortedItems> {
+  const owners = await ownersOf(trx, [...new Set(items.map((item) => item.phoneNumberId))], known);
+  const strays = items.filter((item) => !owners.has(item.phoneNumberId));
+  const wabas =
+    strays.length === 0
+      ? new Set()
+      : await findKnownWabas(trx, [...new Set(strays.map(({ wabaId }) => wabaId))]);
+  const owned: Owned[] = [];
+  const reasons = new Map<UpstreamItem, string>();
+  for (const item of items) {
+    const owner = owners.get(item.phoneNumberId);
+    if (owner === undefined) {
+      reasons.set(item, wabas.has(item.wabaId) ? AWAITS_NUMBER : 'unknown_phone_number');
+    } else if (owner.removed) reasons.set(item, 'removed_phone_number');
+    else owned.push({ item, wabaId: owner.wabaId, tenantId: owner.tenantId });
+  }
+  return { owned, reasons };
+}
+
+async function ownersOf(
+  trx: Transaction,
+  ids: readonly string[],
+  { owners, held }: KnownOwners,
+): Promise<Map<string, NumberOwner>> {
+  const isHeld = ({ wabaId }: NumberOwner) => held.has(shardOf(wabaId));
+  const remembered = ids.flatMap((id) => {
+    const owner = owners.get(id);
+    return owner !== undefined && isHeld(owner) ? [[id, owner] as const] : [];
+  });
+  if (remembered.length === ids.length) return new Map(remembered);
+  const isRemembered = new Set(remembered.map(([id]) => id));
+  const asked = ids.filter((id) => !isRemembered.has(id));
+  const found = await findNumberOwners(trx, asked);
+  const foreign = [...found].filter(([, owner]) => !isHeld(owner));
+  for (const [id, owner] of found) if (isHeld(owner)) owners.set(id, owner);
+  if (foreign.length === 0) return new Map([...remembered, ...found]);
+  // Upstream named another WABA than the one that has the number: rare, and its shard is waited for.
+  await lockFurtherShards(trx, [...new Set(foreign.map(([, { wabaId }]) => shardOf(wabaId)))]);
+  const foreignIds = foreign.map(([id]) => id);
+  const again = await findNumberOwners(trx, foreignIds);
+  const own = [...found].filter(([, owner]) => isHeld(owner));
+  return new Map([...remembered, ...own, ...again]);
+}
 
 /**
  * Turns upstream items into messages, statuses, media, orders and events, in their order, in the caller's transaction.
- * The number of statements is fixed; those that do not need each other's answers go together, and for most batches the
- * last ones are sent but not answered yet when this resolves. They answer with the deliveries that `claimer` claimed.
+ * The number of statements is fixed; those that do not need each other's results go together, and for most batches the
+ * last ones are still under way when this resolves. Their result is the deliveries that `claimer` claimed.
  * `mayWrite` is awaited beside what is read; when it rejects, the transaction is to be undone.
  */
 export async function commitItems(
@@ -49,7 +113,7 @@ export async function commitItems(
   ]);
   const fresh = notSeenBefore(keyed, claimedKeys);
   if (fresh.length === 0) return new LastStatements(Promise.resolve([]));
-  const { conversations, spokenIn, written } = await saveCustomers(trx, fresh, contacts, drawn);
+  const { conversations, touched, written } = await saveCustomers(trx, fresh, contacts, drawn);
   const messages = fresh.filter(isOwnedMessage);
   const statuses = fresh.filter(isOwnedStatus);
   const planned = fresh.flatMap((one) => eventsOf(one, conversations));
@@ -57,7 +121,7 @@ export async function commitItems(
   // Conversations first: touching locks them, and message ids are drawn under that lock (docs/decisions/0021). Then
   // messages: their events find them by their upstream ids.
   const sent = Promise.all([
-    touchConversations(trx, spokenIn),
+    touchConversations(trx, touched),
     insertInboundMessages(trx, messageRows(messages, conversations)),
     recordStatuses(trx, statuses.map(statusOf), states),
     publishTo(trx, subscribers, events, { occurredAt: new Date(), claimer }),
@@ -137,6 +201,31 @@ function withDedupKey(one: Owned): Keyed {
 function notSeenBefore(keyed: readonly Keyed[], claimedKeys: ReadonlySet<string>): Owned[] {
   const left = new Set(claimedKeys);
   return keyed.filter(({ hex }) => left.delete(hex)).map(({ one }) => one);
+}
+
+/** Claims keys (SHA-256 digests, all different); returns those, in hex, that were not claimed before. */
+async function claimDedupKeys(trx: Transaction, keys: readonly Buffer[]): Promise<Set<string>> {
+  const rows = await query<{ key: string }>(
+    trx,
+    `insert into dedup_keys (key) select key from unnest(?::bytea[]) as k (key) order by key
+     on conflict do nothing returning encode(key, 'hex') as key`,
+    [byteaArray(keys)],
+  );
+  return new Set(rows.map((row) => row.key));
+}
+
+/** Upstream redelivers for 7 days. */
+const DEDUP_DAYS = 14;
+
+/** Forgets up to `limit` keys older than any redelivery, the oldest first; returns how many. */
+export async function forgetOldDedupKeys(database: Database, limit: number): Promise<number> {
+  return await execute(
+    database,
+    `delete from dedup_keys where key = any (array(
+       select key from dedup_keys where first_seen_at < now() - interval '${DEDUP_DAYS} days'
+        order by first_seen_at limit ?))`,
+    [limit],
+  );
 }
 
 function messageRows(

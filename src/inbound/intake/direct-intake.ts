@@ -1,13 +1,11 @@
-import { intakeEpochs, type Transaction, tryIntakeLocks } from '../../platform/postgres/database.ts';
-import { findOldestBodies, insertTakenIn, type NewBody, newBodies } from '../inbox/inbox.ts';
-import { shardOf } from '../shard.ts';
-import { splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
-import { commitItems } from './commit-items.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { intakeEpochs, tryIntakeLocks } from '../../platform/postgres/database.ts';
+import { findOldestBodies, insertTakenIn, type NewBody, newBodies, shardOf } from '../inbox.ts';
+import { type Owned, splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
+import type { ShardMemory } from './backlog.ts';
+import { commitItems, type KnownOwners, sortItems } from './commit-items.ts';
 import type { IntakeTools } from './intake-batch.ts';
 import type { IntakeLoop } from './intake-loop.ts';
-import type { ShardMemory } from './intake-memory.ts';
-import { type KnownOwners, sortItems } from './match-owners.ts';
-import type { Owned } from './owned-item.ts';
 
 /** The sender waits meanwhile: what takes longer is kept as it is and taken in later. */
 const PATIENCE_MS = 250;

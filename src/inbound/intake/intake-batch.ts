@@ -19,14 +19,20 @@ import {
   type InboxOutcome,
   type QuarantineCount,
   type QuarantineNote,
-} from '../inbox/inbox.ts';
+} from '../inbox.ts';
 import type { QuarantinedPart, UpstreamItem } from '../split/upstream-items.ts';
 import { AWAITS_NUMBER, insertWaitingBodies } from '../waiting-bodies.ts';
-import { type BodyPortion, type ReadBody, readBody, sharePortions } from './body-portions.ts';
-import { commitItems } from './commit-items.ts';
-import type { IntakeMemory, ShardMemory } from './intake-memory.ts';
-import { type KnownOwners, sortItems } from './match-owners.ts';
-import { type Found, readBodies } from './read-bodies.ts';
+import {
+  type BodyPortion,
+  type Found,
+  type IntakeMemory,
+  type ReadBody,
+  readBodies,
+  readBody,
+  type ShardMemory,
+  sharePortions,
+} from './backlog.ts';
+import { commitItems, type KnownOwners, sortItems } from './commit-items.ts';
 
 /** Looking for an item that cannot be stored takes a savepoint per group, so fewer are looked through at a time. */
 const COST_IN_PIECES = 200;

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Loop } from '../../platform/loop.ts';
-import { findOldestBodies } from '../inbox/inbox.ts';
-import { SHARDS } from '../shard.ts';
+import { findOldestBodies, SHARDS } from '../inbox.ts';
 import { type IntakeTools, takeInShards } from './intake-batch.ts';
 
 /** How long a lost notification can delay a body. */

@@ -1,9 +1,12 @@
-import { type JsonNode, member, sourceOf } from '../../platform/json/json-text.ts';
-import { boundedIdOf, shortTextOf } from '../../platform/json/storable-text.ts';
-import { type ContactBook, readContactBook } from './contact-book.ts';
-
-// Metadata is repeated in each event of a value; real ones have a hundred characters.
-const MAX_METADATA_CHARS = 16_384;
+import { items, type JsonNode, member, sourceOf, textOf } from '../../platform/json/json-text.ts';
+import {
+  boundedIdOf,
+  idOf,
+  rawIdOf,
+  shortTextOf,
+  storableId,
+  storableText,
+} from '../../platform/json/storable-text.ts';
 
 /** Why a part of an upstream body becomes no event. */
 export type QuarantineReason =
@@ -19,7 +22,7 @@ export type QuarantineReason =
   | 'oversized_metadata'
   | 'unreadable_item';
 
-/** An item cannot become an event; it never leaves the domain, the item is quarantined. */
+/** An item cannot become an event and is quarantined. It is thrown and caught within this folder. */
 export class ItemRefused extends Error {
   readonly reason: QuarantineReason;
 
@@ -29,15 +32,6 @@ export class ItemRefused extends Error {
     this.reason = reason;
   }
 }
-
-/** What all items of one upstream `value` share. */
-export type ItemContext = {
-  readonly wabaId: string;
-  readonly phoneNumberId: string;
-  readonly displayPhoneNumber: string | null;
-  readonly metadataJson: string;
-  readonly contacts: ContactBook;
-};
 
 /** What every item has. */
 export type ItemBase = {
@@ -55,6 +49,13 @@ export type ItemBase = {
   eventData: string;
 };
 
+/** What all items of one upstream `value` share. */
+export type ItemContext = {
+  readonly owner: Pick<ItemBase, 'wabaId' | 'phoneNumberId' | 'displayPhoneNumber'>;
+  readonly metadataJson: string;
+  readonly contacts: ValueContacts;
+};
+
 /** Whose value it is, as far as it says so. */
 export type OwnerIds = { readonly wabaId: string | null; readonly phoneNumberId: string | null };
 
@@ -68,20 +69,194 @@ export function phoneNumberIdOf(value: JsonNode | null): string | null {
   return boundedIdOf(member(member(value, 'metadata'), 'phone_number_id'));
 }
 
+// Metadata is repeated in each event of a value; real ones have a hundred characters.
+const MAX_METADATA_CHARS = 16_384;
+
 /** The shared part of a value's items, or the reason why none of them can become an event. */
-export function readItemContext(owner: OwnerIds, value: JsonNode): ItemContext | QuarantineReason {
-  const { wabaId, phoneNumberId } = owner;
+export function readItemContext(ids: OwnerIds, value: JsonNode): ItemContext | QuarantineReason {
+  const { wabaId, phoneNumberId } = ids;
   const metadata = member(value, 'metadata');
   if (metadata === null || phoneNumberId === null) return 'missing_metadata';
   if (wabaId === null) return 'missing_waba_id';
   if (metadata.tooDeep) return 'too_deep';
   const metadataJson = sourceOf(metadata);
   if (metadataJson.length > MAX_METADATA_CHARS) return 'oversized_metadata';
+  const displayPhoneNumber = shortTextOf(member(metadata, 'display_phone_number'), 64);
   return {
-    wabaId,
-    phoneNumberId,
-    displayPhoneNumber: shortTextOf(member(metadata, 'display_phone_number'), 64),
+    owner: { wabaId, phoneNumberId, displayPhoneNumber },
     metadataJson,
-    contacts: readContactBook(value),
+    contacts: readContacts(value),
   };
+}
+
+// A person has one entry, of some hundred characters, that is repeated in each of the person's events. The limits
+// bound what a hostile body can multiply; an entry beyond them is left out, so that the message itself arrives.
+const MAX_ENTRIES_PER_ID = 16;
+const MAX_PERSON_CHARS = 16_384;
+
+type Contact = { node: JsonNode; position: number; waId: string | null; userId: string | null };
+
+/** The `contacts[]` of one upstream value, indexed by the ids in it. */
+type ValueContacts = {
+  readonly byWaId: ReadonlyMap<string, readonly Contact[]>;
+  readonly byUserId: ReadonlyMap<string, readonly Contact[]>;
+  /** The only entry there is. */
+  readonly sole: JsonNode | null;
+  /** All messages of the value are from one person. */
+  readonly hasOneSender: boolean;
+  /** All statuses of the value are about one person, and there are no messages. */
+  readonly hasOneRecipient: boolean;
+};
+
+/** Entries that are no objects, nested too deep or oversized are passed over. */
+function readContacts(value: JsonNode): ValueContacts {
+  const entries = items(member(value, 'contacts'));
+  const usable = entries.filter(
+    (node) => node.kind === 'object' && !node.tooDeep && node.end - node.start <= MAX_PERSON_CHARS,
+  );
+  const contacts = usable.map((node, position) => ({
+    ...{ node, position },
+    waId: rawIdOf(member(node, 'wa_id')),
+    userId: rawIdOf(member(node, 'user_id')),
+  }));
+  return {
+    byWaId: groupById(contacts, 'waId'),
+    byUserId: groupById(contacts, 'userId'),
+    sole: entries.length === 1 ? (usable[0] ?? null) : null,
+    hasOneSender: countPeople(value, 'messages', SENDER_IDS) === 1,
+    hasOneRecipient:
+      countPeople(value, 'statuses', RECIPIENT_IDS) === 1 && items(member(value, 'messages')).length === 0,
+  };
+}
+
+const SENDER_IDS = ['from', 'from_user_id'];
+const RECIPIENT_IDS = [
+  'recipient_participant_id',
+  'participant_recipient_id',
+  'recipient_participant_user_id',
+  'recipient_id',
+  'recipient_user_id',
+];
+
+/** By the first id that each has: a person with two is counted once, unless entries of one value name different ones. */
+function countPeople(value: JsonNode, list: 'messages' | 'statuses', idNames: readonly string[]): number {
+  const people = items(member(value, list)).map((entry) => {
+    const name = idNames.find((idName) => rawIdOf(member(entry, idName)) !== null);
+    return name === undefined ? null : rawIdOf(member(entry, name));
+  });
+  return new Set(people).size;
+}
+
+function groupById(contacts: readonly Contact[], idName: 'waId' | 'userId') {
+  const groups = new Map<string, Contact[]>();
+  for (const contact of contacts) {
+    const id = contact[idName];
+    if (id === null) continue;
+    const group = groups.get(id);
+    if (!group) groups.set(id, [contact]);
+    else if (group.length < MAX_ENTRIES_PER_ID) group.push(contact);
+  }
+  return groups;
+}
+
+/** The ids of a person: phone-based, business-scoped, or both. */
+export type PersonIds = { waId: string | null; userId: string | null };
+
+/**
+ * The entries of the sender of a message, in their order: matched by either id and never by position, because upstream
+ * promises no order. Upstream writes a phone in more than one way, so where there is one sender and one entry, it is
+ * theirs whatever the ids say.
+ */
+export function contactsOfSender({ contacts }: ItemContext, ids: PersonIds): JsonNode[] {
+  return contactsOfPerson(contacts, ids, contacts.hasOneSender);
+}
+
+/** The entries of the person that a status is about, likewise. */
+export function contactsOfRecipient({ contacts }: ItemContext, ids: PersonIds): JsonNode[] {
+  return contactsOfPerson(contacts, ids, contacts.hasOneRecipient);
+}
+
+function contactsOfPerson(contacts: ValueContacts, { waId, userId }: PersonIds, isOnlyPerson: boolean) {
+  const matches = new Set([
+    ...((waId !== null && contacts.byWaId.get(waId)) || []),
+    ...((userId !== null && contacts.byUserId.get(userId)) || []),
+  ]);
+  const mayTakeSole = isOnlyPerson || (waId === null && userId === null);
+  if (matches.size === 0 && mayTakeSole) return contacts.sole === null ? [] : [contacts.sole];
+  let roomChars = MAX_PERSON_CHARS;
+  return [...matches]
+    .sort((left, right) => left.position - right.position)
+    .map((contact) => contact.node)
+    .filter((node) => {
+      roomChars -= node.end - node.start;
+      return roomChars >= 0;
+    });
+}
+
+/** Who sent a message, as far as upstream says. */
+export type Sender = PersonIds & {
+  parentUserId: string | null;
+  name: string | null;
+  /** Without the `@` that some payloads put in front. */
+  username: string | null;
+};
+
+const MAX_NAME_CHARS = 256;
+
+/**
+ * Combines the sender ids of a message with the `contacts[]` entries of that sender; the message's own ids win.
+ * Throws OversizedIdError.
+ */
+export function readSender(message: JsonNode, contacts: readonly JsonNode[]): Sender {
+  const id = (own: string, name: string) => idOf(member(message, own)) ?? contactId(contacts, name);
+  const ofProfile = (name: string) =>
+    firstOf(contacts, (contact) => shortTextOf(member(member(contact, 'profile'), name), MAX_NAME_CHARS));
+  const username = ofProfile('username')?.replace(/^@+/, '') ?? '';
+  return {
+    waId: id('from', 'wa_id'),
+    userId: id('from_user_id', 'user_id'),
+    parentUserId: id('from_parent_user_id', 'parent_user_id'),
+    name: ofProfile('name'),
+    username: storableText(username, MAX_NAME_CHARS) || null,
+  };
+}
+
+/**
+ * The two ids of the person a status is about: its own, completed from the `contacts[]` entries of that person.
+ * Throws OversizedIdError.
+ */
+export function readRecipient({ waId, userId }: PersonIds, contacts: readonly JsonNode[]): PersonIds {
+  return {
+    waId: waId === null ? contactId(contacts, 'wa_id') : storableId(waId),
+    userId: userId === null ? contactId(contacts, 'user_id') : storableId(userId),
+  };
+}
+
+function contactId(contacts: readonly JsonNode[], name: string): string | null {
+  return firstOf(contacts, (contact) => boundedIdOf(member(contact, name)));
+}
+
+function firstOf<T>(nodes: readonly JsonNode[], read: (node: JsonNode) => T | null): T | null {
+  for (const node of nodes) {
+    const value = read(node);
+    if (value !== null) return value;
+  }
+  return null;
+}
+
+const MAX_SECONDS = 253_402_300_799; // 9999-12-31T23:59:59Z
+// Larger numbers are milliseconds: in seconds they would lie after the year 5138.
+const SMALLEST_MILLISECONDS = 100_000_000_000;
+
+/**
+ * The moment an upstream `timestamp` names. Documented as a string of epoch seconds; numbers and milliseconds are
+ * seen too. Null when it is missing or makes no sense.
+ */
+export function timestampOf(node: JsonNode | null): Date | null {
+  const text = textOf(node);
+  if (text === null || !/^\d{1,20}(\.\d{1,9})?$/.test(text)) return null;
+  const value = Number(text);
+  const seconds = value >= SMALLEST_MILLISECONDS ? value / 1000 : value;
+  if (seconds <= 0 || seconds > MAX_SECONDS) return null;
+  return new Date(Math.trunc(seconds * 1000));
 }

@@ -1,4 +1,5 @@
-import { jsonNumberText } from '../../platform/decimal.ts';
+import type { MediaReference } from '../../messages/media.ts';
+import type { CartOrder, OrderEventParts } from '../../messages/orders.ts';
 import {
   items,
   type JsonNode,
@@ -13,24 +14,47 @@ import {
   type TextEdit,
   textOf,
 } from '../../platform/json/json-text.ts';
-import { boundedIdOf, idOf, rawIdOf, shortTextOf, storableText } from '../../platform/json/storable-text.ts';
 import {
+  boundedIdOf,
+  idOf,
+  MAX_ID_CHARS,
+  rawIdOf,
+  shortTextOf,
+  storableId,
+  storableText,
+} from '../../platform/json/storable-text.ts';
+import {
+  contactsOfSender,
   type ItemBase,
   type ItemContext,
   ItemRefused,
   type OwnerIds,
+  type PersonIds,
   phoneNumberIdOf,
   type QuarantineReason,
   readItemContext,
+  readSender,
+  type Sender,
+  timestampOf,
   wabaIdOf,
 } from './item-context.ts';
-import { type MessageItem, readMessageItem } from './message-item.ts';
-import { readStatusItem, type StatusItem } from './status-item.ts';
+import { type PaymentItem, readStatusOrPayment, type StatusItem } from './status-items.ts';
 
-const MAX_FIELD_CHARS = 128;
+/** How much is kept of texts, in UTF-16 units. */
+const MAX_CHARS = {
+  ...{ field: 128, type: 128, currency: 16, number: 400 },
+  ...{ mimeType: 256, sha256: 128, url: 4096, caption: 4096, fileName: 512, mediaError: 512 },
+};
 
 /** One thing that upstream reports and that becomes an event. */
 export type UpstreamItem = MessageItem | StatusItem | PaymentItem;
+
+/** An upstream item whose phone number is ours, with the WABA and tenant it belongs to. */
+export type Owned<Item extends UpstreamItem = UpstreamItem> = {
+  item: Item;
+  wabaId: string;
+  tenantId: string;
+};
 
 /** A part of a body that becomes no event: kept, counted, and never an error for its siblings. */
 export type QuarantinedPart = {
@@ -66,18 +90,6 @@ function quarantine(split: SplitBody, change: Change, path: string, reason: Quar
   split.quarantined.push({ path, reason, field: change.field, ...change.owner });
 }
 
-function readItem(
-  list: 'messages' | 'statuses',
-  node: JsonNode,
-  context: ItemContext,
-  path: string,
-): UpstreamItem {
-  if (node.kind !== 'object') throw new ItemRefused('unreadable_item');
-  if (node.tooDeep) throw new ItemRefused('too_deep');
-  if (list === 'messages') return readMessageItem(node, context, path);
-  return isPaymentEntry(node) ? readPaymentItem(node, context, path) : readStatusItem(node, context, path);
-}
-
 function splitList(
   split: SplitBody,
   change: Change,
@@ -87,10 +99,7 @@ function splitList(
   const listNode = member(change.value, list);
   if (!isPresent(listNode)) return;
   const listPath = `${change.path}.value.${list}`;
-  if (listNode.kind !== 'array') {
-    quarantine(split, change, listPath, 'unreadable_item');
-    return;
-  }
+  if (listNode.kind !== 'array') quarantine(split, change, listPath, 'unreadable_item');
   items(listNode).forEach((node, position) => {
     const path = `${listPath}[${position}]`;
     if (typeof context === 'string') {
@@ -98,7 +107,10 @@ function splitList(
       return;
     }
     try {
-      split.items.push(readItem(list, node, context, path));
+      if (node.kind !== 'object') throw new ItemRefused('unreadable_item');
+      if (node.tooDeep) throw new ItemRefused('too_deep');
+      const read = list === 'messages' ? readMessageItem : readStatusOrPayment;
+      split.items.push(read(node, context, path));
     } catch (error) {
       // Whatever is wrong with one item, even a mistake of ours, must not stop the others in the body.
       quarantine(split, change, path, error instanceof ItemRefused ? error.reason : 'unreadable_item');
@@ -126,7 +138,7 @@ function splitMessagesChange(split: SplitBody, change: Change, value: JsonNode):
 function splitChange(split: SplitBody, wabaId: string | null, node: JsonNode, path: string): void {
   const field = stringOf(member(node, 'field'));
   const value = member(node, 'value');
-  const storableField = field === null ? null : storableText(field, MAX_FIELD_CHARS);
+  const storableField = field === null ? null : storableText(field, MAX_CHARS.field);
   const owner = { wabaId, phoneNumberId: phoneNumberIdOf(value) };
   const change: Change = { owner, value, field: storableField, path };
   if (node.kind !== 'object') quarantine(split, change, path, 'unreadable_item');
@@ -136,8 +148,17 @@ function splitChange(split: SplitBody, wabaId: string | null, node: JsonNode, pa
   else splitMessagesChange(split, change, value);
 }
 
-/** The document that a body is. Throws UnreadableBody. */
-export function readUpstreamRoot(body: Uint8Array): JsonNode {
+/** The document that a body is; null when it is no JSON. */
+export function upstreamRootOf(body: Uint8Array): JsonNode | null {
+  try {
+    return readUpstreamRoot(body);
+  } catch (error) {
+    if (error instanceof UnreadableBody) return null;
+    throw error;
+  }
+}
+
+function readUpstreamRoot(body: Uint8Array): JsonNode {
   // Invalid bytes become U+FFFD and a byte order mark goes: one bad character must not cost a whole body.
   const text = new TextDecoder('utf-8').decode(body);
   try {
@@ -174,124 +195,206 @@ export function splitUpstreamBody(body: Uint8Array): SplitBody {
   return split;
 }
 
-const MAX_STATUS_CHARS = 128;
-/** No message has this status. */
-const PAYMENT_STATUS = 'captured';
-const ID_NAME = /^(?:.*_)?id$/;
+/** A person goes on under new ids: history is kept under both. */
+export type IdentityChange = PersonIds & { previousWaId: string | null; previousUserId: string | null };
 
-/** A payment update. Only a hint: whoever needs certainty looks the payment up. */
-export type PaymentItem = ItemBase & {
-  kind: 'payment';
-  referenceId: string | null;
-  status: string | null;
-  transactionId: string | null;
-  /** The customer; null for what upstream does not say. */
-  recipient: { waId: string | null; userId: string | null };
+/** An inbound message. */
+export type MessageItem = ItemBase & {
+  kind: 'message';
+  upstreamId: string;
+  type: string;
+  /** Stands for content that upstream could not give; the real message may follow under the same id. */
+  placeholder: boolean;
+  sentAt: Date | null;
+  sender: Sender;
+  groupId: string | null;
+  identityChange: IdentityChange | null;
+  /** The message this one replies to. */
+  contextId: string | null;
+  /** The message this one reacts to, edits or revokes. */
+  targetId: string | null;
+  media: MediaReference | null;
+  order: CartOrder | null;
+  orderEventParts: OrderEventParts | null;
+  /** The upstream message as it is written, without the short-lived media `url`. */
+  rawJson: string;
 };
 
-/** Whether a `statuses[]` entry is about a payment and not about a message: it says so, or has a `payment`. */
-function isPaymentEntry(entry: JsonNode): boolean {
-  if (stringOf(member(entry, 'type')) === 'payment') return true;
-  if ((member(entry, 'payment')?.kind ?? 'null') !== 'null') return true;
-  return stringOf(member(entry, 'status')) === PAYMENT_STATUS;
-}
-
-/** A string as it is written, a number as a string; null for what is neither. */
-function stringJsonOf(node: JsonNode | null): string | null {
-  if (node?.kind === 'string') return sourceOf(node);
-  return node?.kind === 'number' ? JSON.stringify(sourceOf(node)) : null;
-}
-
-/** `amount` with `value` and `offset` as numbers: digits in a string lose the quotes, what is no number goes. */
-function amountJsonOf(amount: JsonNode | null): string | null {
-  if (amount?.kind !== 'object') return null;
-  const edits: TextEdit[] = [];
-  const removedNames: string[] = [];
-  for (const name of ['value', 'offset']) {
-    const node = member(amount, name);
-    if (node === null || node.kind === 'number') continue;
-    const number = jsonNumberText(stringOf(node) ?? '');
-    if (number === null) removedNames.push(name);
-    else edits.push({ start: node.start, end: node.end, text: number });
-  }
-  return sourceWithEdits(amount, [...edits, ...memberRemovals(amount, removedNames)]);
-}
-
-/** The edits that quote numeric ids, at any depth, as they are written: a reader's numbers would not hold them. */
-function idQuotes(node: JsonNode): TextEdit[] {
-  if (node.kind === 'array') return items(node).flatMap(idQuotes);
-  return members(node).flatMap(({ name, value }) => {
-    if (value.kind !== 'number') return idQuotes(value);
-    const { start, end } = value;
-    return ID_NAME.test(stringOf(name) ?? '') ? [{ start, end, text: JSON.stringify(sourceOf(value)) }] : [];
-  });
-}
-
-function transactionJsonOf(transaction: JsonNode | null): string | null {
-  if (transaction === null || transaction.kind === 'null') return null;
-  return sourceWithEdits(transaction, idQuotes(transaction));
-}
-
-function dedupKeyOf(entry: JsonNode, context: ItemContext): string {
-  const payment = member(entry, 'payment');
-  const transaction = member(payment, 'transaction');
-  const referenceId = rawIdOf(member(payment, 'reference_id'));
-  const refunds = [...items(member(payment, 'refunds')), ...items(member(transaction, 'refunds'))];
-  return JSON.stringify([
-    'payment',
-    context.phoneNumberId,
-    referenceId,
-    textOf(member(entry, 'status')),
-    textOf(member(transaction, 'id')),
-    textOf(member(transaction, 'status')),
-    textOf(member(transaction, 'updated_timestamp')),
-    refunds.map((refund) => [textOf(member(refund, 'id')), textOf(member(refund, 'status'))]),
-    // Without a reference different payments would look alike, so only the same object counts as the same.
-    referenceId === null ? sourceOf(entry) : null,
-  ]);
-}
-
-function eventDataOf(entry: JsonNode, context: ItemContext): string {
-  const payment = member(entry, 'payment');
-  const transaction = member(payment, 'transaction');
-  const parts: [string, string | null][] = [
-    ['metadata', context.metadataJson],
-    ['reference_id', stringJsonOf(member(payment, 'reference_id'))],
-    ['status', stringJsonOf(member(entry, 'status'))],
-    ['amount', amountJsonOf(member(payment, 'amount'))],
-    ['currency', stringJsonOf(member(payment, 'currency'))],
-    ['transaction', transactionJsonOf(transaction)],
-    ['recipient_id', stringJsonOf(member(entry, 'recipient_id'))],
-    ['timestamp', stringJsonOf(member(entry, 'timestamp'))],
-    ['raw', sourceOf(entry)],
-  ];
-  const present = parts.filter(([, json]) => json !== null);
-  return `{${present.map(([name, json]) => `"${name}":${json}`).join(',')}}`;
-}
-
-/** Turns one `statuses[]` entry about a payment into an item. Throws OversizedIdError. */
-function readPaymentItem(entry: JsonNode, context: ItemContext, path: string): PaymentItem {
-  const payment = member(entry, 'payment');
-  const referenceId = idOf(member(payment, 'reference_id'));
-  const transactionId = idOf(member(member(payment, 'transaction'), 'id'));
-  const status = shortTextOf(member(entry, 'status'), MAX_STATUS_CHARS);
-  const eventId = `payment:${referenceId ?? ''}:${transactionId ?? ''}:${status ?? ''}`;
+function readIdentityChange(message: JsonNode, type: string): IdentityChange | null {
+  if (type !== 'system') return null;
+  const system = member(message, 'system');
+  const change = stringOf(member(system, 'type'));
+  if (change !== 'user_changed_number' && change !== 'user_changed_user_id') return null;
+  const userId = idOf(member(system, 'user_id'));
+  const fromUserId = idOf(member(message, 'from_user_id'));
   return {
-    kind: 'payment',
+    // `from` is the number before the change.
+    previousWaId: idOf(member(message, 'from')),
+    previousUserId: idOf(member(system, 'previous_user_id')) ?? (fromUserId === userId ? null : fromUserId),
+    waId: idOf(member(system, 'wa_id')),
+    userId,
+  };
+}
+
+function readTargetId(message: JsonNode, type: string): string | null {
+  if (type === 'reaction') return idOf(member(member(message, 'reaction'), 'message_id'));
+  if (type !== 'edit' && type !== 'revoke') return null;
+  return idOf(member(member(message, type), 'original_message_id'));
+}
+
+function readContextId(message: JsonNode, type: string): string | null {
+  const own = idOf(member(member(message, 'context'), 'id'));
+  if (own !== null || type !== 'edit') return own;
+  return idOf(member(member(member(member(message, 'edit'), 'message'), 'context'), 'id'));
+}
+
+/** Throws ItemRefused and OversizedIdError. */
+function readMessageItem(message: JsonNode, context: ItemContext, path: string): MessageItem {
+  const rawId = rawIdOf(member(message, 'id'));
+  if (rawId === null) throw new ItemRefused('missing_id');
+  const upstreamId = storableId(rawId);
+  const type = storableText(stringOf(member(message, 'type')) || 'unknown', MAX_CHARS.type);
+  const placeholder = type === 'unsupported' || type === 'unknown';
+  const [waId, userId] = [rawIdOf(member(message, 'from')), rawIdOf(member(message, 'from_user_id'))];
+  const contacts = contactsOfSender(context, { waId, userId });
+  const contactsJson = `[${contacts.map(sourceOf).join(',')}]`;
+  const rawJson = sourceWithEdits(message, mediaUrlRemovals(message));
+  const { metadataJson, owner } = context;
+  const order = type === 'order' ? readCartOrder(message) : null;
+  return {
+    kind: 'message',
     path,
-    wabaId: context.wabaId,
-    phoneNumberId: context.phoneNumberId,
-    displayPhoneNumber: context.displayPhoneNumber,
-    dedupKey: dedupKeyOf(entry, context),
-    laneKey: referenceId ?? eventId,
-    eventId,
-    eventData: eventDataOf(entry, context),
-    referenceId,
-    status,
-    transactionId,
-    recipient: {
-      waId: boundedIdOf(member(entry, 'recipient_id')),
-      userId: boundedIdOf(member(entry, 'recipient_user_id')),
+    ...owner,
+    dedupKey: JSON.stringify(['message', owner.phoneNumberId, rawId, placeholder ? 'placeholder' : 'real']),
+    laneKey: upstreamId,
+    eventId: upstreamId,
+    eventData: `{"metadata":${metadataJson},"contacts":${contactsJson},"message":${rawJson}}`,
+    upstreamId,
+    type,
+    placeholder,
+    sentAt: timestampOf(member(message, 'timestamp')),
+    sender: readSender(message, contacts),
+    groupId: idOf(member(message, 'group_id')),
+    identityChange: readIdentityChange(message, type),
+    contextId: readContextId(message, type),
+    targetId: readTargetId(message, type),
+    media: readMediaReference(message),
+    order,
+    orderEventParts: order && {
+      eventId: order.catalogId ?? upstreamId,
+      metadataJson,
+      contactsJson,
+      orderJson: order.cartJson,
     },
+    rawJson,
+  };
+}
+
+const MEDIA_TYPES = new Set(['image', 'video', 'audio', 'voice', 'document', 'sticker']);
+/** Upstream could not fetch what the customer sent. */
+const MEDIA_DOWNLOAD_ERROR = '131052';
+
+function isMediaObject(type: string, node: JsonNode | null): node is JsonNode {
+  if (node?.kind !== 'object') return false;
+  return (
+    MEDIA_TYPES.has(type) || (member(node, 'id') !== null && stringOf(member(node, 'mime_type')) !== null)
+  );
+}
+
+function readUrl(media: JsonNode): string | null {
+  const url = stringOf(member(media, 'url'));
+  // A cut address leads nowhere; without one the media id is looked up.
+  return url !== null && url.length > MAX_CHARS.url ? null : shortTextOf(member(media, 'url'), MAX_CHARS.url);
+}
+
+/** The first of upstream's `errors`: the code and a text. */
+function readError(holder: JsonNode | null): { code: string | null; text: string | null } {
+  const [error = null] = items(member(holder, 'errors'));
+  const textIn = (name: string) => shortTextOf(member(error, name), MAX_CHARS.mediaError);
+  const code = shortTextOf(member(error, 'code'), MAX_CHARS.type);
+  const text = [code, textIn('message') ?? textIn('title')].filter((part) => part !== null).join(' ');
+  return { code, text: text || null };
+}
+
+/** Media that the customer sent and that upstream has no id of; it says so by `errors`, or as an unsupported type. */
+function readMissingMedia(message: JsonNode, type: string, content: JsonNode | null): MediaReference | null {
+  const ofMessage = readError(message);
+  const isUnsupported = type === 'unsupported' && ofMessage.code === MEDIA_DOWNLOAD_ERROR;
+  if (!isUnsupported && !MEDIA_TYPES.has(type)) return null;
+  const sentType = isUnsupported ? (stringOf(member(content, 'type')) ?? type) : type;
+  return {
+    ...describeMedia(sentType, content),
+    url: null,
+    upstreamMediaId: null,
+    upstreamError: ofMessage.text ?? readError(content).text,
+  };
+}
+
+function describeMedia(type: string, content: JsonNode | null) {
+  return {
+    mediaType: storableText(type, MAX_CHARS.type),
+    mimeType: shortTextOf(member(content, 'mime_type'), MAX_CHARS.mimeType),
+    sha256: shortTextOf(member(content, 'sha256'), MAX_CHARS.sha256),
+    url: content === null ? null : readUrl(content),
+    caption: shortTextOf(member(content, 'caption'), MAX_CHARS.caption),
+    fileName: shortTextOf(member(content, 'filename'), MAX_CHARS.fileName),
+  };
+}
+
+/** The media of a message, also of one that an `edit` carries; null when there is none. Throws OversizedIdError. */
+function readMediaReference(message: JsonNode): MediaReference | null {
+  const type = stringOf(member(message, 'type'));
+  if (type === null) return null;
+  const content = member(message, type);
+  if (type === 'edit') {
+    const edited = member(content, 'message');
+    // One level only: an edit does not carry another edit.
+    return edited === null || stringOf(member(edited, 'type')) === 'edit' ? null : readMediaReference(edited);
+  }
+  const upstreamMediaId = isMediaObject(type, content) ? idOf(member(content, 'id')) : null;
+  if (upstreamMediaId === null) return readMissingMedia(message, type, content);
+  return { ...describeMedia(type, content), upstreamMediaId, upstreamError: null };
+}
+
+/** The edits that take the short-lived media `url` out of a message, and out of a message inside its `edit`. */
+function mediaUrlRemovals(message: JsonNode): TextEdit[] {
+  const type = stringOf(member(message, 'type'));
+  if (type === null) return [];
+  // All members of that name, because a receiver may read another repetition than we do.
+  const contents = members(message)
+    .filter(({ name }) => stringOf(name) === type)
+    .map(({ value }) => value);
+  if (type !== 'edit') {
+    return contents.flatMap((content) =>
+      isMediaObject(type, content) ? memberRemovals(content, ['url']) : [],
+    );
+  }
+  return contents
+    .flatMap((content) => members(content))
+    .filter(({ name, value }) => stringOf(name) === 'message' && stringOf(member(value, 'type')) !== 'edit')
+    .flatMap(({ value }) => mediaUrlRemovals(value));
+}
+
+function numberTextOf(node: JsonNode | null): string | null {
+  const text = textOf(node);
+  // Longer ones are no prices or quantities, and all of them end in a text column.
+  return text !== null && text.length <= MAX_CHARS.number ? shortTextOf(node, MAX_CHARS.number) : null;
+}
+
+/** Reads `message.order`; null when it is missing or no object. Entries that are no objects are passed over. */
+function readCartOrder(message: JsonNode): CartOrder | null {
+  const order = member(message, 'order');
+  if (order?.kind !== 'object') return null;
+  return {
+    catalogId: boundedIdOf(member(order, 'catalog_id')),
+    cartJson: sourceOf(order),
+    items: items(member(order, 'product_items'))
+      .filter((item) => item.kind === 'object')
+      .map((item) => ({
+        retailerId: shortTextOf(member(item, 'product_retailer_id'), MAX_ID_CHARS),
+        quantityText: numberTextOf(member(item, 'quantity')),
+        itemPriceText: numberTextOf(member(item, 'item_price')),
+        currency: shortTextOf(member(item, 'currency'), MAX_CHARS.currency),
+      })),
   };
 }

@@ -1,4 +1,3 @@
-import type { CartItem, OrderEventParts } from '../../inbound/cart-order.ts';
 import {
   addDecimals,
   type Decimal,
@@ -8,6 +7,7 @@ import {
   parseDecimal,
   ZERO,
 } from '../../platform/decimal.ts';
+import type { CartItem, OrderEventParts } from '../orders.ts';
 
 /** What the catalog knows of a product. */
 export type Product = { name?: string; imageUrl?: string };

@@ -5,8 +5,9 @@ import {
   openConversations,
   saveContacts,
 } from '../../inbound/customers.ts';
-import { shardOf } from '../../inbound/shard.ts';
-import { lockCustomers, type Transaction } from '../../platform/postgres/database.ts';
+import { shardOf } from '../../inbound/inbox.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { lockCustomers } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 
 /** Whom a message is for: a phone (digits) or a business-scoped user id. */
@@ -70,7 +71,9 @@ async function openConversation(
   await lockCustomers(trx, shardOf(wabaId));
   const [contact] = await findContacts(trx, [{ wabaId, ...recipient }]);
   const contactId = contact?.id ?? (await addContact(trx, wabaId, recipient));
-  const [conversation] = await openConversations(trx, [{ wabaId, phoneNumberId, contactId }]);
+  const [conversation] = await openConversations(trx, 'contact', [
+    { wabaId, phoneNumberId, partnerId: contactId },
+  ]);
   if (conversation === undefined) throw new Error('the conversation was not opened');
   return conversation.id;
 }

@@ -2,7 +2,7 @@ import { dropWaiting } from '../../deliveries/queue/drop-waiting.ts';
 import { listGoneEndpoints } from '../../deliveries/queue/gone-endpoints.ts';
 import { forgetOldFailures } from '../../endpoints/endpoint-failures.ts';
 import { forgetOldMinutes } from '../../endpoints/endpoint-health.ts';
-import { forgetOldDedupKeys } from '../../inbound/intake/dedup-keys.ts';
+import { forgetOldDedupKeys } from '../../inbound/intake/commit-items.ts';
 import { forgetOldIdempotencyKeys } from '../../messages/send/idempotency-keys.ts';
 import { forgetSpentPacing } from '../../messages/send/send-pacing.ts';
 import { removeSpentUploads } from '../../messages/send/spent-uploads.ts';

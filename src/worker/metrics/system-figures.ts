@@ -1,6 +1,5 @@
 import { countEndpointModes, oldestDueAt, readBacklog } from '../../deliveries/backlog.ts';
-import { countInbox } from '../../inbound/inbox/inbox.ts';
-import { oldestWaitingBodyAt } from '../../inbound/inbox/inbox-status.ts';
+import { countInbox, oldestWaitingBodyAt } from '../../inbound/inbox-admin.ts';
 import { readWaitingBodies } from '../../inbound/waiting-bodies.ts';
 import { countSealed, type SealedCount } from '../../platform/crypto/secret-keys.ts';
 import type { Database } from '../../platform/postgres/database.ts';

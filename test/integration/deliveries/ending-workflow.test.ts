@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { deliveryWorkflowId, labelDeliveries } from '../../../src/deliveries/queue/delivery-label.ts';
-import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
+import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';

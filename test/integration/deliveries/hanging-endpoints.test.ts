@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
+import { insertBodies } from '../../../src/inbound/inbox.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { addEndpoints } from '../../support/many-endpoints.ts';

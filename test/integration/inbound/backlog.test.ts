@@ -1,7 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
+import { insertBodies, SHARDS } from '../../../src/inbound/inbox.ts';
 import { startIntake } from '../../../src/inbound/intake/intake-loop.ts';
-import { SHARDS } from '../../../src/inbound/shard.ts';
 import type { DatabaseOptions } from '../../../src/platform/postgres/connection.ts';
 import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { countInbox, insertBodies, retryInbox } from '../../../src/inbound/inbox/inbox.ts';
+import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { countInbox, retryInbox } from '../../../src/inbound/inbox-admin.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { startAdmin } from '../../support/admin-cli.ts';
 import { drainInbox, takeIn } from '../../support/take-in.ts';

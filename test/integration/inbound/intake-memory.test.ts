@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 import { removeNumber } from '../../../src/accounts/account-removal.ts';
-import { insertBodies, retryInbox, takeNewBodies } from '../../../src/inbound/inbox/inbox.ts';
-import { makeInboxFloor } from '../../../src/inbound/intake/inbox-floor.ts';
-import { makeIntakeMemory } from '../../../src/inbound/intake/intake-memory.ts';
-import { shardOf } from '../../../src/inbound/shard.ts';
+import { insertBodies, shardOf, takeNewBodies } from '../../../src/inbound/inbox.ts';
+import { retryInbox } from '../../../src/inbound/inbox-admin.ts';
+import { makeInboxFloor, makeIntakeMemory } from '../../../src/inbound/intake/backlog.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { tryIntakeLocks } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

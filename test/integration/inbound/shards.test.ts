@@ -1,8 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { removeNumber } from '../../../src/accounts/account-removal.ts';
-import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
+import { insertBodies, shardOf } from '../../../src/inbound/inbox.ts';
 import { startIntake, type WorkerShare } from '../../../src/inbound/intake/intake-loop.ts';
-import { shardOf } from '../../../src/inbound/shard.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

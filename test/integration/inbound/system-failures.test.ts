@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { insertBodies, retryInbox } from '../../../src/inbound/inbox/inbox.ts';
+import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { retryInbox } from '../../../src/inbound/inbox-admin.ts';
 import { startIntake } from '../../../src/inbound/intake/intake-loop.ts';
 import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

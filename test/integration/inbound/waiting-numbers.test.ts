@@ -3,7 +3,7 @@ import { findAccountIdentity } from '../../../src/accounts/account-identity.ts';
 import { listPhoneNumbers } from '../../../src/accounts/accounts.ts';
 import { listUnfollowedWabas } from '../../../src/accounts/followed-numbers.ts';
 import { setAccessToken } from '../../../src/accounts/wabas.ts';
-import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
+import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { GraphError } from '../../../src/platform/graph/graph-error.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

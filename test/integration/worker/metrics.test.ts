@@ -4,7 +4,7 @@ import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { findFreePorts } from '../../../src/dev/embedded/ports.ts';
-import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
+import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { openDatabase } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

@@ -1,6 +1,6 @@
 import { deliveryStart } from '../../../src/deliveries/dispatch/start-delivery.ts';
 import { insertTestEvent } from '../../../src/endpoints/test-event.ts';
-import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
+import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, textMessage } from '../load/upstream-bodies.ts';
 import { addEndpoint } from '../test-accounts.ts';

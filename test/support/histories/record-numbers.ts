@@ -1,5 +1,5 @@
 import { askForNumbers } from '../../../src/accounts/followed-numbers.ts';
-import { insertBodies } from '../../../src/inbound/inbox/inbox.ts';
+import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';
 import { ensureNumberSchedule, numberScheduleId } from '../../../src/worker/number-schedule.ts';

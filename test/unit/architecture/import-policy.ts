@@ -44,12 +44,8 @@ export const HOUSE: readonly Rule[] = [
   {
     folder: 'src/inbound/split',
     holds: 'pure rules of upstream bodies',
-    mayImport: [
-      'src/inbound/cart-order.ts',
-      'src/inbound/media-reference.ts',
-      'src/platform/json',
-      'src/platform/decimal.ts',
-    ],
+    mayImport: ['src/platform/json', 'src/platform/decimal.ts'],
+    types: ['src/messages/media.ts', 'src/messages/orders.ts'],
   },
   { folder: 'src/platform', holds: 'what no feature owns', mayImport: [] },
   {

@@ -4,7 +4,7 @@ import {
   type BodyBatcherOptions,
   BodyNotStoredError,
   createBodyBatcher,
-} from '../../../src/api/inbound/body-batcher.ts';
+} from '../../../src/api/inbound/upstream-webhook.ts';
 
 class TransientError extends Error {}
 

@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type BodyPortion, type ReadBody, sharePortions } from '../../../src/inbound/intake/body-portions.ts';
-import { makeIntakePace } from '../../../src/inbound/intake/intake-memory.ts';
+import {
+  type BodyPortion,
+  makeIntakePace,
+  type ReadBody,
+  sharePortions,
+} from '../../../src/inbound/intake/backlog.ts';
 import type { UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
 
 let ids = 0;

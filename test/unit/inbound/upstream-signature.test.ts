@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { verifyUpstreamSignature } from '../../../src/inbound/split/upstream-signature.ts';
+import { verifyUpstreamSignature } from '../../../src/api/inbound/upstream-webhook.ts';
 
 type Vectors = {
   app_secret: string;

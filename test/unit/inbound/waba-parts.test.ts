@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { splitByWaba } from '../../../src/inbound/inbox/inbox.ts';
+import { splitByWaba } from '../../../src/inbound/inbox.ts';
 import { splitUpstreamBody } from '../../../src/inbound/split/upstream-items.ts';
 import { fixtureBody, fixtureNames } from '../../support/upstream-fixtures.ts';
 

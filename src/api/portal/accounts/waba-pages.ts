@@ -7,7 +7,7 @@ import { setNumberPace } from '../../../accounts/number-pace.ts';
 import { listNumberPaces } from '../../../accounts/number-pace-store.ts';
 import { addWaba, openAccessToken } from '../../../accounts/wabas.ts';
 import { listEndpoints } from '../../../endpoints/store.ts';
-import { readWabaArrivals } from '../../../inbound/inbox/waba-arrivals.ts';
+import { readWabaArrivals } from '../../../inbound/inbox-admin.ts';
 import { countWaitingBodies } from '../../../inbound/waiting-bodies.ts';
 import { SecretBoxError } from '../../../platform/crypto/secret-box.ts';
 import type { AccountClient } from '../../../platform/graph/graph-client.ts';

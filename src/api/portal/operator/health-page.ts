@@ -9,12 +9,8 @@ import {
   type TroubledEndpoint,
 } from '../../../deliveries/backlog.ts';
 import { shownCount } from '../../../deliveries/shown-count.ts';
-import { countInbox } from '../../../inbound/inbox/inbox.ts';
-import {
-  listQuarantineReasons,
-  oldestWaitingBodyAt,
-  type QuarantineReason,
-} from '../../../inbound/inbox/inbox-status.ts';
+import type { QuarantineTotal } from '../../../inbound/inbox-admin.ts';
+import { countInbox, listQuarantineReasons, oldestWaitingBodyAt } from '../../../inbound/inbox-admin.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { query } from '../../../platform/postgres/sql.ts';
 import { type HousekeepingStep, listHousekeepingSteps } from '../../../platform/postgres/worker-processes.ts';
@@ -198,7 +194,7 @@ function wabaTable(wabas: readonly UnfollowedWaba[], now: Date): Markup {
   );
 }
 
-function reasonTable(reasons: readonly QuarantineReason[]): Markup {
+function reasonTable(reasons: readonly QuarantineTotal[]): Markup {
   if (reasons.length === 0) return emptyState('None', 'Every upstream item caused its events.');
   return dataTable(
     'Reasons',

@@ -158,7 +158,7 @@ create table inbox (
   processed_at timestamptz,
   -- Of all entries of the body; 0 when it cannot be read or does not say.
   waba_id text not null default '0',
-  -- The part of intake that it is in: the CRC-32 of the WABA, of which the remainder by 16 (src/inbound/shard.ts).
+  -- The part of intake that it is in: the CRC-32 of the WABA, of which the remainder by 16 (src/inbound/inbox.ts).
   shard smallint not null default 1,
   -- How far it is taken in and what was quarantined until there, while the rest still waits.
   partly jsonb,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { insertBodies } from '../../../../src/inbound/inbox/inbox.ts';
+import { insertBodies } from '../../../../src/inbound/inbox.ts';
 import { listConversationMessages } from '../../../../src/messages/conversations/conversation-messages.ts';
 import { drawMessageId, insertOutboundMessage } from '../../../../src/messages/send/outbound-messages.ts';
 import {

@@ -1,12 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { MessageItem } from '../../../../src/inbound/split/message-item.ts';
-import type { StatusItem } from '../../../../src/inbound/split/status-item.ts';
-import {
-  type PaymentItem,
-  type SplitBody,
-  splitUpstreamBody,
-} from '../../../../src/inbound/split/upstream-items.ts';
+import type { PaymentItem, StatusItem } from '../../../../src/inbound/split/status-items.ts';
+import type { MessageItem } from '../../../../src/inbound/split/upstream-items.ts';
+import { type SplitBody, splitUpstreamBody } from '../../../../src/inbound/split/upstream-items.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/upstream');
 

@@ -1,20 +1,21 @@
-import {
-  items,
-  type JsonNode,
-  JsonSyntaxError,
-  member,
-  parseJson,
-  sourceOf,
-} from '../../platform/json/json-text.ts';
-import {
-  type Database,
-  HELD_SHARDS,
-  lockIntake,
-  type Transaction,
-} from '../../platform/postgres/database.ts';
-import { byteaArray, execute, query } from '../../platform/postgres/sql.ts';
-import { SHARDS, shardOf } from '../shard.ts';
-import { wabaIdOf } from '../split/item-context.ts';
+import { crc32 } from 'node:zlib';
+import { items, member, sourceOf } from '../platform/json/json-text.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { HELD_SHARDS } from '../platform/postgres/database.ts';
+import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
+import { wabaIdOf } from './split/item-context.ts';
+import { upstreamRootOf } from './split/upstream-items.ts';
+
+/** Into how many parts intake is divided. Bodies that wait were stored by this number: it does not change. */
+const SHARD_COUNT = 16;
+
+/** All of them. */
+export const SHARDS: readonly number[] = Array.from({ length: SHARD_COUNT }, (_, shard) => shard);
+
+/** The part of intake that a WABA is in: every ordering key lives in one WABA, so order holds within each. */
+export function shardOf(wabaId: string): number {
+  return crc32(wabaId) % SHARD_COUNT;
+}
 
 /**
  * Keeps raw upstream bodies, in the order given, and wakes the intake of their shards. One statement for all that wait. A
@@ -66,7 +67,7 @@ async function insertParts(
 }
 
 /** Has workers look for bodies of these shards. */
-function wakeIntake(database: Database, shards: readonly number[]): void {
+export function wakeIntake(database: Database, shards: readonly number[]): void {
   database.notify('heliograph_inbox', [...new Set(shards)].join(','));
 }
 
@@ -247,83 +248,6 @@ export async function countQuarantined(trx: Transaction, counts: readonly Quaran
   );
 }
 
-/** Per statement: rewriting a million bodies in one would take longer than a statement may. */
-const RETRY_PAGE = 5_000;
-
-/**
- * Puts every body that was quarantined or failed back before the intake, with its notes; returns how many. Shard by shard,
- * the oldest of each first: intake stands still in one at a time.
- */
-export async function retryInbox(
-  database: Database,
-  states: readonly ('quarantined' | 'failed')[],
-): Promise<number> {
-  let changed = 0;
-  for (let after: string | null = '0'; after !== null; ) {
-    const page: RetryPage = await findRetryPage(database, states, after);
-    for (const shard of SHARDS) {
-      const own = page.rows.filter((row) => row.shard === shard);
-      if (own.length > 0) changed += await retryBodies(database, shard, own, states);
-    }
-    after = page.last;
-  }
-  return changed;
-}
-
-type RetryPage = { rows: { day: string; id: string; shard: number }[]; last: string | null };
-
-async function findRetryPage(
-  database: Database,
-  states: readonly string[],
-  after: string,
-): Promise<RetryPage> {
-  const ofState = states.map(
-    (state) => `(select received_day as day, id, shard from inbox where state = '${state}' and id > :after
-                  order by id limit ${RETRY_PAGE})`,
-  );
-  const rows = await query<RetryPage['rows'][number]>(
-    database,
-    `select * from (${ofState.join(' union all ')}) as waiting order by id limit ${RETRY_PAGE}`,
-    { after },
-  );
-  return { rows, last: rows.at(-1)?.id ?? null };
-}
-
-async function retryBodies(
-  database: Database,
-  shard: number,
-  rows: RetryPage['rows'],
-  states: readonly string[],
-): Promise<number> {
-  return await database.transaction(async (trx) => {
-    await lockIntake(trx, shard);
-    wakeIntake(trx, [shard]);
-    return await execute(
-      trx,
-      `update inbox i set state = 'new', partly = null, processed_at = null
-         from unnest(?::date[], ?::bigint[]) as p (day, id)
-        where i.received_day = p.day and i.id = p.id and i.state = any (?::text[])`,
-      [rows.map(({ day }) => day), rows.map(({ id }) => id), states],
-    );
-  });
-}
-
-/** Counting a backlog of millions would take longer than anybody waits for a figure. */
-const COUNT_LIMIT = 100_000;
-
-/**
- * How many bodies wait, were quarantined, or failed; counting stops at 100,001 of each. Each condition is that of an
- * index: most bodies are done.
- */
-export async function countInbox(database: Database): Promise<Record<string, number>> {
-  const counted = ['new', 'quarantined', 'failed'].map(
-    (state) => `select '${state}' as state, count(*)
-       from (select 1 from inbox where state = '${state}' limit ${COUNT_LIMIT + 1}) as counted`,
-  );
-  const rows = await query<{ state: string; count: string }>(database, counted.join(' union all '));
-  return Object.fromEntries(rows.map((row) => [row.state, Number(row.count)]));
-}
-
 /** A body, or what of it is one WABA's; null: it does not say whose. */
 type WabaPart = { wabaId: string | null; body: Buffer };
 
@@ -339,7 +263,7 @@ const BEGINNING_BYTES = 256;
 export function splitByWaba(body: Buffer): WabaPart[] {
   const only = onlyWaba(body);
   if (only !== null) return [{ wabaId: only, body }];
-  const root = readRoot(body);
+  const root = upstreamRootOf(body);
   const entryNode = member(root, 'entry');
   if (root === null || entryNode === null || entryNode.kind !== 'array') return [{ wabaId: null, body }];
   const byWaba = new Map<string | null, string[]>();
@@ -368,13 +292,4 @@ function onlyWaba(body: Buffer): string | null {
   const found = BEGINNING.exec(body.toString('latin1', 0, BEGINNING_BYTES));
   if (found?.[1] === undefined) return null;
   return body.indexOf('"changes"', found[0].length) < 0 ? found[1] : null;
-}
-
-function readRoot(body: Buffer): JsonNode | null {
-  try {
-    return parseJson(new TextDecoder('utf-8').decode(body), { deepNodes: 'mark' });
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return null;
-    throw error;
-  }
 }

@@ -1,0 +1,41 @@
+import { findNumberOwners } from '../../accounts/accounts.ts';
+import { phoneNumberIdOf, wabaIdOf } from '../../inbound/split/item-context.ts';
+import { upstreamRootOf } from '../../inbound/split/upstream-items.ts';
+import { items, member, sourceWithEdits, type TextEdit } from '../../platform/json/json-text.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+
+/** What is kept of a body, and how many entries are not, because its app secret may not speak for their WABA. */
+export type SignedBody = { body: Buffer; foreignEntries: number };
+
+/**
+ * The entries of a body that are of these WABAs, for a secret that is bound to them: an entry is of the WABA that it
+ * names, and of those whose numbers it names, because events belong to the owner of the number. Null in place of the
+ * others, so that these keep their places; all else byte for byte. Null: there are none.
+ */
+export async function entriesOf(
+  database: Database,
+  body: Buffer,
+  wabaIds: ReadonlySet<string>,
+): Promise<SignedBody | null> {
+  const root = upstreamRootOf(body);
+  if (root === null) return null;
+  const entries = items(member(root, 'entry')).map((node) => ({
+    node,
+    wabaId: wabaIdOf(node),
+    phoneNumberIds: items(member(node, 'changes')).flatMap(
+      (change) => phoneNumberIdOf(member(change, 'value')) ?? [],
+    ),
+  }));
+  const owners = await findNumberOwners(database, [
+    ...new Set(entries.flatMap(({ phoneNumberIds }) => phoneNumberIds)),
+  ]);
+  const isOwn = (wabaId: string | null | undefined) => typeof wabaId === 'string' && wabaIds.has(wabaId);
+  const foreign = entries.filter(
+    ({ wabaId, phoneNumberIds }) =>
+      !isOwn(wabaId) || phoneNumberIds.some((id) => owners.has(id) && !isOwn(owners.get(id)?.wabaId)),
+  );
+  if (foreign.length === 0) return { body, foreignEntries: 0 };
+  if (foreign.length === entries.length) return null;
+  const edits = foreign.map(({ node }): TextEdit => ({ start: node.start, end: node.end, text: 'null' }));
+  return { body: Buffer.from(sourceWithEdits(root, edits)), foreignEntries: foreign.length };
+}

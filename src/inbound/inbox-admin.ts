@@ -1,0 +1,140 @@
+import type { Database } from '../platform/postgres/database.ts';
+import { lockIntake } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
+import { SHARDS, wakeIntake } from './inbox.ts';
+
+export type QuarantineTotal = {
+  reason: string;
+  field: string;
+  wabaId: string;
+  count: number;
+  lastDay: string;
+};
+
+/** What emitted no event in the last `days` days and why, the most frequent first; at most 50. */
+export async function listQuarantineReasons(database: Database, days: number): Promise<QuarantineTotal[]> {
+  return await query<QuarantineTotal>(
+    database,
+    `select reason, field, waba_id as "wabaId", sum(count)::float8 as count, max(day) as "lastDay"
+       from quarantine_counts where day > (now() at time zone 'utc')::date - ?::integer
+      group by reason, field, waba_id order by count desc, reason, field, waba_id limit 50`,
+    [days],
+  );
+}
+
+/** When the oldest body arrived that intake has not taken in yet; null when none waits. */
+export async function oldestWaitingBodyAt(database: Database): Promise<Date | null> {
+  const [row] = await query<{ receivedAt: Date | null }>(
+    database,
+    `select min(oldest.received_at) as "receivedAt" from unnest(cast(? as integer[])) as s (shard)
+      cross join lateral (select received_at from inbox where state = 'new' and shard = s.shard
+                           order by shard, id limit 1) as oldest`,
+    [SHARDS],
+  );
+  return row?.receivedAt ?? null;
+}
+
+/** What arrived from upstream for a WABA lately. */
+type WabaArrivals = {
+  /** When a conversation last had a message, in either direction; null: never. */
+  lastActivityAt: Date | null;
+  /** Parts of bodies of the last 7 days that gave no event, by reason. */
+  quarantined: { reason: string; count: number }[];
+};
+
+/** When something came last, and what came and gave no event. */
+export async function readWabaArrivals(database: Database, wabaId: string): Promise<WabaArrivals> {
+  const [[latest], quarantined] = await Promise.all([
+    query<{ at: Date }>(
+      database,
+      `select last_message_at as at from conversations where waba_id = ? and merged_into is null
+        order by last_message_at desc, id desc limit 1`,
+      [wabaId],
+    ),
+    query<{ reason: string; count: number }>(
+      database,
+      `select reason, sum(count)::float8 as count from quarantine_counts
+        where waba_id = ? and day > (now() at time zone 'utc')::date - 7
+        group by reason order by count desc limit 20`,
+      [wabaId],
+    ),
+  ]);
+  return { lastActivityAt: latest?.at ?? null, quarantined };
+}
+
+/** Per statement: rewriting a million bodies in one would take longer than a statement may. */
+const RETRY_PAGE = 5_000;
+
+/**
+ * Puts every body that was quarantined or failed back before the intake, with its notes; returns how many. Shard by shard,
+ * the oldest of each first: intake stands still in one at a time.
+ */
+export async function retryInbox(
+  database: Database,
+  states: readonly ('quarantined' | 'failed')[],
+): Promise<number> {
+  let changed = 0;
+  for (let after: string | null = '0'; after !== null; ) {
+    const page: RetryPage = await findRetryPage(database, states, after);
+    for (const shard of SHARDS) {
+      const own = page.rows.filter((row) => row.shard === shard);
+      if (own.length > 0) changed += await retryBodies(database, shard, own, states);
+    }
+    after = page.last;
+  }
+  return changed;
+}
+
+type RetryPage = { rows: { day: string; id: string; shard: number }[]; last: string | null };
+
+async function findRetryPage(
+  database: Database,
+  states: readonly string[],
+  after: string,
+): Promise<RetryPage> {
+  const ofState = states.map(
+    (state) => `(select received_day as day, id, shard from inbox where state = '${state}' and id > :after
+                  order by id limit ${RETRY_PAGE})`,
+  );
+  const rows = await query<RetryPage['rows'][number]>(
+    database,
+    `select * from (${ofState.join(' union all ')}) as waiting order by id limit ${RETRY_PAGE}`,
+    { after },
+  );
+  return { rows, last: rows.at(-1)?.id ?? null };
+}
+
+async function retryBodies(
+  database: Database,
+  shard: number,
+  rows: RetryPage['rows'],
+  states: readonly string[],
+): Promise<number> {
+  return await database.transaction(async (trx) => {
+    await lockIntake(trx, shard);
+    wakeIntake(trx, [shard]);
+    return await execute(
+      trx,
+      `update inbox i set state = 'new', partly = null, processed_at = null
+         from unnest(?::date[], ?::bigint[]) as p (day, id)
+        where i.received_day = p.day and i.id = p.id and i.state = any (?::text[])`,
+      [rows.map(({ day }) => day), rows.map(({ id }) => id), states],
+    );
+  });
+}
+
+/** Counting a backlog of millions would take longer than anybody waits for a figure. */
+const COUNT_LIMIT = 100_000;
+
+/**
+ * How many bodies wait, were quarantined, or failed; counting stops at 100,001 of each. Each condition is that of an
+ * index: most bodies are done.
+ */
+export async function countInbox(database: Database): Promise<Record<string, number>> {
+  const counted = ['new', 'quarantined', 'failed'].map(
+    (state) => `select '${state}' as state, count(*)
+       from (select 1 from inbox where state = '${state}' limit ${COUNT_LIMIT + 1}) as counted`,
+  );
+  const rows = await query<{ state: string; count: string }>(database, counted.join(' union all '));
+  return Object.fromEntries(rows.map((row) => [row.state, Number(row.count)]));
+}
