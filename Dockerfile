@@ -7,14 +7,15 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --ignore-scripts
 COPY src ./src
 COPY bin ./bin
-# Workflow code is bundled and types are removed now, because the image is read-only when it runs; native code of other
-# systems goes.
-RUN node bin/stripped-types.js \
-  && node src/main.ts bundle-workflows \
-  && find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 ! -name '*-linux-gnu' -exec rm -r {} +
+COPY deploy/image/prune.js /tmp/
+# Workflow code is bundled and types are removed now, because the image is read-only when it runs; then what only that
+# took goes, and native code of other systems.
+RUN node bin/stripped-types.js && node src/main.ts bundle-workflows && node /tmp/prune.js
 
 FROM node:24.21.0-slim
 ENV NODE_ENV=production MALLOC_ARENA_MAX=1
+# Nothing is installed in a container.
+RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /usr/local/bin/yarn* /opt/yarn*
 WORKDIR /app
 COPY --from=build /app ./
 # An existing account without privileges; it owns nothing in /app.

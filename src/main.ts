@@ -41,7 +41,7 @@ program
 program
   .command('bundle-workflows')
   .description('bundle workflow code ahead of time, for images that are read-only when they run')
-  .action(async () => (await import('./worker/workflow-bundle.ts')).bundleWorkflows());
+  .action(async () => (await import('./worker/bundle-workflows.ts')).bundleWorkflows());
 
 const face = process.argv[2];
 if (face === 'admin' || face === undefined || face.startsWith('-') || face === 'help') {

@@ -3,7 +3,8 @@
 set -euo pipefail
 
 create() {
-  local role=$1 password=$2
+  local role=$1 password
+  password=$(cat "/run/secrets/$2")
   shift 2
   psql --set ON_ERROR_STOP=1 --username "$POSTGRES_USER" --set role="$role" --set password="$password" <<< \
     "create role :\"role\" login password :'password';"
@@ -13,5 +14,5 @@ create() {
   done
 }
 
-create heliograph "$DATABASE_PASSWORD" heliograph
-create temporal "$TEMPORAL_DATABASE_PASSWORD" temporal temporal_visibility
+create heliograph database-password heliograph
+create temporal temporal-database-password temporal temporal_visibility

@@ -1,20 +1,19 @@
 import { type Static, Type } from 'typebox';
+import { findEvent, readEventBodies } from '../../deliveries/event-bodies.ts';
 import {
   type EventAttempt,
   type EventDelivery,
   listDeliveryAttempts,
   listEventDeliveries,
   summarizeDeliveries,
-} from '../../deliveries/log/deliveries.ts';
+} from '../../deliveries/log/event-deliveries.ts';
 import {
   type EventFilter,
   type EventPage,
-  findEvent,
   type ListedEvent,
   listEvents,
-  publishingHorizonMs,
-  readEventBodies,
-} from '../../deliveries/log/events.ts';
+} from '../../deliveries/log/event-list.ts';
+import { publishingHorizonMs } from '../../deliveries/publishing-horizon.ts';
 import { EVENT_TYPES } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { eventUuidOf, publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';

@@ -1,4 +1,5 @@
-import { dropWaiting, listGoneEndpoints } from '../../deliveries/queue/remove.ts';
+import { dropWaiting } from '../../deliveries/queue/drop-waiting.ts';
+import { listGoneEndpoints } from '../../deliveries/queue/gone-endpoints.ts';
 import { forgetOldFailures } from '../../endpoints/endpoint-failures.ts';
 import { forgetOldMinutes } from '../../endpoints/endpoint-health.ts';
 import { forgetOldDedupKeys } from '../../inbound/intake/commit-items.ts';

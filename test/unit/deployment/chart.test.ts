@@ -374,11 +374,13 @@ describe.skipIf(GO === undefined)('charts/heliograph', () => {
       expect(job).not.toMatchObject(selector as object);
     });
 
-    test('the alert rules are those of the documentation', async () => {
+    test('the alert rules are those that deploy/monitoring/rules.test.yml tests', async () => {
+      const rules = repositoryFile('charts/heliograph/files/alert-rules.yaml');
       const rule = objectOf(await renderChart(valueSet('everything.yaml')), 'PrometheusRule');
-      const [, block = ''] =
-        /```yaml\n(groups:[\s\S]+?)```/.exec(repositoryFile('docs/operators/operations.md')) ?? [];
-      expect(rule.spec).toEqual(parse(block));
+      expect(rule.spec).toEqual(parse(rules));
+      expect(repositoryFile('deploy/monitoring/rules.test.yml')).toContain(
+        'charts/heliograph/files/alert-rules.yaml',
+      );
     });
 
     test('KEDA asks for metrics that there are', async () => {

@@ -3,17 +3,32 @@ import { parse } from 'yaml';
 
 /** The parts of a Compose service that the checks look at, as docker-compose.yml writes them. */
 export type ComposeService = {
+  profiles?: string[];
   image?: string;
   build?: string;
+  entrypoint?: string[];
+  env_file?: string[];
   environment?: Record<string, string>;
+  secrets?: string[];
   volumes?: string[];
   ports?: string[];
-  depends_on?: Record<string, { condition: string }>;
+  networks?: string[] | Record<string, unknown>;
+  depends_on?: Record<string, { condition: string; required?: boolean }> | string[];
   healthcheck?: { test?: string[]; disable?: boolean };
+  deploy?: { replicas?: string; resources?: { limits?: { memory?: string } } };
+  logging?: { options?: Record<string, string> };
+  read_only?: boolean;
+  cap_drop?: string[];
+  security_opt?: string[];
   restart?: string;
 };
 
-type ComposeFile = { services: Record<string, ComposeService>; volumes: Record<string, unknown> };
+type ComposeFile = {
+  services: Record<string, ComposeService>;
+  networks: Record<string, { internal?: boolean }>;
+  volumes: Record<string, unknown>;
+  secrets: Record<string, { file: string }>;
+};
 
 /** Reads a file of the repository by its path from the root. */
 export function repositoryFile(path: string): string {
@@ -31,16 +46,21 @@ export function composeService(name: string): ComposeService {
   return service;
 }
 
-const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?:(:[-?])([^}]*))?\}/g;
+const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
 
-/** Every ${VARIABLE} in a text, and whether Compose refuses to start without it. */
-export function variablesIn(text: string): { name: string; required: boolean }[] {
-  return [...text.matchAll(VARIABLE)].map(([, name = '', kind]) => ({ name, required: kind === ':?' }));
+/** The name of every ${VARIABLE} in a text. */
+export function variablesIn(text: string): string[] {
+  return [...text.matchAll(VARIABLE)].map(([, name = '']) => name);
 }
 
-/** What Compose makes of a text: the value given, else the default after `:-`, else nothing. */
-export function substitute(text: string, values: Readonly<Record<string, string>>): string {
-  return text.replace(VARIABLE, (_all, name: string, kind: string | undefined, rest: string | undefined) => {
-    return values[name] || (kind === ':-' ? (rest ?? '') : '');
-  });
+/** What Compose makes of a text where `.env` sets nothing. */
+export function substitute(text: string): string {
+  return text.replace(VARIABLE, (_all, _name: string, fallback: string | undefined) => fallback ?? '');
+}
+
+/** The lines `NAME=value` of a file of variables. */
+export function variableLines(text: string): Record<string, string> {
+  return Object.fromEntries(
+    [...text.matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+  );
 }

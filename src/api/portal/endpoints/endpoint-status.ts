@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { shownCount, type WaitingDeliveries } from '../../../deliveries/backlog.ts';
+import type { WaitingDeliveries } from '../../../deliveries/queue/read-waiting.ts';
+import { shownCount } from '../../../deliveries/shown-count.ts';
 import type { EndpointActivity } from '../../../endpoints/endpoint-statistics.ts';
 import type { Endpoint } from '../../../endpoints/store.ts';
 import type { Audited } from '../../../platform/audit/audit.ts';

@@ -23,8 +23,20 @@ let admin: Client;
 function config(overrides: Record<string, string> = {}) {
   const settings = testSettings('postgres://unused@127.0.0.1/unused', {
     HELIOGRAPH_OBJECT_STORE_BUCKET: bucket,
+    ...otherStore(),
   });
   return loadConfig({ ...settings, ...overrides }).objectStore;
+}
+
+/** `npm run test:stack` has the bundled store go through these tests: OBJECT_STORE=http://key:secret@host:port */
+function otherStore(): Record<string, string> {
+  if (process.env.OBJECT_STORE === undefined) return {};
+  const { origin, username, password } = new URL(process.env.OBJECT_STORE);
+  return {
+    HELIOGRAPH_OBJECT_STORE_URL: origin,
+    HELIOGRAPH_OBJECT_STORE_ACCESS_KEY: username,
+    HELIOGRAPH_OBJECT_STORE_SECRET_KEY: password,
+  };
 }
 
 function open(overrides: Record<string, string>, timeouts = { answerTimeoutMs: 500, stallTimeoutMs: 500 }) {

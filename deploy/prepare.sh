@@ -1,0 +1,36 @@
+#!/bin/sh
+# Makes what docker-compose.yml reads and is not there yet: .env, heliograph.env, and one file per secret. Run it again at
+# any time: what exists stays as it is.
+set -eu
+cd "$(dirname "$0")/.."
+
+secrets=${SECRETS_DIR:-secrets}
+umask 077
+mkdir -p "$secrets" "${TLS_DIR:-tls}"
+# Containers read the files as users of their own, so the folder is what keeps others out.
+chmod 700 "$secrets"
+
+keep() { # FILE CONTENT
+  [ -e "$1" ] || { printf '%s' "$2" > "$1" && echo "made $1"; }
+}
+keep_secret() { # NAME CONTENT
+  keep "$secrets/$1" "$2"
+  chmod 644 "$secrets/$1"
+}
+random() { od -An -tx1 -N "$1" /dev/urandom | tr -d ' \n'; }
+
+[ -e .env ] || { cp deploy/example.env .env && echo 'made .env'; }
+[ -e heliograph.env ] || { cp deploy/heliograph.example.env heliograph.env && echo 'made heliograph.env'; }
+
+for name in postgres-password database-password temporal-database-password object-store-root-password \
+  object-store-secret-key grafana-password; do
+  keep_secret "$name" "$(random 24)"
+done
+keep_secret database-url "postgresql://heliograph:$(cat "$secrets/database-password")@postgres:5432/heliograph"
+keep_secret verify-token "$(random 16)"
+keep_secret encryption-keys "k1:$(head -c 32 /dev/urandom | base64)"
+keep_secret oidc-client-secret ''
+keep_secret app-secrets ''
+
+[ -s "$secrets/app-secrets" ] || echo "still to do: put the app secret of the upstream app into $secrets/app-secrets"
+grep -q '^HELIOGRAPH_PUBLIC_URL=https://' heliograph.env || echo 'still to do: set HELIOGRAPH_PUBLIC_URL in heliograph.env'
