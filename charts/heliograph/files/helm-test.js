@@ -1,7 +1,7 @@
 // Run by `helm test` in a pod of the service's image; templates/tests/test.yaml sets the variables.
 import { lookup } from 'node:dns/promises';
 
-const { API, METRICS_HOST, VERSION } = process.env;
+const { API, METRICS_HOST, METRICS_PORT, VERSION } = process.env;
 
 const ask = (url) => fetch(url, { signal: AbortSignal.timeout(10_000) });
 
@@ -11,7 +11,7 @@ if (!readiness.ok) process.exit(1);
 
 for (const { address, family } of await lookup(METRICS_HOST, { all: true })) {
   const host = family === 6 ? `[${address}]` : address;
-  const metrics = await (await ask(`http://${host}:9464/metrics`)).text();
+  const metrics = await (await ask(`http://${host}:${METRICS_PORT}/metrics`)).text();
   const version = /^heliograph_build_info\{[^}]*version="([^"]+)"/m.exec(metrics)?.[1];
   console.log(`${address}: version ${version}`);
   if (VERSION !== '' && version !== VERSION) process.exit(1);
