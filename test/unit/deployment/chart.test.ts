@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import packageJson from '../../../package.json' with { type: 'json' };
 import { settingsSchemas } from '../../../scripts/values-schema.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { V8_FLAGS } from '../../../src/platform/config/process-options.ts';
@@ -394,9 +393,4 @@ describe.skipIf(GO === undefined)('charts/heliograph', () => {
       }
     });
   });
-});
-
-test('the chart has the version of the service', () => {
-  const { version, appVersion } = parse(repositoryFile('charts/heliograph/Chart.yaml'));
-  expect({ version, appVersion }).toEqual({ version: packageJson.version, appVersion: packageJson.version });
 });

@@ -1,0 +1,47 @@
+type Place = { path: string; pattern: RegExp };
+
+/** Whatever carries the version of the service. The first group of a pattern is what stands before it. */
+const PLACES: readonly Place[] = [
+  { path: 'package.json', pattern: /^( {2}"version": ")([^"]+)/m },
+  // The first two of the file: its own, and that of the root package.
+  { path: 'package-lock.json', pattern: /^(\{\n {2}"name": "heliograph",\n {2}"version": ")([^"]+)/ },
+  {
+    path: 'package-lock.json',
+    pattern: /(\n {4}"": \{\n {6}"name": "heliograph",\n {6}"version": ")([^"]+)/,
+  },
+  { path: 'clients/typescript/package.json', pattern: /^( {2}"version": ")([^"]+)/m },
+  { path: 'charts/heliograph/Chart.yaml', pattern: /^(version: )(\S+)$/m },
+  { path: 'charts/heliograph/Chart.yaml', pattern: /^(appVersion: )(\S+)$/m },
+  { path: 'docker-compose.yml', pattern: /(\bheliograph:)(\d+\.\d+\.\d+[\w.-]*)/ },
+];
+
+/** Each place with the version that it has; throws where there is none. */
+export function versionsIn(read: (path: string) => string): { path: string; version: string }[] {
+  return PLACES.map(({ path, pattern }) => {
+    const version = pattern.exec(read(path))?.[2];
+    if (version === undefined) throw new Error(`${path} has no version where one was`);
+    return { path, version };
+  });
+}
+
+/** A file with another version. */
+export function withVersion(path: string, text: string, version: string): string {
+  return PLACES.filter((place) => place.path === path).reduce(
+    (changed, { pattern }) => changed.replace(pattern, (_all, before: string) => before + version),
+    text,
+  );
+}
+
+/** What CHANGELOG.md says of a version; empty where it says nothing. */
+export function changelogSection(changelog: string, version: string): string {
+  const sections = changelog.split(/^## /m);
+  const section = sections.find((text) => text.startsWith(`[${version}]`)) ?? '';
+  return section.split('\n').slice(1).join('\n').trim();
+}
+
+/** What was unreleased becomes a version with its date. */
+export function releasedChangelog(changelog: string, version: string, date: string): string {
+  if (changelogSection(changelog, 'Unreleased') === '')
+    throw new Error('CHANGELOG.md has nothing unreleased');
+  return changelog.replace('## [Unreleased]\n', `## [Unreleased]\n\n## [${version}] - ${date}\n`);
+}

@@ -1,0 +1,115 @@
+import { execFile } from 'node:child_process';
+import { globSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import packageJson from '../../../package.json' with { type: 'json' };
+import {
+  changelogSection,
+  releasedChangelog,
+  versionsIn,
+  withVersion,
+} from '../../../scripts/release-versions.ts';
+import { repositoryFile } from './compose-file.ts';
+import { BUILD_TIMEOUT_MS, GO, goProgram } from './go-programs.ts';
+
+const run = promisify(execFile);
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const WORKFLOWS = globSync('.github/workflows/*.yml', { cwd: ROOT });
+
+type Job = { permissions?: Record<string, string>; 'timeout-minutes'?: number; needs?: string | string[] };
+type Workflow = { permissions: Record<string, string>; jobs: Record<string, Job> };
+
+describe('versions', () => {
+  test('everything that carries one has that of package.json', () => {
+    const found = versionsIn(repositoryFile);
+    expect(found).toHaveLength(7);
+    expect(new Set(found.map(({ version }) => version))).toEqual(new Set([packageJson.version]));
+  });
+
+  test('a release changes all of them, and nothing else', () => {
+    const files = new Map(versionsIn(repositoryFile).map(({ path }) => [path, repositoryFile(path)]));
+    for (const [path, text] of files) {
+      const changed = withVersion(path, text, '7.8.9-rc.1');
+      const lines = (of: string) => of.split('\n');
+      const before = lines(text);
+      const different = lines(changed).filter((line, at) => line !== before[at]);
+      expect(different.length, path).toBeLessThanOrEqual(2);
+      files.set(path, changed);
+    }
+    const versions = versionsIn((path) => files.get(path) ?? '').map(({ version }) => version);
+    expect(new Set(versions)).toEqual(new Set(['7.8.9-rc.1']));
+  });
+
+  test('what was unreleased becomes the notes of the version', () => {
+    const before =
+      '# Changelog\n\n## [Unreleased]\n\n* A new thing.\n\n## [0.1.0] - 2026-01-02\n\n* First.\n';
+    const after = releasedChangelog(before, '0.2.0', '2026-03-04');
+    expect(after).toContain('## [Unreleased]\n\n## [0.2.0] - 2026-03-04\n\n* A new thing.\n');
+    expect(changelogSection(after, '0.2.0')).toBe('* A new thing.');
+    expect(changelogSection(after, '0.1.0')).toBe('* First.');
+    expect(changelogSection(after, 'Unreleased')).toBe('');
+    expect(() => releasedChangelog(after, '0.3.0', '2026-03-05')).toThrow(/nothing unreleased/);
+    expect(changelogSection(repositoryFile('CHANGELOG.md'), 'Unreleased')).not.toBe('');
+  });
+});
+
+describe('workflows', () => {
+  test('of checks and of releases are there', () => {
+    expect(WORKFLOWS.toSorted()).toEqual(['.github/workflows/ci.yml', '.github/workflows/release.yml']);
+  });
+
+  describe.skipIf(GO === undefined)('as actionlint reads them', () => {
+    beforeAll(async () => void (await goProgram('actionlint')), BUILD_TIMEOUT_MS);
+    test.each(WORKFLOWS)('%s has no mistake', async (path) => {
+      // What is looked for is the same everywhere, whether shellcheck is installed or not.
+      await run(await goProgram('actionlint'), ['-shellcheck=', '-pyflakes=', path], { cwd: ROOT });
+    });
+  });
+
+  test.each(WORKFLOWS)('%s runs no action that can change under its name', (path) => {
+    const used = [...repositoryFile(path).matchAll(/uses: (.+)$/gm)].map(([, action]) => action);
+    expect(used.length).toBeGreaterThan(2);
+    for (const action of used) expect(action).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+  });
+
+  test.each(WORKFLOWS)('%s may write where it must, and each job ends', (path) => {
+    const { permissions, jobs } = parse(repositoryFile(path)) as Workflow;
+    expect(permissions).toEqual({ contents: 'read' });
+    for (const [name, job] of Object.entries(jobs)) {
+      expect(job['timeout-minutes'], name).toBeGreaterThan(0);
+      const written = Object.entries(job.permissions ?? {}).filter(([, access]) => access === 'write');
+      if (path.endsWith('ci.yml')) expect(written).toEqual([]);
+      if (name === 'client') expect(written).toEqual([['id-token', 'write']]);
+    }
+    expect(repositoryFile(path)).not.toContain('pull_request_target');
+  });
+
+  test('nothing is published before the tests have passed', () => {
+    const { jobs } = parse(repositoryFile('.github/workflows/release.yml')) as Workflow;
+    expect(repositoryFile('.github/workflows/release.yml')).toMatch(
+      / {2}verify:[\s\S]+?run: \.ci\/run\n {2}image:/,
+    );
+    for (const [name, { needs = [] }] of Object.entries(jobs))
+      if (name !== 'verify') expect([needs].flat()).toContain('verify');
+  });
+});
+
+test('Renovate finds the programs and schemas that tests get by Go', () => {
+  const { customManagers } = JSON.parse(repositoryFile('.github/renovate.json'));
+  const [{ matchStrings, managerFilePatterns }] = customManagers;
+  const files = globSync('test/unit/deployment/*.ts', { cwd: ROOT }).filter((path) =>
+    new RegExp(managerFilePatterns[0].slice(1, -1)).test(path),
+  );
+  const found = files.flatMap((path) =>
+    [...repositoryFile(path).matchAll(new RegExp(matchStrings[0], 'g'))].map(({ groups }) => groups?.depName),
+  );
+  expect([...new Set(found)].toSorted()).toEqual([
+    'github.com/kedacore/keda/v2',
+    'github.com/prometheus-operator/prometheus-operator',
+    'github.com/rhysd/actionlint',
+    'helm.sh/helm/v3',
+    'sigs.k8s.io/gateway-api',
+  ]);
+});
