@@ -1,7 +1,11 @@
 import { openLogger } from './platform/logger.ts';
 import { openDatabase } from './platform/postgres/database.ts';
 import { migrate } from './platform/postgres/migrate.ts';
-import { connectTemporal, registerSearchAttributes } from './platform/temporal/worker-connection.ts';
+import {
+  connectTemporal,
+  registerSearchAttributes,
+  SearchAttributesMissingError,
+} from './platform/temporal/worker-connection.ts';
 import { configOrExit } from './serve.ts';
 
 /** Migrates the database; Temporal's search attributes too, where it answers (the worker makes up for it). */
@@ -20,6 +24,7 @@ export async function runMigrations(): Promise<void> {
     await registerSearchAttributes(connection, config.temporal.namespace);
     await connection.close();
   } catch (error) {
-    logger.warn({ err: error }, 'Temporal is away: the worker will register the search attributes');
+    if (error instanceof SearchAttributesMissingError) logger.error(error.message);
+    else logger.warn({ err: error }, 'Temporal is away: the worker will register the search attributes');
   }
 }

@@ -37,6 +37,7 @@ import { taskQueues } from '../platform/temporal/task-queues.ts';
 import {
   connectTemporal,
   openTemporalUpkeep,
+  SearchAttributesMissingError,
   type TemporalUpkeep,
 } from '../platform/temporal/worker-connection.ts';
 import { startWorkflowStarter } from '../platform/temporal/workflow-starter.ts';
@@ -61,6 +62,9 @@ type WorkerOptions = {
 };
 
 const CONNECT_RETRY_MS = 1_000;
+
+/** Of what waits for an administrator, the log speaks every ten minutes. */
+const REMIND_EVERY_TRIES = 600;
 
 /** Of the time to stop, what activities get to end by themselves; the rest is for cancelling and closing. */
 const GRACE_SHARE = 2 / 3;
@@ -294,7 +298,9 @@ async function connectWhenUp(
       return { connection, upkeep };
     } catch (error) {
       await connection?.close();
-      if (tries === 0) logger.warn({ err: error }, 'Temporal is away: waiting for it');
+      if (error instanceof SearchAttributesMissingError) {
+        if (tries % REMIND_EVERY_TRIES === 0) logger.error(error.message);
+      } else if (tries === 0) logger.warn({ err: error }, 'Temporal is away: waiting for it');
       await new Promise((resolve) => setTimeout(resolve, CONNECT_RETRY_MS));
     }
   }

@@ -46,23 +46,61 @@ export async function connectTemporal(
 /** temporal.api.enums.v1.IndexedValueType; the package that names it cannot be imported by name from ESM. */
 const INDEXED_VALUE_TYPE_KEYWORD = 2;
 
+/** Codes of gRPC with which a cluster refuses what only its administrators may do. */
+const REFUSED = new Set([7, 12, 16]);
+
+/** Temporal has not what workflows are started with, and this process may not make it. */
+export class SearchAttributesMissingError extends Error {
+  constructor(namespace: string, names: readonly string[]) {
+    super(
+      `Temporal's namespace ${namespace} lacks the search attributes ${names.join(', ')} and does not let this ` +
+        'process create them: no workflow can start until an administrator has created them, as keywords',
+    );
+    this.name = 'SearchAttributesMissingError';
+  }
+}
+
 /**
  * Registers the search attributes that workflows are started with, and returns those that were missing.
- * Throws when the namespace does not exist: creating it is the operator's decision.
+ * Throws when the namespace does not exist, which the operator creates, and SearchAttributesMissingError where only
+ * administrators may register them, as in Temporal Cloud.
  */
 export async function registerSearchAttributes(
   connection: NativeConnection,
   namespace: string,
 ): Promise<string[]> {
   const { operatorService } = connection;
-  const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
-  const missing = SEARCH_ATTRIBUTE_NAMES.filter((name) => customAttributes?.[name] === undefined);
-  if (missing.length === 0) return [];
-  await operatorService.addSearchAttributes({
-    namespace,
-    searchAttributes: Object.fromEntries(missing.map((name) => [name, INDEXED_VALUE_TYPE_KEYWORD])),
-  });
-  return missing;
+  try {
+    const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
+    const missing = SEARCH_ATTRIBUTE_NAMES.filter((name) => customAttributes?.[name] === undefined);
+    if (missing.length === 0) return [];
+    await operatorService.addSearchAttributes({
+      namespace,
+      searchAttributes: Object.fromEntries(missing.map((name) => [name, INDEXED_VALUE_TYPE_KEYWORD])),
+    });
+    return missing;
+  } catch (error) {
+    if (!(isGrpcServiceError(error) && REFUSED.has(error.code))) throw error;
+    const missing = await missingSearchAttributes(connection, namespace);
+    if (missing.length > 0) throw new SearchAttributesMissingError(namespace, missing);
+    return [];
+  }
+}
+
+/** Asked as any user may: a search by what is not there is refused. Throws when the namespace does not exist. */
+async function missingSearchAttributes(connection: NativeConnection, namespace: string): Promise<string[]> {
+  const isMissing = await Promise.all(
+    SEARCH_ATTRIBUTE_NAMES.map(async (name) => {
+      try {
+        await connection.workflowService.countWorkflowExecutions({ namespace, query: `${name} = 'x'` });
+        return false;
+      } catch (error) {
+        if (isGrpcServiceError(error) && error.code === INVALID_ARGUMENT) return true;
+        throw error;
+      }
+    }),
+  );
+  return SEARCH_ATTRIBUTE_NAMES.filter((_name, index) => isMissing[index]);
 }
 
 /** Starts fail by the hundred at once, and Temporal itself takes seconds to know what was registered. */
@@ -89,8 +127,11 @@ export async function openTemporalUpkeep(
   namespace: string,
   { logger, onRebuilt }: { logger: Logger; onRebuilt: () => Promise<void> },
 ): Promise<TemporalUpkeep> {
-  if ((await registerSearchAttributes(connection, namespace)).length > 0) await onRebuilt();
   const { config } = await connection.workflowService.describeNamespace({ namespace });
+  // What administrators alone may ask is not asked while nothing is missing.
+  if ((await missingSearchAttributes(connection, namespace)).length > 0) {
+    if ((await registerSearchAttributes(connection, namespace)).length > 0) await onRebuilt();
+  }
   const retention = config?.workflowExecutionRetentionTtl ?? null;
   const bringBack = async () => {
     try {
@@ -112,7 +153,8 @@ export async function openTemporalUpkeep(
       logger.warn({ made }, 'Temporal lost its data: what starts need was made anew');
       await onRebuilt();
     } catch (error) {
-      logger.debug({ err: error }, 'what starts need could not be looked up in Temporal');
+      if (error instanceof SearchAttributesMissingError) logger.warn(error.message);
+      else logger.debug({ err: error }, 'what starts need could not be looked up in Temporal');
     }
   });
   return {
