@@ -1,22 +1,28 @@
 #!/usr/bin/env node
+import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
 
-/** Commands load their code only when they run: a command line answers at once. */
+/** Commands load their code when they run, so that the command line starts at once. */
 const program = new Command('heliograph')
   .description('Gateway between the WhatsApp Business Platform and your own server')
   .version(packageJson.version)
   .showHelpAfterError('(add --help for how to use it)');
 
-program
-  .command('start')
-  .description('run everything embedded: PostgreSQL, Temporal, MinIO, API, worker, sandbox, sample tenant')
-  .option('--fresh', 'start empty: removes the data directory first', false)
-  .option('--data-dir <path>', 'where state is kept', '.data')
-  .action(async (options: { fresh: boolean; dataDir: string }) => {
-    const { runEmbedded } = await import('./dev/start.ts');
-    process.exit(await runEmbedded(options));
-  });
+/** The production image has no development tools. */
+const isCheckout = existsSync(new URL('./dev', import.meta.url));
+
+if (isCheckout) {
+  program
+    .command('start')
+    .description('run everything embedded: PostgreSQL, Temporal, MinIO, API, worker, sandbox, sample tenant')
+    .option('--fresh', 'start empty: removes the data directory first', false)
+    .option('--data-dir <path>', 'where state is kept', '.data')
+    .action(async (options: { fresh: boolean; dataDir: string }) => {
+      const { runEmbedded } = await import('./dev/start.ts');
+      process.exit(await runEmbedded(options));
+    });
+}
 
 program
   .command('api')
@@ -43,11 +49,12 @@ program
   .description('bundle workflow code ahead of time, for images that are read-only when they run')
   .action(async () => (await import('./worker/bundle-workflows.ts')).bundleWorkflows());
 
-const face = process.argv[2];
-if (face === 'admin' || face === undefined || face.startsWith('-') || face === 'help') {
+const name = process.argv[2];
+const isHelp = name === undefined || name.startsWith('-') || name === 'help';
+if (name === 'admin' || isHelp) {
   program.addCommand((await import('./admin.ts')).buildAdminCommand());
 }
-if (face === 'sandbox' || face === undefined || face.startsWith('-') || face === 'help') {
+if (isCheckout && (name === 'sandbox' || isHelp)) {
   program.addCommand((await import('./dev/sandbox/cli.ts')).createSandboxCommand());
 }
 

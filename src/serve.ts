@@ -20,7 +20,7 @@ async function runApi(config: Config, given: { keepAtOnce?: KeepAtOnce } = {}): 
     // The API listens for a signal until it stops. One that comes later must not end the process half-way.
     for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => undefined);
     const consolePages =
-      config.mode === 'development'
+      config.mode === 'development' && config.sandbox.controlUrl !== ''
         ? (await import('./dev/console/console-pages.ts')).sandboxPages
         : undefined;
     await startApi(config, process.env, { temporal, startDelivery, consolePages, ...given });

@@ -1,22 +1,25 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Where style sheets, scripts and pictures of the portal lie. */
+/** Where style sheets, scripts and pictures of the portal are. */
 export const ASSET_DIRECTORY = new URL('./assets/', import.meta.url);
 export const ASSET_PREFIX = '/portal/assets/';
 
-/** Each file's URL names its content, so that browsers may keep it for good and never mix two releases. */
-const urls = new Map(
-  readdirSync(ASSET_DIRECTORY).map((name) => {
-    const content = readFileSync(new URL(name, ASSET_DIRECTORY));
-    const version = createHash('sha256').update(content).digest('hex').slice(0, 12);
-    return [name, `${ASSET_PREFIX}${name}?v=${version}`];
-  }),
-);
+/** The URL of a file in `assets`. Throws for an unknown name. */
+export const assetUrl = createAssetUrls(ASSET_DIRECTORY, ASSET_PREFIX);
 
-/** The URL of a file in `assets`. Throws for one that is not there: a mistake that no user should meet. */
-export function assetUrl(name: string): string {
-  const url = urls.get(name);
-  if (url === undefined) throw new Error(`there is no asset ${name}`);
-  return url;
+/** Each URL names the content of its file, so that browsers may keep it for good and never mix two releases. */
+export function createAssetUrls(directory: URL, prefix: string): (name: string) => string {
+  const urls = new Map(
+    readdirSync(directory).map((name) => {
+      const content = readFileSync(new URL(name, directory));
+      const version = createHash('sha256').update(content).digest('hex').slice(0, 12);
+      return [name, `${prefix}${name}?v=${version}`];
+    }),
+  );
+  return (name) => {
+    const url = urls.get(name);
+    if (url === undefined) throw new Error(`there is no asset ${name}`);
+    return url;
+  };
 }

@@ -32,7 +32,7 @@ export type PageView = {
   body: Child;
   /** There is a sandbox console to lead to. */
   hasSandbox?: boolean;
-  /** More style sheets and scripts of `assets`, by file name. */
+  /** More style sheets and scripts: names of files in `assets`, or URLs. */
   assets?: readonly string[];
 };
 
@@ -56,11 +56,12 @@ ${view.viewer === null ? signedOutBody(view) : signedInBody(view, view.viewer)}
   return document.toString();
 }
 
-function assetLinks(names: readonly string[]): Markup[] {
-  return names.map((name) =>
-    name.endsWith('.css')
-      ? html`<link rel="stylesheet" href="${assetUrl(name)}">`
-      : html`<script src="${assetUrl(name)}" defer></script>`,
+function assetLinks(assets: readonly string[]): Markup[] {
+  const urls = assets.map((asset) => (asset.startsWith('/') ? asset : assetUrl(asset)));
+  return urls.map((url) =>
+    url.includes('.css?')
+      ? html`<link rel="stylesheet" href="${url}">`
+      : html`<script src="${url}" defer></script>`,
   );
 }
 

@@ -1,11 +1,10 @@
 import type { Viewer } from '../../api/portal/access/viewer.ts';
-import { assetUrl } from '../../api/portal/asset-urls.ts';
 import { csrfField } from '../../api/portal/components/form.ts';
 import { html, type Markup, nothing } from '../../api/portal/markup.ts';
 import { shortText } from './chat-text.ts';
 import { type ConsoleChoice, consolePath } from './console-choice.ts';
 import { icon } from './icons.ts';
-import { SAMPLE_FILES, SAMPLE_PICTURES } from './sample-files.ts';
+import { consoleAssetUrl, SAMPLE_FILES, SAMPLE_PICTURES } from './sample-files.ts';
 import type { ChatEntry } from './sandbox-client.ts';
 
 /** The hidden fields of every form of the console. */
@@ -46,7 +45,7 @@ ${choiceFields(viewer, choice)}
 <p class="attach-title">Photo</p>
 <div class="pictures">${SAMPLE_PICTURES.map(
     ({ asset, label }) =>
-      html`<button name="kind" value="sample ${asset}" title="${label}"><img src="${assetUrl(asset)}" alt="Send the photo ${label}" width="72" height="54"></button>`,
+      html`<button name="kind" value="sample ${asset}" title="${label}"><img src="${consoleAssetUrl(asset)}" alt="Send the photo ${label}" width="72" height="54"></button>`,
   )}</div>
 <p class="attach-title">Something else</p>
 <div class="attach-buttons">${SAMPLE_FILES.map(

@@ -10,12 +10,13 @@ import { chatThread } from './chat-thread.ts';
 import { choiceFields, composer, noComposer } from './composer.ts';
 import { type ConsoleChoice, mayPlay } from './console-choice.ts';
 import type { ConsoleState, ShownWebhook } from './console-state.ts';
+import { consoleAssetUrl } from './sample-files.ts';
 import { answerButtons, burstButton, tenantControls, tenantSummary } from './tenant-controls.ts';
 
 const FRAME = {
   title: 'Sandbox console',
   active: 'sandbox',
-  assets: ['sandbox.css', 'sandbox.js'],
+  assets: [consoleAssetUrl('sandbox.css'), consoleAssetUrl('sandbox.js')],
 } as const;
 
 type ConsoleView = {

@@ -11,6 +11,7 @@ import { type AskedChoice, type ConsoleChoice, consolePath, mayPlay, readChoice 
 import { consoleViews, sendConsole } from './console-views.ts';
 import { CustomerFormError, customerMessage, type Sender } from './customer-messages.ts';
 import { type FormFile, takeMultipartForms } from './multipart-form.ts';
+import { consoleAssets } from './sample-files.ts';
 import {
   type ChatEntry,
   createSandboxClient,
@@ -28,6 +29,7 @@ export function sandboxPages(app: PortalApp, context: PortalContext): void {
   app.decorate('portalSandbox', true);
   app.register(async (scope: PortalApp) => {
     takeMultipartForms(scope);
+    consoleAssets(scope);
     consoleViews(scope, context, client);
     consoleActions(scope, context, client);
   });

@@ -22,6 +22,7 @@ import { contentOf } from './chat-text.ts';
 import { type AskedChoice, readChoice } from './console-choice.ts';
 import { consolePage, emptyConsolePage, liveParts } from './console-page.ts';
 import { readConsole } from './console-state.ts';
+import { consoleAssetUrl } from './sample-files.ts';
 import type { SandboxClient, WholeWebhook } from './sandbox-client.ts';
 import { SandboxRefusedError } from './sandbox-client.ts';
 
@@ -165,7 +166,7 @@ function webhookPage(
     title: `Received webhook ${n}`,
     viewer,
     active: 'sandbox',
-    assets: ['sandbox.css'],
+    assets: [consoleAssetUrl('sandbox.css')],
     trail: [{ label: 'Sandbox console', href: '/portal/sandbox' }],
     body: html`<div id="whole-webhook">
 ${detailList([...facts(webhook, outlook, temporal), ['Received', exactTime(new Date(receivedAt))], ['Signature', verified ? '✓ valid' : '✕ invalid'], ['Response', status === null ? 'none' : String(status)]])}

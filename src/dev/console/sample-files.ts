@@ -1,10 +1,28 @@
 import { readFile } from 'node:fs/promises';
-import { ASSET_DIRECTORY } from '../../api/portal/asset-urls.ts';
+import { fileURLToPath } from 'node:url';
+import { Type } from 'typebox';
+import { PAGES } from '../../api/portal/access/page-access.ts';
+import { createAssetUrls } from '../../api/portal/asset-urls.ts';
+import type { PortalApp } from '../../api/portal/portal-app.ts';
 import type { IconName } from './icons.ts';
 
-/** A file of ours that a customer can send without having one at hand. */
+const DIRECTORY = new URL('./assets/', import.meta.url);
+const PREFIX = '/portal/sandbox/assets/';
+
+/** The URL of a file of the console. Throws for an unknown name. */
+export const consoleAssetUrl = createAssetUrls(DIRECTORY, PREFIX);
+
+/** GET /portal/sandbox/assets/:name, for as long as the portal's own files. */
+export function consoleAssets(app: PortalApp): void {
+  const schema = { params: Type.Object({ name: Type.String() }) };
+  app.get(`${PREFIX}:name`, { config: PAGES.open, schema }, async (request, reply) =>
+    reply.sendFile(request.params.name, fileURLToPath(DIRECTORY)),
+  );
+}
+
+/** A sample file that a customer can send. */
 export type SampleFile = {
-  /** Its name in `assets`. */
+  /** Its file name. */
   asset: string;
   label: string;
   messageType: 'image' | 'audio' | 'document' | 'sticker';
@@ -68,5 +86,5 @@ export function findSample(asset: string): SampleFile | null {
 
 /** Its bytes. */
 export async function readSample({ asset }: SampleFile): Promise<Buffer> {
-  return await readFile(new URL(asset, ASSET_DIRECTORY));
+  return await readFile(new URL(asset, DIRECTORY));
 }
