@@ -83,3 +83,10 @@ export function signInPath(wanted: string): string {
   const next = localPath(wanted);
   return next === '/portal' ? '/portal/sign-in' : `/portal/sign-in?next=${encodeURIComponent(next)}`;
 }
+
+/** A path with those of the parameters that have a value. */
+export function hrefWith(path: string, parameters: Readonly<Record<string, string | undefined>>): string {
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) if (value) given.set(name, value);
+  return given.size === 0 ? path : `${path}?${given}`;
+}

@@ -16,8 +16,8 @@ import {
 export type PageView = {
   /** The heading, and what the browser calls the page. */
   title: string;
-  /** Who is signed in; null on the pages before. */
-  viewer: Viewer | null;
+  /** Who is signed in; null on the pages before the sign-in. */
+  viewer?: Viewer | null;
   /** The WABA that the page is about, if it is about one. */
   waba?: WabaInView | null;
   /** The entry of the navigation that leads here: `endpoints`, `operator/health`. */
@@ -29,6 +29,8 @@ export type PageView = {
   /** The way back, outermost first. */
   trail?: readonly { label: string; href: string }[];
   notice?: Notice | null;
+  /** Notices after a redirect, by the code in `?done=`. */
+  done?: Readonly<Record<string, Child>>;
   body: Child;
   /** There is a sandbox console to lead to. */
   hasSandbox?: boolean;
@@ -37,7 +39,7 @@ export type PageView = {
 };
 
 /** A whole HTML document. */
-export function renderPage(view: PageView): string {
+export function renderPage(view: PageView & { viewer: Viewer | null }): string {
   const document = html`<!doctype html>
 <html lang="en">
 <head>

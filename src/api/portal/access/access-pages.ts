@@ -55,12 +55,12 @@ function startPage(app: PortalApp, { database }: PortalContext): void {
       html`<a class="mono" href="/portal/w/${encodeURIComponent(wabaId)}">${wabaId}</a>`,
       numbers.join(', ') || '–',
     ]);
-    const columns = [{ label: 'WABA' }, { label: 'Phone numbers' }];
+    const columns = ['WABA', 'Phone numbers'];
     const body =
       rows.length > 0
         ? dataTable('Your WABAs', columns, rows)
         : emptyState('No WABA yet', 'The operator of this installation adds your WhatsApp Business Account.');
-    return sendPage(reply, { title: 'Choose a WABA', viewer, body });
+    return sendPage(reply, { title: 'Choose a WABA', body });
   });
 
   const body = Type.Object({ tenant: formLine() });

@@ -63,6 +63,19 @@ export function tooManyAttempts(waitMs: number): PageError {
 
 type Shown = { status: number; title: string; text: string; headers: Readonly<Record<string, string>> };
 
+/** Does what a form asks for; `show` answers a refusal. Throws everything else. */
+export async function orShown<Shown>(
+  act: () => Promise<Shown>,
+  show: (error: RequestError) => Shown | Promise<Shown>,
+): Promise<Shown> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    return await show(error);
+  }
+}
+
 /** Turns anything thrown into a page. What is not meant for the reader goes to the log only. */
 export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const shown = shownError(thrown);

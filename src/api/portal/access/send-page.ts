@@ -1,13 +1,19 @@
 import type { FastifyReply } from 'fastify';
+import { noticeAfter } from '../components/notice.ts';
+import { formValues } from '../form-values.ts';
 import { type PageView, renderPage } from '../page.ts';
 
-/** Answers with a page. */
+/** Sends a page. Its viewer, its WABA and what was just done are those of the request, unless `view` names others. */
 export function sendPage(reply: FastifyReply, view: PageView, status = 200): FastifyReply {
+  const { portalSession, portalWaba, query } = reply.request;
   const hasSandbox = reply.server.hasDecorator('portalSandbox');
+  const viewer = portalSession?.viewer ?? null;
+  const waba = view.active?.startsWith('operator/') ? null : portalWaba;
+  const notice = view.notice ?? noticeAfter(formValues(query).text('done'), view.done ?? {});
   return reply
     .code(status)
     .type('text/html; charset=utf-8')
-    .send(renderPage({ hasSandbox, ...view }));
+    .send(renderPage({ hasSandbox, viewer, waba, ...view, notice }));
 }
 
 /** Nothing inline and nothing from elsewhere. */

@@ -2,13 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { findTenant, listTenants, listTenantWabas } from '../../../accounts/account-list.ts';
 import { createTenant } from '../../../accounts/tenants.ts';
-import { RequestError } from '../../../platform/request-input.ts';
+import type { RequestError } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
-import { pageNotFound } from '../access/page-error.ts';
+import { orShown, pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, viewerOf } from '../access/viewer.ts';
 import { postForm, textField } from '../components/form.ts';
-import { noticeAfter } from '../components/notice.ts';
 import { numberedPage, numberedPager } from '../components/pager.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';
@@ -31,30 +30,25 @@ const DONE = {
 
 const PAGE_SIZE = 50;
 
-type NameForm = {
-  name: string;
-  error: RequestError | null;
-  page?: string | undefined;
-  done?: string | undefined;
-};
+type NameForm = { name: string; error: RequestError | null; page?: string | undefined };
 
 /** /portal/operator/tenants: the businesses that use this installation. */
 export function tenantPages(app: PortalApp, context: PortalContext): void {
-  const querystring = Type.Object({ page: Type.Optional(Type.String()), done: Type.Optional(Type.String()) });
+  const querystring = Type.Object({ page: Type.Optional(Type.String()) });
   app.get(PATH, { config: PAGES.operator, schema: { querystring } }, async (request, reply) =>
     showTenants(request, reply, context, { name: '', error: null, ...request.query }),
   );
   const body = Type.Object({ name: formLine() });
   app.post(PATH, { config: PAGES.operator, schema: { body } }, async (request, reply) => {
     const { name } = request.body;
-    try {
-      const tools = { ...context.accounts, actor: actorOf(request) };
-      const { userId } = await createTenant(tools, name);
-      return reply.redirect(`${PATH}/${userId}?done=created`, 303);
-    } catch (error) {
-      if (!(error instanceof RequestError)) throw error;
-      return showTenants(request, reply, context, { name, error });
-    }
+    return await orShown(
+      async () => {
+        const tools = { ...context.accounts, actor: actorOf(request) };
+        const { userId } = await createTenant(tools, name);
+        return reply.redirect(`${PATH}/${userId}?done=created`, 303);
+      },
+      (error) => showTenants(request, reply, context, { name, error }),
+    );
   });
   tenantPage(app, context);
 }
@@ -63,7 +57,7 @@ async function showTenants(
   request: FastifyRequest,
   reply: FastifyReply,
   { database }: PortalContext,
-  { name, error, page, done }: NameForm,
+  { name, error, page }: NameForm,
 ): Promise<FastifyReply> {
   const viewer = viewerOf(request);
   const shown = numberedPage(await listTenants(database), page, PAGE_SIZE);
@@ -74,18 +68,17 @@ async function showTenants(
     exactTime(createdAt),
   ]);
   const columns = [
-    { label: 'Business' },
+    'Business',
     { label: 'userId', kind: 'number' },
-    { label: 'WABAs' },
+    'WABAs',
     { label: 'Added', kind: 'narrow' },
   ] as const;
   const field = { label: 'Business name', name: 'name', value: name, error: error?.message ?? null };
   const form = html`${textField({ ...field, required: true, maxLength: 200 })}<button class="primary">Add the tenant</button>`;
   const view = {
     title: 'Tenants',
-    viewer,
     active: ACTIVE,
-    notice: noticeAfter(done, DONE),
+    done: DONE,
     lead: 'A tenant is a business with its users, WABAs and keys.',
     body: html`${rows.length === 0 ? emptyState('No tenant yet', 'Add the first one below.') : dataTable('Tenants', columns, rows)}${numberedPager(shown, (number) => `${PATH}?page=${number}`)}
 <section class="card"><h2>Add a tenant</h2>${postForm(viewer, PATH, form)}</section>`,
@@ -101,8 +94,7 @@ function wabaLinks(wabaIds: readonly string[]): Markup[] | Markup {
 /** GET /portal/operator/tenants/:id: one tenant and its WABAs. */
 function tenantPage(app: PortalApp, { database }: PortalContext): void {
   const params = Type.Object({ id: Type.String() });
-  const querystring = Type.Object({ done: Type.Optional(Type.String()) });
-  const options = { config: PAGES.operator, schema: { params, querystring } };
+  const options = { config: PAGES.operator, schema: { params } };
   app.get(`${PATH}/:id`, options, async (request, reply) => {
     const { id } = request.params;
     const tenant = ROW_ID.test(id) ? await findTenant(database, id) : null;
@@ -116,15 +108,14 @@ function tenantPage(app: PortalApp, { database }: PortalContext): void {
     ]);
     return sendPage(reply, {
       title: tenant.businessName,
-      viewer,
       active: ACTIVE,
       trail: [{ label: 'Tenants', href: PATH }],
       actions: html`<a class="button" href="/portal/operator/users?tenant=${id}">Users of the tenant</a>`,
-      notice: noticeAfter(request.query.done, DONE),
+      done: DONE,
       body: html`${
         rows.length === 0
           ? emptyState('No WABA yet', 'A WABA is a WhatsApp Business Account: add it with its access token.')
-          : dataTable('WABAs', [{ label: 'WABA' }, { label: 'Numbers' }, { label: '' }], rows)
+          : dataTable('WABAs', ['WABA', 'Numbers', ''], rows)
       }
 <section class="card"><h2>Add a WABA</h2>${addWabaForm(viewer, id, { wabaId: '', error: null })}</section>
 <section class="card"><h2>Rename the tenant</h2>${renameForm(viewer, id, { name: tenant.businessName })}</section>

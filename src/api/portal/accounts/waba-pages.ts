@@ -20,7 +20,6 @@ import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { postForm, selectField, textField } from '../components/form.ts';
-import { noticeAfter } from '../components/notice.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { utcText } from '../components/time.ts';
 import { formLine } from '../form-values.ts';
@@ -53,10 +52,8 @@ export function wabaPages(app: PortalApp, context: PortalContext): void {
 
 /** GET /portal/operator/wabas/:wabaId: its numbers, and why no webhook would arrive. */
 function wabaPage(app: PortalApp, context: PortalContext): void {
-  const querystring = Type.Object({ done: Type.Optional(Type.String()) });
-  const options = { config: PAGES.operator, schema: { querystring } };
-  app.get('/portal/operator/wabas/:wabaId', options, async (request, reply) =>
-    showWaba(request, reply, context, { done: request.query.done, error: null }),
+  app.get('/portal/operator/wabas/:wabaId', { config: PAGES.operator }, async (request, reply) =>
+    showWaba(request, reply, context, null),
   );
 }
 
@@ -64,7 +61,7 @@ async function showWaba(
   request: FastifyRequest,
   reply: FastifyReply,
   context: PortalContext,
-  { done, error }: { done?: string | undefined; error: string | null },
+  error: string | null,
 ): Promise<FastifyReply> {
   const { wabaId, tenantId, businessName } = wabaOf(request);
   const viewer = viewerOf(request);
@@ -75,11 +72,10 @@ async function showWaba(
   ]);
   const view = {
     title: `WABA ${wabaId}`,
-    viewer,
     active: ACTIVE,
     trail: [TENANTS, { label: businessName, href: `${TENANTS.href}/${tenantId}` }],
     actions: html`<a class="button" href="/portal/w/${wabaId}">Open in the portal</a>`,
-    notice: noticeAfter(done, DONE),
+    done: DONE,
     body: html`<h2>Self-check</h2>${findingTable(findings)}
 <h2>Numbers</h2>${
       numbers.length === 0
@@ -87,11 +83,11 @@ async function showWaba(
         : dataTable(
             'Phone numbers',
             [
-              { label: 'Number' },
-              { label: 'Verified name' },
+              'Number',
+              'Verified name',
               { label: 'Id', kind: 'narrow' },
               { label: 'Quality', kind: 'narrow' },
-              { label: '' },
+              '',
             ],
             numbers.map((number) => [
               number.displayPhoneNumber,
@@ -124,7 +120,7 @@ const SIGNS = {
 function findingTable(findings: readonly Finding[]): Markup {
   return dataTable(
     'Self-check',
-    [{ label: 'Status', kind: 'narrow' }, { label: 'Check' }, { label: 'Result' }],
+    [{ label: 'Status', kind: 'narrow' }, 'Check', 'Result'],
     findings.map(({ question, state, answer, advice }) => [
       SIGNS[state],
       question,
@@ -148,7 +144,6 @@ function addWabaAction(app: PortalApp, context: PortalContext): void {
     const viewer = viewerOf(request);
     const view = {
       title: 'Add a WABA',
-      viewer,
       active: ACTIVE,
       trail: [TENANTS, { label: tenant.businessName, href: `${TENANTS.href}/${id}` }],
       body: html`<section class="card">${addWabaForm(viewer, id, { wabaId, error: problem })}</section>`,
@@ -165,7 +160,7 @@ function tokenAction(app: PortalApp, context: PortalContext): void {
     const { wabaId, tenantId } = wabaOf(request);
     const problem = await saveChecked(request, context, { ...request.body, wabaId, tenantId });
     if (problem === null) return reply.redirect(`/portal/operator/wabas/${wabaId}?done=saved`, 303);
-    return showWaba(request, reply, context, { error: problem });
+    return showWaba(request, reply, context, problem);
   });
 }
 

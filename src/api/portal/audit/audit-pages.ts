@@ -1,16 +1,17 @@
-import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { listAudit, type StoredAuditEntry } from '../../../platform/audit/audit.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf, wabaOf } from '../access/viewer.ts';
+import { wabaOf } from '../access/viewer.ts';
 import { textField } from '../components/form.ts';
 import { pager } from '../components/pager.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';
 import { html, type Markup } from '../markup.ts';
+import { hrefWith } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 
+const TITLE = 'Audit log';
 const PAGE_SIZE = 50;
 const OPERATOR_PATH = '/portal/operator/audit';
 
@@ -36,18 +37,14 @@ export function auditPages(app: PortalApp, context: PortalContext): void {
       isOperators: false,
     });
     const lead = 'All changes by pages, API keys and commands. Entries cannot be changed or deleted.';
-    return sendPage(reply, { ...viewOf(request, 'audit'), waba, lead, body });
+    return sendPage(reply, { title: TITLE, active: 'audit', lead, body });
   });
   app.get(OPERATOR_PATH, { config: PAGES.operator, schema }, async (request, reply) => {
     const place = { path: OPERATOR_PATH, owner: {}, isOperators: true };
     const body = await auditBody(context, request.query, place);
     const lead = 'All changes of all tenants. Entries cannot be changed or deleted.';
-    return sendPage(reply, { ...viewOf(request, 'operator/audit'), lead, body });
+    return sendPage(reply, { title: TITLE, active: 'operator/audit', lead, body });
   });
-}
-
-function viewOf(request: FastifyRequest, active: string) {
-  return { viewer: viewerOf(request), title: 'Audit log', active };
 }
 
 async function auditBody(
@@ -93,7 +90,7 @@ function auditTable(
   const labels = ['Time', 'Actor', 'Action', 'Target', 'Detail', ...owner, 'IP address'];
   return dataTable(
     'Audit log',
-    labels.map((label) => ({ label })),
+    labels,
     entries.map(({ at, actor, actorUserId, action, target, detail, tenantId, wabaId, ip }) => [
       exactTime(at),
       html`<a href="${hrefOf({ actor })}">${actor}</a>${isOperators && actorUserId !== null && html` <span class="faint">user ${actorUserId}</span>`}`,
@@ -111,9 +108,4 @@ function detailText(detail: StoredAuditEntry['detail']): string {
     .filter(([, value]) => value !== null && value !== '')
     .map(([name, value]) => `${name}: ${value}`)
     .join('; ');
-}
-
-function hrefWith(path: string, parameters: Record<string, string>): string {
-  const given = Object.entries(parameters).filter(([, value]) => value !== '');
-  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
 }

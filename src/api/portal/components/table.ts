@@ -1,7 +1,7 @@
 import { type Child, html, type Markup } from '../markup.ts';
 
-/** A column: numbers stand right, narrow columns take no more than they need. */
-export type Column = { label: string; kind?: 'number' | 'narrow' };
+/** A column by its heading: numbers stand right, narrow columns take no more than they need. */
+export type Column = string | { label: string; kind: 'number' | 'narrow' };
 
 /**
  * A table of data; `caption` says to a screen reader what it lists. Wide ones scroll inside themselves. With `keys`,
@@ -15,15 +15,19 @@ export function dataTable(
 ): Markup {
   return html`<div class="table" role="region" aria-label="${caption}" tabindex="0"><table>
 <caption class="unseen">${caption}</caption>
-<thead><tr>${columns.map(({ label, kind }) => html`<th scope="col" class="${kind ?? ''}">${label}</th>`)}</tr></thead>
+<thead><tr>${columns.map((column) => html`<th scope="col" class="${kindOf(column)}">${typeof column === 'string' ? column : column.label}</th>`)}</tr></thead>
 <tbody>${rows.map(
     (
       cells,
       row,
-    ) => html`<tr ${keys[row] !== undefined && html`data-key="${keys[row]}"`}>${cells.map((cell, at) => html`<td class="${columns[at]?.kind ?? ''}">${cell}</td>`)}</tr>
+    ) => html`<tr ${keys[row] !== undefined && html`data-key="${keys[row]}"`}>${cells.map((cell, at) => html`<td class="${kindOf(columns[at])}">${cell}</td>`)}</tr>
 `,
   )}</tbody>
 </table></div>`;
+}
+
+function kindOf(column: Column | undefined): string {
+  return typeof column === 'object' ? column.kind : '';
 }
 
 /** Names and values below each other. */

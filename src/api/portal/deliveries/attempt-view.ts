@@ -16,7 +16,7 @@ const COLUMNS = [
   { label: 'Time', kind: 'narrow' },
   { label: 'Outcome', kind: 'narrow' },
   { label: 'Duration', kind: 'number' },
-  { label: 'Explanation' },
+  'Explanation',
 ] as const;
 
 /** Every attempt in a line; the one that is shown below is marked. */
@@ -76,7 +76,7 @@ function headerTable(label: string, headers: Readonly<Record<string, string>>): 
       html`<span class="mono break">${shownText(value, { maxHtmlBytes: MAX_HEADER_CHARS })}</span>`,
     ]);
   const more = all.length - rows.length;
-  return html`${dataTable(label, [{ label: 'Name', kind: 'narrow' }, { label: 'Value' }], rows)}${more > 0 && html`<p class="hint">and ${more} more</p>`}`;
+  return html`${dataTable(label, [{ label: 'Name', kind: 'narrow' }, 'Value'], rows)}${more > 0 && html`<p class="hint">and ${more} more</p>`}`;
 }
 
 /** Longer bodies are named as a file: the command is for people to read, too. */

@@ -5,7 +5,8 @@ import { type DeliverySearch, searchDeliveries } from '../../../deliveries/searc
 import { listEndpoints } from '../../../endpoints/store.ts';
 import { EVENT_TYPES } from '../../../platform/event-type.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
-import { invalidValue, RequestError } from '../../../platform/request-input.ts';
+import { invalidValue, type RequestError } from '../../../platform/request-input.ts';
+import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf } from '../access/viewer.ts';
 import { selectField, textField } from '../components/form.ts';
@@ -41,7 +42,6 @@ export async function sendDeliveryList(
   const found = await find(request, context, scope);
   const { query, cursor, error } = found;
   const { waba, path, active } = scope;
-  const viewer = viewerOf(request);
   const endpoints = waba === null ? null : await listEndpoints(context.database, waba.wabaId);
   const isLive = cursor === '' && error === null && query.until === '';
   const table = resultOf(context, scope, found);
@@ -50,7 +50,7 @@ export async function sendDeliveryList(
     reply,
     {
       title: waba === null ? 'All deliveries' : 'Deliveries',
-      ...{ viewer, waba, active },
+      active,
       lead:
         waba === null
           ? 'One event for one endpoint, of every WABA, the newest first.'
@@ -83,16 +83,16 @@ async function find(request: FastifyRequest, context: PortalContext, scope: Deli
   const given = formValues(request.query);
   const query = readDeliveryQuery(given);
   const cursor = given.text('cursor');
-  try {
-    const wabaId = scope.waba === null ? wabaAskedFor(viewerOf(request), query) : scope.waba.wabaId;
-    const before = positionOf(context, scope, query, cursor);
-    const filter = filterOf(query, context.now());
-    const search = await searchDeliveries(context, wabaId, filter, { before, limit: SHOWN });
-    return { query, cursor, search, error: null };
-  } catch (error) {
-    if (!(error instanceof RequestError)) throw error;
-    return { query, cursor, search: null, error };
-  }
+  return await orShown<Found>(
+    async () => {
+      const wabaId = scope.waba === null ? wabaAskedFor(viewerOf(request), query) : scope.waba.wabaId;
+      const before = positionOf(context, scope, query, cursor);
+      const filter = filterOf(query, context.now());
+      const search = await searchDeliveries(context, wabaId, filter, { before, limit: SHOWN });
+      return { query, cursor, search, error: null };
+    },
+    (error) => ({ query, cursor, search: null, error }),
+  );
 }
 
 /** Only operators come to a list of all. */

@@ -16,7 +16,6 @@ import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { codeBlock, copyable } from '../components/copyable.ts';
 import { actionButton, postForm } from '../components/form.ts';
-import { noticeAfter } from '../components/notice.ts';
 import { detailList } from '../components/table.ts';
 import { exactTime, relativeText, utcText } from '../components/time.ts';
 import { endpointPath, mayChange, toolsOf } from '../endpoints/endpoint-status.ts';
@@ -66,7 +65,6 @@ export function deliveryActions(app: PortalApp, context: PortalContext): void {
     const buttons = html`<div class="buttons"><button class="danger">Drop</button><a class="button" href="${path}">Cancel</a></div>`;
     return sendPage(reply, {
       title: 'Drop this delivery?',
-      ...{ viewer, waba },
       active: 'deliveries',
       trail: [{ label: 'Deliveries', href: `/portal/w/${waba.wabaId}/deliveries` }],
       body: html`<div class="card"><p>${delivery.eventType} <code>${delivery.eventId}</code></p>
@@ -100,11 +98,10 @@ function sendDelivery(
   const path = pathOf(delivery);
   return sendPage(reply, {
     title: `Delivery of ${delivery.eventType ?? 'an event'}`,
-    ...{ viewer, waba },
     active: 'deliveries',
     trail: [{ label: 'Deliveries', href: `/portal/w/${waba.wabaId}/deliveries` }],
     actions: mayChange(viewer) && actions(viewer, path, delivery),
-    notice: noticeAfter(query.text('done'), DONE),
+    done: DONE,
     assets: ['webhooks.css'],
     body: html`<div class="card state"><p>${deliveryBadge(delivery.state, delivery.attempts)} ${nextStep(delivery, new Date(context.now()))}</p></div>
 <div class="card">${detailList(facts(context, viewer, delivery))}</div>

@@ -23,11 +23,11 @@ export type DeliveryTableView = {
 export function deliveryTable(view: DeliveryTableView): Markup {
   const columns: (Column | false)[] = [
     { label: 'Time (UTC)', kind: 'narrow' },
-    view.withOwner && { label: 'WABA' },
+    view.withOwner && 'WABA',
     { label: 'Status', kind: 'narrow' },
     { label: 'Event type', kind: 'narrow' },
-    { label: 'eventId' },
-    view.withEndpoint && { label: 'Endpoint' },
+    'eventId',
+    view.withEndpoint && 'Endpoint',
     { label: 'Attempts', kind: 'number' },
     { label: 'Result', kind: 'narrow' },
     { label: 'Latency', kind: 'number' },

@@ -7,13 +7,13 @@ import {
   rotateOperationsSecret,
   setOperationsUrl,
 } from '../../../endpoints/alerts/operations-url.ts';
-import { RequestError } from '../../../platform/request-input.ts';
+import type { RequestError } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
+import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton, postForm, textField } from '../components/form.ts';
-import { noticeAfter } from '../components/notice.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';
 import { formValues } from '../form-values.ts';
@@ -39,21 +39,21 @@ export function alertPages(app: PortalApp, context: PortalContext): void {
   app.post(PATH, { config: PAGES.admin }, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     const url = formValues(request.body).text('url').trim();
-    try {
-      const { secret, secretRotationAdvised } = await setOperationsUrl(
-        toolsOf(request, context),
-        wabaId,
-        url,
-      );
-      if (secret !== null) return sendAlertSecret(request, reply, 'Alerts are on', secret);
-      return reply.redirect(
-        `${endpointsPath(wabaId)}/alerts?done=${secretRotationAdvised ? 'moved' : 'saved'}`,
-        303,
-      );
-    } catch (error) {
-      if (!(error instanceof RequestError)) throw error;
-      return await sendAlerts(request, reply, context, { url, error });
-    }
+    return await orShown(
+      async () => {
+        const { secret, secretRotationAdvised } = await setOperationsUrl(
+          toolsOf(request, context),
+          wabaId,
+          url,
+        );
+        if (secret !== null) return sendAlertSecret(request, reply, 'Alerts are on', secret);
+        return reply.redirect(
+          `${endpointsPath(wabaId)}/alerts?done=${secretRotationAdvised ? 'moved' : 'saved'}`,
+          303,
+        );
+      },
+      (error) => sendAlerts(request, reply, context, { url, error }),
+    );
   });
   app.post(`${PATH}/rotate-secret`, { config: PAGES.admin }, async (request, reply) => {
     const { wabaId } = wabaOf(request);
@@ -97,12 +97,11 @@ async function sendAlerts(
   const path = endpointsPath(waba.wabaId);
   const view = {
     title: 'Alerts',
-    ...{ viewer, waba },
     active: 'endpoints',
     lead: 'The operations URL receives an alert when an endpoint fails, is disabled or recovers, and when deliveries failed for good. Use another server than that of your endpoints.',
     trail: [{ label: 'Webhook endpoints', href: path }],
     assets: ['webhooks.css'],
-    notice: noticeAfter(formValues(request.query).text('done'), DONE),
+    done: DONE,
     body: html`<div class="card">${operationsUrl(viewer, `${path}/alerts`, { stored, url, error })}</div>
 <h2>Recent alerts</h2>${alertTable(waba.wabaId, alerts)}`,
   };
@@ -141,7 +140,7 @@ const COLUMNS = [
   { label: 'Endpoint', kind: 'narrow' },
   { label: 'Status', kind: 'narrow' },
   { label: 'Attempts', kind: 'number' },
-  { label: 'Last error' },
+  'Last error',
 ] as const;
 
 const STATES = {

@@ -5,9 +5,10 @@ import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../endpoints
 import { rotateSecret } from '../../../endpoints/endpoint-secrets.ts';
 import { endpointStatus } from '../../../endpoints/endpoints.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
-import { invalidValue, RequestError } from '../../../platform/request-input.ts';
+import { invalidValue } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
+import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { viewerOf, wabaOf } from '../access/viewer.ts';
 import { postForm } from '../components/form.ts';
@@ -100,7 +101,6 @@ export function endpointDeletePages(app: PortalApp, context: PortalContext): voi
     const buttons = html`<div class="buttons"><button class="danger">Delete</button><a class="button" href="${path}">Cancel</a></div>`;
     return sendPage(reply, {
       title: 'Delete this endpoint?',
-      ...{ viewer, waba },
       active: 'endpoints',
       trail: [
         { label: 'Webhook endpoints', href: endpointsPath(waba.wabaId) },
@@ -127,10 +127,8 @@ async function orExplained(
   id: string,
   act: () => Promise<FastifyReply>,
 ): Promise<FastifyReply> {
-  try {
-    return await act();
-  } catch (error) {
-    if (!(error instanceof RequestError) || error.code.startsWith('unknown_')) throw error;
-    return await sendEndpointPage(request, reply, context, { id, notice: null, error });
-  }
+  return await orShown(act, (error) => {
+    if (error.code.startsWith('unknown_')) throw error;
+    return sendEndpointPage(request, reply, context, id, error);
+  });
 }

@@ -11,9 +11,10 @@ import {
 import { type InstallationSettings, type Section, textOf } from '../../../endpoints/setting.ts';
 import { type AnySetting, type SettingName, settingsOf } from '../../../endpoints/settings.ts';
 import { checkEndpointUrl } from '../../../platform/http/outbound-url.ts';
-import { RequestError } from '../../../platform/request-input.ts';
+import type { RequestError } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
+import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { checkboxes, postForm, radios, selectField, textArea, textField } from '../components/form.ts';
@@ -100,12 +101,7 @@ async function submitted(
     const urlCheck = await urlVerdict(context, shown.values.url);
     return await sendForm(request, reply, context, { ...shown, urlCheck });
   }
-  try {
-    return await save();
-  } catch (error) {
-    if (!(error instanceof RequestError)) throw error;
-    return await sendForm(request, reply, context, { ...shown, error });
-  }
+  return await orShown(save, (error) => sendForm(request, reply, context, { ...shown, error }));
 }
 
 async function sendForm(
@@ -138,7 +134,7 @@ async function sendForm(
   if (own !== null && endpoint !== null) trail.push({ label: `Endpoint ${endpoint.id}`, href: own });
   const view = {
     title: endpoint === null ? 'Add an endpoint' : 'Edit the endpoint',
-    ...{ viewer, waba, trail },
+    trail,
     active: 'endpoints',
     assets: ['webhooks.css', 'webhooks.js'],
     notice:

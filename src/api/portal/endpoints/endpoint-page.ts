@@ -14,7 +14,6 @@ import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { actionButton, postForm, radios, selectField, textField } from '../components/form.ts';
-import { type Notice, noticeAfter } from '../components/notice.ts';
 import { detailList, statRow } from '../components/table.ts';
 import { durationText, exactTime, relativeText, utcText } from '../components/time.ts';
 import { deliveryTable } from '../deliveries/delivery-table.ts';
@@ -49,14 +48,9 @@ const Params = Type.Object({ wabaId: Type.String(), id: Type.String() });
 
 /** GET /portal/w/:wabaId/endpoints/:id */
 export function endpointPage(app: PortalApp, context: PortalContext): void {
-  const querystring = Type.Object({ done: Type.Optional(Type.String()) });
-  const options = { config: PAGES.member, schema: { params: Params, querystring } };
+  const options = { config: PAGES.member, schema: { params: Params } };
   app.get('/portal/w/:wabaId/endpoints/:id', options, async (request, reply) =>
-    sendEndpointPage(request, reply, context, {
-      id: request.params.id,
-      notice: noticeAfter(request.query.done, DONE),
-      error: null,
-    }),
+    sendEndpointPage(request, reply, context, request.params.id),
   );
 }
 
@@ -65,7 +59,8 @@ export async function sendEndpointPage(
   request: FastifyRequest,
   reply: FastifyReply,
   context: PortalContext,
-  { id, notice, error }: { id: string; notice: Notice | null; error: RequestError | null },
+  id: string,
+  error: RequestError | null = null,
 ): Promise<FastifyReply> {
   const waba = wabaOf(request);
   const viewer = viewerOf(request);
@@ -73,12 +68,12 @@ export async function sendEndpointPage(
   const path = endpointPath(waba.wabaId, endpoint.id);
   const view = {
     title: endpoint.description || new URL(endpoint.url).host,
-    ...{ viewer, waba },
     active: 'endpoints',
     lead: html`<code class="break">${mayChange(viewer) ? endpoint.url : shownUrl(endpoint.url)}</code>`,
     trail: [{ label: 'Webhook endpoints', href: endpointsPath(waba.wabaId) }],
     actions: mayChange(viewer) && pageActions(viewer, path),
-    notice: error === null ? notice : { kind: 'error' as const, text: error.message },
+    done: DONE,
+    ...(error !== null && { notice: { kind: 'error' as const, text: error.message } }),
     assets: ['webhooks.css'],
     body: await bodyOf(context, viewer, endpoint),
   };

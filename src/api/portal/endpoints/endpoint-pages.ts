@@ -12,7 +12,6 @@ import { sendPage } from '../access/send-page.ts';
 import { viewerOf, wabaOf } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { actionButton } from '../components/form.ts';
-import { noticeAfter } from '../components/notice.ts';
 import { dataTable, detailList, emptyState } from '../components/table.ts';
 import { durationText, timeAgo } from '../components/time.ts';
 import { explainOutcome } from '../deliveries/attempt-view.ts';
@@ -51,9 +50,9 @@ export function endpointPages(app: PortalApp, context: PortalContext): void {
 const DONE = { deleted: 'The endpoint is deleted. The log of its deliveries stays.' };
 
 const COLUMNS = [
-  { label: 'Endpoint' },
+  'Endpoint',
   { label: 'Status', kind: 'narrow' },
-  { label: 'Event types' },
+  'Event types',
   { label: 'Success rate, 24 h', kind: 'number' },
   { label: 'Last success', kind: 'narrow' },
   { label: 'Last failure', kind: 'narrow' },
@@ -87,12 +86,10 @@ function endpointListPage(app: PortalApp, { accounts, now }: PortalContext): voi
           );
     return sendPage(reply, {
       title: 'Webhook endpoints',
-      viewer,
-      waba,
       active: 'endpoints',
       lead: 'Each endpoint receives the events of this WABA that match its filters, signed, in order, and retried until they arrive.',
       actions: html`<a class="button" href="${path}/alerts">Alerts</a>${endpoints.length > 0 && add}`,
-      notice: noticeAfter(request.query.done, DONE),
+      done: DONE,
       assets: ['webhooks.css'],
       body,
     });
@@ -150,7 +147,6 @@ function testEventPages(app: PortalApp, context: PortalContext): void {
     const isOpen = report.delivery.state === 'pending';
     return sendPage(reply, {
       title: 'Test event',
-      ...{ viewer, waba },
       active: 'endpoints',
       lead: html`Sent once, without retries, whatever the endpoint’s filters and status, to <code class="break">${shownUrl(endpoint.url)}</code>`,
       trail: [

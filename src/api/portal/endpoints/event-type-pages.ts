@@ -7,7 +7,7 @@ import { webhookOperations } from '../../openapi/webhooks/webhook-operations.ts'
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf, wabaOf } from '../access/viewer.ts';
+import { wabaOf } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { dataTable } from '../components/table.ts';
 import { type Child, html, type Markup } from '../markup.ts';
@@ -59,11 +59,10 @@ function sendCatalogue(
   const [first] = EVENT_TYPES;
   return sendPage(reply, {
     title: 'Event types',
-    ...{ viewer: viewerOf(request), waba },
     active: 'event-types',
     lead: 'The events that your endpoints receive. All have the same envelope; only data depends on the type.',
     assets: ['webhooks.css'],
-    body: html`${dataTable('Event types', [{ label: 'Type', kind: 'narrow' }, { label: 'Meaning' }, { label: 'When it is sent' }], rows)}
+    body: html`${dataTable('Event types', [{ label: 'Type', kind: 'narrow' }, 'Meaning', 'When it is sent'], rows)}
 <h2>Headers</h2>${headerTable(operations[first].post.parameters)}
 <h2>Verify the signature</h2>
 <p class="lead">Verify it over the raw bytes, before you parse them, and refuse a webhook-timestamp more than five minutes from your clock.</p>
@@ -77,11 +76,7 @@ function headerTable(headers: readonly Header[]): Markup {
     description.replaceAll('`', ''),
     html`<code class="break">${example}</code>`,
   ]);
-  return dataTable(
-    'Headers',
-    [{ label: 'Header', kind: 'narrow' }, { label: 'Value' }, { label: 'Example' }],
-    rows,
-  );
+  return dataTable('Headers', [{ label: 'Header', kind: 'narrow' }, 'Value', 'Example'], rows);
 }
 
 function sendEventType(
@@ -98,15 +93,9 @@ function sendEventType(
     row.isRequired ? 'always' : html`<span class="faint">can be missing</span>`,
     row.description,
   ]);
-  const columns = [
-    { label: 'Member' },
-    { label: 'Type' },
-    { label: 'Present', kind: 'narrow' as const },
-    { label: 'Meaning' },
-  ];
+  const columns = ['Member', 'Type', { label: 'Present', kind: 'narrow' as const }, 'Meaning'];
   return sendPage(reply, {
     title: type,
-    ...{ viewer: viewerOf(request), waba },
     active: 'event-types',
     lead: `${summary}. ${description.replaceAll('`', '')}`,
     trail: [{ label: 'Event types', href: `${base}/event-types` }],

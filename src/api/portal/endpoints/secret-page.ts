@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { SignatureProfile } from '../../../deliveries/webhook-signature.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf, wabaOf } from '../access/viewer.ts';
+import { wabaOf } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import { endpointsPath } from './endpoint-status.ts';
@@ -23,8 +23,6 @@ export function sendSecretPage(request: FastifyRequest, reply: FastifyReply, mad
   const waba = wabaOf(request);
   return sendPage(reply, {
     title: made.title,
-    viewer: viewerOf(request),
-    waba,
     active: 'endpoints',
     trail: [{ label: 'Webhook endpoints', href: endpointsPath(waba.wabaId) }],
     assets: ['webhooks.css'],

@@ -14,7 +14,6 @@ import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf } from '../access/viewer.ts';
 import { postForm, textField } from '../components/form.ts';
-import { noticeAfter } from '../components/notice.ts';
 import { pager } from '../components/pager.ts';
 import { detailList, emptyState } from '../components/table.ts';
 import { formLine } from '../form-values.ts';
@@ -25,6 +24,7 @@ import { requestFacts, requestTable } from './key-tables.ts';
 const PATH = '/portal/operator/approvals';
 const PAGE_SIZE = 25;
 const TITLE = 'Approvals';
+const ACTIVE = 'operator/approvals';
 
 const DONE = {
   approved: 'Approved. The tenant can now show the key, once, within 7 days.',
@@ -35,11 +35,10 @@ const DONE = {
 export function approvalPages(app: PortalApp, context: PortalContext): void {
   const { database, cursors, now } = context;
   const querystring = Type.Object({
-    done: Type.Optional(Type.String()),
     cursor: Type.Optional(Type.String()),
   });
   app.get(PATH, { config: PAGES.operator, schema: { querystring } }, async (request, reply) => {
-    const { done, cursor } = request.query;
+    const { cursor } = request.query;
     const [beforeId = null] = (cursor !== undefined && cursors.decode([PATH], cursor)) || [];
     const [waiting, all] = await Promise.all([
       waitingKeyRequests({ database }),
@@ -53,7 +52,7 @@ export function approvalPages(app: PortalApp, context: PortalContext): void {
 ${rows.length > 0 && html`<h2>All requests</h2>${requestTable('All requests for API keys', rows, view)}`}
 ${pager({ firstHref: beforeId === null ? null : PATH, nextHref: nextHref ?? null })}`;
     const lead = 'Requests of tenants for API keys. A request without a decision expires after 7 days.';
-    return sendPage(reply, { ...viewOf(request), title: TITLE, lead, notice: noticeAfter(done, DONE), body });
+    return sendPage(reply, { title: TITLE, active: ACTIVE, lead, done: DONE, body });
   });
   approvalPage(app, context);
 }
@@ -102,7 +101,7 @@ async function showRequest(
   ]);
   const url = workflowUrl(config.temporal, keyRequestWorkflowId(found.id));
   const view = {
-    ...viewOf(request),
+    active: ACTIVE,
     title: `Request ${found.id}`,
     trail: [{ label: TITLE, href: PATH }],
     actions: html`<a class="button" href="${url}" rel="noreferrer">Workflow in the Temporal UI</a>`,
@@ -135,8 +134,4 @@ function decisionForm(
     // Enter in the note presses the first button of the form: it must not decide anything.
     html`<button disabled hidden>Choose one below</button>${field}<div class="buttons">${state === 'requested' && approve}<button class="danger" name="decision" value="deny">${denyLabel}</button></div>`,
   );
-}
-
-function viewOf(request: FastifyRequest) {
-  return { viewer: viewerOf(request), active: 'operator/approvals' };
 }

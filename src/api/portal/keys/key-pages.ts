@@ -20,7 +20,7 @@ import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { actionButton, checkboxes, postForm, selectField, textField } from '../components/form.ts';
-import { type Notice, noticeAfter } from '../components/notice.ts';
+import type { Notice } from '../components/notice.ts';
 import { numberedPage, numberedPager, pager } from '../components/pager.ts';
 import { detailList } from '../components/table.ts';
 import { exactTime, timeAgo } from '../components/time.ts';
@@ -65,7 +65,7 @@ ${requests}`;
       lead: 'Your systems call the API with these keys. After an operator has approved a request, you can show its key once; later you see only its first and last characters.',
       actions:
         canChange && keys.length > 0 && html`<a class="button primary" href="${path}/new">Request a key</a>`,
-      notice: noticeAfter(request.query.done, DONE),
+      done: DONE,
       body,
     });
   });

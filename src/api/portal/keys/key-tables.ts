@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { ApiKeyDetails } from '../../../keys/api-key-store.ts';
 import type { KeyRequest, KeyRequestState } from '../../../keys/key-request-store.ts';
-import { viewerOf, wabaOf } from '../access/viewer.ts';
+import { wabaOf } from '../access/viewer.ts';
 import { badge, type Tone } from '../components/badge.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { timeAgo } from '../components/time.ts';
@@ -46,7 +46,7 @@ export function keyTable(keys: readonly ApiKeyDetails[], { path, canChange, now 
   const labels = ['Key', 'Name', 'Scopes', 'Status', 'Created', 'Last used', 'Expires', ''];
   return dataTable(
     'API keys',
-    labels.map((label) => ({ label })),
+    labels,
     keys.map((key) => [
       html`<code>${key.prefix}…${key.lastFour}</code>`,
       html`<span class="break">${key.name}</span>`,
@@ -81,7 +81,7 @@ export function requestTable(
   ];
   return dataTable(
     caption,
-    labels.map((label) => ({ label })),
+    labels,
     requests.map((request) => [
       html`<a href="${hrefOf(request.id)}">${request.id}</a>`,
       ...(hasTenants ? [request.businessName, html`<code>${request.wabaId}</code>`] : []),
@@ -133,5 +133,5 @@ export function keysPath(request: FastifyRequest): string {
 
 /** What all pages about keys have in common. */
 export function keyView(request: FastifyRequest) {
-  return { viewer: viewerOf(request), waba: wabaOf(request), active: 'keys' };
+  return { waba: wabaOf(request), active: 'keys' };
 }

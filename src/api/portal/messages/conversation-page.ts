@@ -17,7 +17,7 @@ import { mediaAddress, mediaErrorOf } from '../../messages/media-members.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf, wabaOf } from '../access/viewer.ts';
+import { wabaOf } from '../access/viewer.ts';
 import { badge, type Tone } from '../components/badge.ts';
 import { codeBlock, copyable } from '../components/copyable.ts';
 import { detailList, emptyState } from '../components/table.ts';
@@ -51,8 +51,6 @@ export function conversationPage(app: PortalApp, { database, cursors }: PortalCo
     const earlier = cursor === null ? null : `${path}/${id}?${new URLSearchParams({ cursor })}`;
     return sendPage(reply, {
       title: nameOf(conversation),
-      viewer: viewerOf(request),
-      waba,
       active: 'conversations',
       trail: [{ label: 'Conversations', href: path }],
       assets: ['conversations.css'],

@@ -4,7 +4,7 @@ import { readCustomerReference } from '../../../messages/conversations/customer-
 import { pageOf } from '../../external/page.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf, wabaOf } from '../access/viewer.ts';
+import { wabaOf } from '../access/viewer.ts';
 import { textField } from '../components/form.ts';
 import { pager } from '../components/pager.ts';
 import { dataTable, emptyState } from '../components/table.ts';
@@ -22,7 +22,7 @@ export function conversationPages(app: PortalApp, context: PortalContext): void 
 const PAGE_SIZE = 50;
 
 const COLUMNS = [
-  { label: 'Customer' },
+  'Customer',
   { label: 'Phone or id', kind: 'narrow' },
   { label: 'Your number', kind: 'narrow' },
   { label: 'Last activity', kind: 'narrow' },
@@ -64,8 +64,6 @@ function conversationListPage(app: PortalApp, { database, cursors, now }: Portal
     const first = wanted === '' ? path : `${path}?${new URLSearchParams({ customer: wanted })}`;
     return sendPage(reply, {
       title: 'Conversations',
-      viewer: viewerOf(request),
-      waba,
       active: 'conversations',
       lead: 'Inbound and outbound messages, one thread per customer or group and number.',
       assets: ['conversations.css'],

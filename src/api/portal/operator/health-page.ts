@@ -17,7 +17,6 @@ import { type HousekeepingStep, listHousekeepingSteps } from '../../../platform/
 import { checkObjectStore } from '../../health/object-store-check.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { dataTable, emptyState, type Stat, statRow } from '../components/table.ts';
 import { durationText, timeAgo } from '../components/time.ts';
@@ -34,7 +33,7 @@ const SILENT_AFTER_MS = 10_000;
 /** GET /portal/operator/health: whether everything works, and what waits. */
 export function healthPage(app: PortalApp, context: PortalContext): void {
   const { config, database } = context;
-  app.get('/portal/operator/health', { config: PAGES.operator }, async (request, reply) => {
+  app.get('/portal/operator/health', { config: PAGES.operator }, async (_request, reply) => {
     const [parts, workers, backlog, inbox, oldestBodyAt, reasons, endpoints, steps, wabas] =
       await Promise.all([
         checkParts(context),
@@ -50,7 +49,6 @@ export function healthPage(app: PortalApp, context: PortalContext): void {
     const now = new Date(context.now());
     return sendPage(reply, {
       title: 'System health',
-      viewer: viewerOf(request),
       active: 'operator/health',
       actions: html`<a class="button" href="${config.temporal.uiUrl}">Temporal UI</a><a class="button" href="/portal/operator/health">Reload</a>`,
       body: html`${statRow(statsOf({ backlog, inbox, oldestBodyAt, now }))}
@@ -104,12 +102,7 @@ function statsOf(system: {
 function partTable(parts: readonly Part[]): Markup {
   return dataTable(
     'Dependencies of the installation',
-    [
-      { label: 'Service' },
-      { label: 'Purpose' },
-      { label: 'Status', kind: 'narrow' },
-      { label: 'Response time', kind: 'number' },
-    ],
+    ['Service', 'Purpose', { label: 'Status', kind: 'narrow' }, { label: 'Response time', kind: 'number' }],
     parts.map(({ name, purpose, ok, answerMs }) => [
       name,
       purpose,
@@ -125,7 +118,7 @@ function workerTable(workers: readonly SeenWorker[], now: Date): Markup {
   }
   return dataTable(
     'Worker processes',
-    [{ label: 'Process' }, { label: 'Status', kind: 'narrow' }, { label: 'Last heartbeat', kind: 'narrow' }],
+    ['Process', { label: 'Status', kind: 'narrow' }, { label: 'Last heartbeat', kind: 'narrow' }],
     workers.map(({ id, seenAt }) => {
       const isSilent = now.getTime() - seenAt.getTime() > SILENT_AFTER_MS;
       const state = isSilent ? badge('bad', 'Down') : badge('good', 'Up');
@@ -138,12 +131,7 @@ function stepTable(steps: readonly HousekeepingStep[], now: Date): Markup {
   if (steps.length === 0) return emptyState('Has not run yet', 'It runs as soon as a worker starts.');
   return dataTable(
     'Steps of housekeeping',
-    [
-      { label: 'Step' },
-      { label: 'Status', kind: 'narrow' },
-      { label: 'Last success', kind: 'narrow' },
-      { label: 'Error' },
-    ],
+    ['Step', { label: 'Status', kind: 'narrow' }, { label: 'Last success', kind: 'narrow' }, 'Error'],
     steps.map(({ step, succeededAt, failingSince, error }) => [
       step,
       failingSince === null ? badge('good', 'OK') : badge('bad', 'Failing'),
@@ -157,13 +145,7 @@ function endpointTable(endpoints: readonly TroubledEndpoint[], now: Date): Marku
   if (endpoints.length === 0) return emptyState('None', 'All endpoints accept deliveries.');
   return dataTable(
     'Endpoints',
-    [
-      { label: 'Tenant' },
-      { label: 'Endpoint' },
-      { label: 'Status', kind: 'narrow' },
-      { label: 'Since', kind: 'narrow' },
-      { label: 'Reason' },
-    ],
+    ['Tenant', 'Endpoint', { label: 'Status', kind: 'narrow' }, { label: 'Since', kind: 'narrow' }, 'Reason'],
     endpoints.map((endpoint) => [
       endpoint.businessName,
       html`<a class="break" href="${endpointPath(endpoint.wabaId, endpoint.id)}">${shownUrl(endpoint.url)}</a>`,
@@ -178,11 +160,11 @@ function wabaTable(wabas: readonly UnfollowedWaba[], now: Date): Markup {
   return dataTable(
     'WABAs',
     [
-      { label: 'Tenant' },
+      'Tenant',
       { label: 'WABA', kind: 'narrow' },
       { label: 'Waiting bodies', kind: 'number' },
       { label: 'Last look-up', kind: 'narrow' },
-      { label: 'Problem' },
+      'Problem',
     ],
     wabas.map(({ businessName, wabaId, waiting, askedAt, problem }) => [
       businessName,
@@ -199,8 +181,8 @@ function reasonTable(reasons: readonly QuarantineTotal[]): Markup {
   return dataTable(
     'Reasons',
     [
-      { label: 'Reason' },
-      { label: 'Field' },
+      'Reason',
+      'Field',
       { label: 'WABA', kind: 'narrow' },
       { label: 'Count', kind: 'number' },
       { label: 'Last', kind: 'narrow' },

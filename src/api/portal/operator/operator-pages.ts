@@ -1,7 +1,6 @@
 import { SETTINGS, type Setting, type SettingName } from '../../../platform/config/settings.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf } from '../access/viewer.ts';
 import { removalPages } from '../accounts/removal-pages.ts';
 import { tenantPages } from '../accounts/tenant-pages.ts';
 import { wabaPages } from '../accounts/waba-pages.ts';
@@ -23,7 +22,7 @@ export function operatorPages(app: PortalApp, context: PortalContext): void {
 
 /** GET /portal/operator/settings: the settings that this API process runs with; secrets are not among them. */
 function settingsPage(app: PortalApp, { settings }: PortalContext): void {
-  app.get('/portal/operator/settings', { config: PAGES.operator }, async (request, reply) => {
+  app.get('/portal/operator/settings', { config: PAGES.operator }, async (_request, reply) => {
     const names = Object.keys(SETTINGS) as SettingName[];
     const rows = names.map((name) => {
       const value = settings[name] ?? '';
@@ -37,14 +36,9 @@ function settingsPage(app: PortalApp, { settings }: PortalContext): void {
     });
     return sendPage(reply, {
       title: 'Settings',
-      viewer: viewerOf(request),
       active: 'operator/settings',
       lead: 'The settings of this API process. Change them in its environment and restart it.',
-      body: dataTable(
-        'Settings',
-        [{ label: 'Name' }, { label: 'Value' }, { label: '', kind: 'narrow' }],
-        rows,
-      ),
+      body: dataTable('Settings', ['Name', 'Value', { label: '', kind: 'narrow' }], rows),
     });
   });
 }

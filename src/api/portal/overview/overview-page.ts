@@ -52,8 +52,6 @@ ${needsALook(endpoints, failed)}
 <section class="card"><h2>Delivery latency</h2>${latencyChart(latency, span)}</section></div>`;
     return sendPage(reply, {
       title: 'Overview',
-      viewer,
-      waba,
       active: 'overview',
       lead: 'The last 24 hours of this WABA.',
       assets: ['overview.css'],
@@ -131,9 +129,9 @@ function needsALook(endpoints: readonly EndpointStatus[], failed: ReadonlyMap<st
   return html`<h2>Needs attention</h2>${dataTable(
     'Endpoints that need attention',
     [
-      { label: 'Endpoint' },
+      'Endpoint',
       { label: 'Status', kind: 'narrow' },
-      { label: 'Details' },
+      'Details',
       { label: 'Pending', kind: 'number' },
       { label: 'Failed for good', kind: 'number' },
     ],
@@ -175,7 +173,7 @@ function outcomeChart(steps: readonly OutcomeStep[], span: ChartSpan): Markup {
     marks: html`<defs><pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="hatch" x1="0" x2="0" y1="0" y2="5"/></pattern></defs>${bars}`,
     table: dataTable(
       `Attempts per ${stepText(span)}`,
-      [{ label: 'From (UTC)' }, { label: 'Succeeded', kind: 'number' }, { label: 'Failed', kind: 'number' }],
+      ['From (UTC)', { label: 'Succeeded', kind: 'number' }, { label: 'Failed', kind: 'number' }],
       steps.map((hour) => [clockText(hour.at), hour.successes, hour.failures]),
     ),
     yText: (value) => value.toLocaleString('en-US'),
@@ -213,7 +211,7 @@ function latencyChart(steps: readonly LatencyStep[], span: ChartSpan): Markup {
     marks: html`<path class="line-median" d="${pathOf('p50Ms')}"/><path class="line-p95" d="${pathOf('p95Ms')}"/>${dots}`,
     table: dataTable(
       `Delivery latency per ${stepText(span)}`,
-      [{ label: 'From (UTC)' }, { label: 'p50', kind: 'number' }, { label: 'p95', kind: 'number' }],
+      ['From (UTC)', { label: 'p50', kind: 'number' }, { label: 'p95', kind: 'number' }],
       steps.map((hour) => [clockText(hour.at), text(hour.p50Ms), text(hour.p95Ms)]),
     ),
     yText: durationText,

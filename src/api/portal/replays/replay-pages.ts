@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { listEndpoints } from '../../../endpoints/store.ts';
 import { EVENT_TYPES } from '../../../platform/event-type.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
-import { RequestError } from '../../../platform/request-input.ts';
+import type { RequestError } from '../../../platform/request-input.ts';
 import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { REPLAYABLE_STATES, type ReplayCount } from '../../../replays/replay-selection.ts';
 import { replayWorkflowId } from '../../../replays/replay-store.ts';
@@ -17,7 +17,7 @@ import {
 } from '../../../replays/replays.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
-import { pageNotFound } from '../access/page-error.ts';
+import { orShown, pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import {
@@ -29,7 +29,7 @@ import {
   textArea,
   textField,
 } from '../components/form.ts';
-import { noticeAfter, noticeBox } from '../components/notice.ts';
+import { noticeBox } from '../components/notice.ts';
 import { pager } from '../components/pager.ts';
 import { dataTable, detailList, emptyState, statRow } from '../components/table.ts';
 import { exactTime, timeAgo, utcText } from '../components/time.ts';
@@ -52,10 +52,10 @@ const SHOWN = 50;
 const COLUMNS = [
   { label: 'Replay', kind: 'narrow' },
   { label: 'Status', kind: 'narrow' },
-  { label: 'Selection' },
+  'Selection',
   { label: 'Queued', kind: 'number' },
   { label: 'Skipped', kind: 'number' },
-  { label: 'Requested by' },
+  'Requested by',
   { label: 'Started', kind: 'narrow' },
   { label: 'Finished', kind: 'narrow' },
 ] as const;
@@ -77,7 +77,6 @@ function replayListPage(app: PortalApp, context: PortalContext): void {
     const add = mayChange(viewer) && html`<a class="button primary" href="${path}/new">New replay</a>`;
     return sendPage(reply, {
       title: 'Replays',
-      ...{ viewer, waba },
       active: 'replays',
       lead: 'A replay sends events again: those that failed while a server was down, or all of a period.',
       actions: found.length > 0 && add,
@@ -111,53 +110,37 @@ function rowOf(path: string, replay: ReplayView, now: Date): Child[] {
   ];
 }
 
-type Step = { values: ReplayFormValues; count: ReplayCount | null; error: RequestError | null };
+type Step = { values: ReplayFormValues; count?: ReplayCount; error?: RequestError };
 
 /** /portal/w/:wabaId/replays/new: choose, count, start. */
 function replayWizard(app: PortalApp, context: PortalContext): void {
   app.get('/portal/w/:wabaId/replays/new', { config: PAGES.admin }, async (request, reply) => {
     const endpointId = formValues(request.query).text('endpointId').trim();
-    return await sendStep(request, reply, context, {
-      values: { ...NEW_REPLAY, endpointId },
-      count: null,
-      error: null,
-    });
+    return await sendStep(request, reply, context, { values: { ...NEW_REPLAY, endpointId } });
   });
   app.post('/portal/w/:wabaId/replays/new', { config: PAGES.admin }, async (request, reply) => {
     const form = formValues(request.body);
     const values = readReplayForm(form);
-    if (form.text('change') !== '') {
-      return await sendStep(request, reply, context, { values, count: null, error: null });
-    }
-    return await orChooseAgain(request, reply, context, values, async () => {
-      const count = await countReplay(context, wabaOf(request).wabaId, selectionOf(values));
-      return await sendStep(request, reply, context, { values, count, error: null });
-    });
+    const show = async (step: Omit<Step, 'values'>) =>
+      await sendStep(request, reply, context, { values, ...step });
+    if (form.text('change') !== '') return await show({});
+    return await orShown(
+      async () => show({ count: await countReplay(context, wabaOf(request).wabaId, selectionOf(values)) }),
+      (error) => show({ error }),
+    );
   });
   app.post('/portal/w/:wabaId/replays', { config: PAGES.admin }, async (request, reply) => {
     const values = readReplayForm(formValues(request.body));
-    return await orChooseAgain(request, reply, context, values, async () => {
-      const { wabaId } = wabaOf(request);
-      const by = viewerOf(request).email;
-      const { replayId } = await startReplay(toolsOf(request, context), wabaId, selectionOf(values), by);
-      return reply.redirect(`${replaysPath(wabaId)}/${replayId}`, 303);
-    });
+    return await orShown(
+      async () => {
+        const { wabaId } = wabaOf(request);
+        const by = viewerOf(request).email;
+        const { replayId } = await startReplay(toolsOf(request, context), wabaId, selectionOf(values), by);
+        return reply.redirect(`${replaysPath(wabaId)}/${replayId}`, 303);
+      },
+      (error) => sendStep(request, reply, context, { values, error }),
+    );
   });
-}
-
-async function orChooseAgain(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  context: PortalContext,
-  values: ReplayFormValues,
-  act: () => Promise<FastifyReply>,
-): Promise<FastifyReply> {
-  try {
-    return await act();
-  } catch (error) {
-    if (!(error instanceof RequestError)) throw error;
-    return await sendStep(request, reply, context, { values, count: null, error });
-  }
 }
 
 const FIELDS = ['endpointId', 'from', 'to', 'states', 'eventTypes', 'deliveryIds'];
@@ -172,22 +155,21 @@ async function sendStep(
   const viewer = viewerOf(request);
   const path = replaysPath(waba.wabaId);
   const form = { viewer, path, values, error, endpoints: await listEndpoints(database, waba.wabaId) };
-  const isAtField = error !== null && FIELDS.includes(error.param ?? '');
+  const isAtField = error !== undefined && FIELDS.includes(error.param ?? '');
   const text = isAtField ? 'The selection is not valid: see the field below.' : error?.message;
   const view = {
-    title: count === null ? 'New replay' : 'Dry run',
-    ...{ viewer, waba },
+    title: count === undefined ? 'New replay' : 'Dry run',
     active: 'replays',
     trail: [{ label: 'Replays', href: path }],
     lead:
-      count === null
+      count === undefined
         ? 'Step 1 of 2: select deliveries. Nothing is sent before you have seen their number.'
         : 'Step 2 of 2: nothing has been sent yet.',
     assets: ['webhooks.css'],
     notice: text === undefined ? null : { kind: 'error' as const, text },
-    body: count === null ? chooseForm(form) : countedView({ ...form, count }),
+    body: count === undefined ? chooseForm(form) : countedView({ ...form, count }),
   };
-  return sendPage(reply, view, error === null ? 200 : 422);
+  return sendPage(reply, view, error === undefined ? 200 : 422);
 }
 
 const PATH = '/portal/w/:wabaId/replays/:id';
@@ -212,12 +194,11 @@ function replayPage(app: PortalApp, context: PortalContext): void {
     const progress = progressView(replay);
     return sendPage(reply, {
       title: `Replay ${replay.replayId}`,
-      ...{ viewer, waba },
       active: 'replays',
       lead: selectionText(replay),
       trail: [{ label: 'Replays', href: replaysPath(waba.wabaId) }],
       actions: mayChange(viewer) && buttons(viewer, path, replay),
-      notice: noticeAfter(formValues(request.query).text('done'), DONE),
+      done: DONE,
       assets: ['webhooks.css'],
       body: html`${isOver ? progress : html`<div data-live="${path}/progress" data-live-ms="2000">${progress}</div>`}
 <div class="card">${detailList(facts(context, viewer, replay))}</div>`,
@@ -277,12 +258,12 @@ type FormView = {
   path: string;
   values: ReplayFormValues;
   endpoints: readonly { id: string; url: string; description: string }[];
-  error: RequestError | null;
+  error: RequestError | undefined;
 };
 
 /** Step 1: what is to be sent again. */
 function chooseForm({ viewer, path, values, endpoints, error }: FormView): Markup {
-  const about = (param: string) => (error !== null && error.param === param ? error.message : null);
+  const about = (param: string) => (error?.param === param ? error.message : null);
   const named = endpoints.map(({ id, url, description }) => ({
     value: id,
     label: `${id}: ${
@@ -372,9 +353,7 @@ function countTable(
     nameOf(name),
     number.toLocaleString('en-US'),
   ]);
-  return rows.length === 0
-    ? html``
-    : dataTable(caption, [{ label }, { label: 'Events', kind: 'number' }], rows);
+  return rows.length === 0 ? html`` : dataTable(caption, [label, { label: 'Events', kind: 'number' }], rows);
 }
 
 function hiddenFields({ by, endpointId, from, to, eventTypes, states, ids }: ReplayFormValues): Markup {

@@ -1,18 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { RequestError } from '../../../platform/request-input.ts';
+import type { RequestError } from '../../../platform/request-input.ts';
 import { changePassword } from '../../../users/sign-in.ts';
 import { endSession, type SessionSummary, sessionsOf } from '../../../users/user-sessions.ts';
 import { findUser, type User } from '../../../users/user-store.ts';
 import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
-import { pageNotFound } from '../access/page-error.ts';
+import { orShown, pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { sessionCookie } from '../access/session-cookie.ts';
 import { actorOf, sessionOf, type Viewer, viewerOf, visitorOf } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton, csrfField, postForm, textField } from '../components/form.ts';
-import { noticeAfter } from '../components/notice.ts';
 import { dataTable, detailList } from '../components/table.ts';
 import { exactTime, timeAgo } from '../components/time.ts';
 import { EMPTY_FORM, formLine } from '../form-values.ts';
@@ -35,12 +34,8 @@ type AccountPageTools = { limit: SignInLimit; hasOidc: boolean };
 /** /portal/account: one's own tenants, sessions, identity provider and password. */
 export function accountPages(app: PortalApp, context: PortalContext, tools: AccountPageTools): void {
   const { database } = context;
-  const query = Type.Object({ done: Type.Optional(Type.String()) });
-  app.get(
-    '/portal/account',
-    { config: PAGES.signedIn, schema: { querystring: query } },
-    async (request, reply) =>
-      showAccount(request, reply, context, tools, { done: request.query.done, error: null }),
+  app.get('/portal/account', { config: PAGES.signedIn }, async (request, reply) =>
+    showAccount(request, reply, context, tools, null),
   );
 
   const body = Type.Object({ current: formLine(4_096), password: formLine(4_096) });
@@ -53,17 +48,17 @@ export function accountPages(app: PortalApp, context: PortalContext, tools: Acco
       // Whoever sits at an unlocked screen shall not guess the password there, nor forget the guesses at the sign-in.
       const account = `user ${session.viewer.userId}`;
       await tools.limit.count(request, account);
-      try {
-        const given = { current, next };
-        const actor = actorOf(request);
-        const token = await changePassword({ database }, session, given, visitorOf(request), actor);
-        await tools.limit.succeeded(request, account);
-        sessionCookie.set(reply, token);
-        return reply.redirect('/portal/account?done=password', 303);
-      } catch (error) {
-        if (!(error instanceof RequestError)) throw error;
-        return await showAccount(request, reply, context, tools, { done: undefined, error });
-      }
+      return await orShown(
+        async () => {
+          const given = { current, next };
+          const actor = actorOf(request);
+          const token = await changePassword({ database }, session, given, visitorOf(request), actor);
+          await tools.limit.succeeded(request, account);
+          sessionCookie.set(reply, token);
+          return reply.redirect('/portal/account?done=password', 303);
+        },
+        (error) => showAccount(request, reply, context, tools, error),
+      );
     },
   );
 
@@ -80,7 +75,7 @@ async function showAccount(
   reply: FastifyReply,
   { database, now }: PortalContext,
   { hasOidc }: AccountPageTools,
-  { done, error }: { done: string | undefined; error: RequestError | null },
+  error: RequestError | null,
 ): Promise<FastifyReply> {
   const { id, viewer } = sessionOf(request);
   const [user, sessions] = await Promise.all([
@@ -96,15 +91,14 @@ ${sessionTable(viewer, sessions, id, new Date(now()))}
 ${hasOidc && identitySection(viewer, user)}
 <h2>Password</h2>
 ${user.hasPassword ? passwordForm(viewer, error) : html`<p>You sign in with your identity provider and have no password here.</p>`}`;
-  const notice = noticeAfter(done, DONE);
-  const view = { title: user.name || user.email, viewer, active: 'account', notice, body };
+  const view = { title: user.name || user.email, active: 'account', done: DONE, body };
   return sendPage(reply, view, error === null ? 200 : 422);
 }
 
 function placeTable(viewer: Viewer): Markup {
   return dataTable(
     'Tenants',
-    ['Tenant', 'Role', ''].map((label) => ({ label })),
+    ['Tenant', 'Role', ''],
     viewer.places.map((place) => [
       placeName(place),
       place.role,
@@ -118,7 +112,7 @@ function goTo(viewer: Viewer, tenantId: string): Markup {
 }
 
 function sessionTable(viewer: Viewer, sessions: readonly SessionSummary[], ownId: string, now: Date): Markup {
-  const columns = ['Browser', 'Address', 'Signed in', 'Last used', ''].map((label) => ({ label }));
+  const columns = ['Browser', 'Address', 'Signed in', 'Last used', ''];
   return dataTable(
     'Sessions',
     columns,

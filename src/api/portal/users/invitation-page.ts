@@ -6,7 +6,7 @@ import { acceptInvitation, invitationBehind, joinWithAccount } from '../../../us
 import { setPasswordByLink } from '../../../users/password-links.ts';
 import type { FormTokens } from '../access/form-tokens.ts';
 import { PAGES } from '../access/page-access.ts';
-import { PageError } from '../access/page-error.ts';
+import { orShown, PageError } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { beginInBrowser, sessionCookie } from '../access/session-cookie.ts';
 import { sessionOf, type Viewer, viewerIfAny, visitorOf } from '../access/viewer.ts';
@@ -39,13 +39,13 @@ export function invitationPages(app: PortalApp, context: PortalContext, tools: L
     const { token } = request.params;
     const { name = '', password = '' } = request.body;
     const invitation = await orClosed(() => invitationBehind({ database }, token));
-    try {
-      const form = { token, name, password };
-      return await orClosed(() => useLink(request, reply, context, { tools, invitation, form }));
-    } catch (error) {
-      if (!(error instanceof RequestError)) throw error;
-      return showLink(request, reply, { tools, invitation }, { token, name, error });
-    }
+    return await orShown(
+      async () => {
+        const form = { token, name, password };
+        return await orClosed(() => useLink(request, reply, context, { tools, invitation, form }));
+      },
+      (error) => showLink(request, reply, { tools, invitation }, { token, name, error }),
+    );
   });
 }
 

@@ -106,7 +106,7 @@ function identityForms(app: PortalApp, context: PortalContext, { client, limit }
     const url = await begin(request, reply, context, client, { next: '/portal/account', linkTo: id });
     // Not a redirect: the policy of the pages lets forms lead to this site only.
     const body = html`<p>Sign in there as the person who is to use this account.</p><p><a class="button" href="${url}">Continue at your identity provider</a></p>`;
-    return sendPage(reply, { title: 'Connect your identity provider', viewer, active: 'account', body });
+    return sendPage(reply, { title: 'Connect your identity provider', active: 'account', body });
   });
   app.post(`${IDENTITY}/unlink`, { config: PAGES.signedIn, schema }, async (request, reply) => {
     const session = sessionOf(request);

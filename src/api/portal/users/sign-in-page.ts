@@ -1,14 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { RequestError } from '../../../platform/request-input.ts';
 import { signIn, signOut } from '../../../users/sign-in.ts';
 import type { FormTokens } from '../access/form-tokens.ts';
 import { PAGES } from '../access/page-access.ts';
+import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { beginInBrowser, sessionCookie } from '../access/session-cookie.ts';
 import { actorOf, sessionOf, viewerIfAny, visitorOf } from '../access/viewer.ts';
 import { postForm, textField } from '../components/form.ts';
-import { noticeAfter } from '../components/notice.ts';
 import { EMPTY_FORM, formLine } from '../form-values.ts';
 import { html, type Markup } from '../markup.ts';
 import { localPath } from '../navigation.ts';
@@ -22,20 +21,19 @@ const DONE = {
 
 type SignInTools = { tokens: FormTokens; limit: SignInLimit; hasOidc: boolean };
 
-type Shown = { next: string; email: string; error: string | null; done?: string | undefined };
+type Shown = { next: string; email: string; error: string | null };
 
 /** /portal/sign-in and /portal/sign-out */
 export function signInPages(app: PortalApp, context: PortalContext, tools: SignInTools): void {
   const { database } = context;
-  const query = Type.Object({ next: Type.Optional(Type.String()), done: Type.Optional(Type.String()) });
+  const query = Type.Object({ next: Type.Optional(Type.String()) });
   app.get(
     '/portal/sign-in',
     { config: PAGES.open, schema: { querystring: query } },
     async (request, reply) => {
-      const { done } = request.query;
       const next = localPath(request.query.next);
       if (viewerIfAny(request) !== null) return reply.redirect(next, 303);
-      return showSignIn(request, reply, tools, { next, email: '', error: null, done });
+      return showSignIn(request, reply, tools, { next, email: '', error: null });
     },
   );
 
@@ -48,20 +46,20 @@ export function signInPages(app: PortalApp, context: PortalContext, tools: SignI
     const { email, password } = request.body;
     const next = localPath(request.body.next);
     await tools.limit.count(request, email);
-    try {
-      const inBackground = (work: Promise<void>) =>
-        void work.catch((error: unknown) => notWritten(request, error));
-      const given = { email, password };
-      const { token, ...signedIn } = await signIn({ database, inBackground }, given, visitorOf(request));
-      // Whoever has one account of an address must not get more guesses for another one by signing in to his.
-      await tools.limit.succeeded(request, signedIn.isOnlyAccount ? email : null);
-      if (signedIn.isOnlyAccount) tools.limit.knowBrowser(request, reply, email);
-      await beginInBrowser(context, request, reply, token);
-      return reply.redirect(signedIn.opened > 1 ? '/portal/account?done=several' : next, 303);
-    } catch (error) {
-      if (!(error instanceof RequestError)) throw error;
-      return showSignIn(request, reply, tools, { next, email, error: error.message });
-    }
+    return await orShown(
+      async () => {
+        const inBackground = (work: Promise<void>) =>
+          void work.catch((error: unknown) => notWritten(request, error));
+        const given = { email, password };
+        const { token, ...signedIn } = await signIn({ database, inBackground }, given, visitorOf(request));
+        // Whoever has one account of an address must not get more guesses for another one by signing in to his.
+        await tools.limit.succeeded(request, signedIn.isOnlyAccount ? email : null);
+        if (signedIn.isOnlyAccount) tools.limit.knowBrowser(request, reply, email);
+        await beginInBrowser(context, request, reply, token);
+        return reply.redirect(signedIn.opened > 1 ? '/portal/account?done=several' : next, 303);
+      },
+      (error) => showSignIn(request, reply, tools, { next, email, error: error.message }),
+    );
   });
 
   app.post(
@@ -83,12 +81,16 @@ function showSignIn(
   request: FastifyRequest,
   reply: FastifyReply,
   { tokens, hasOidc }: SignInTools,
-  { next, email, error, done }: Shown,
+  { next, email, error }: Shown,
 ): FastifyReply {
-  const notice = error === null ? noticeAfter(done, DONE) : { kind: 'error' as const, text: error };
+  const notice = error === null ? null : { kind: 'error' as const, text: error };
   const form = postForm(tokens.issue(request, reply), '/portal/sign-in', signInFields(next, email));
   const body = html`${form}${hasOidc && oidcLink(next)}`;
-  return sendPage(reply, { title: 'Sign in', viewer: null, notice, body }, error === null ? 200 : 422);
+  return sendPage(
+    reply,
+    { title: 'Sign in', viewer: null, notice, done: DONE, body },
+    error === null ? 200 : 422,
+  );
 }
 
 function signInFields(next: string, email: string): Markup {

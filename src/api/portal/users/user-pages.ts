@@ -2,102 +2,80 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { listTenants, type TenantSummary } from '../../../accounts/account-list.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
-import { invalidValue, RequestError } from '../../../platform/request-input.ts';
-import {
-  invitationsOf,
-  inviteUser,
-  type MadeInvitation,
-  withdrawInvitation,
-} from '../../../users/invitations.ts';
+import { invalidValue, type RequestError } from '../../../platform/request-input.ts';
+import { invitationsOf, inviteUser } from '../../../users/invitations.ts';
 import { changeRole } from '../../../users/members.ts';
-import { makePasswordLink } from '../../../users/password-links.ts';
 import type { Authority } from '../../../users/user-authority.ts';
 import type { Membership, User } from '../../../users/user-store.ts';
 import { allUsers, disableUser, enableUser, removeUser, userNamed } from '../../../users/users.ts';
-import { accountObjectId } from '../../external/object-id.ts';
 import { PAGES } from '../access/page-access.ts';
+import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton, postForm, selectField, textField } from '../components/form.ts';
-import { noticeAfter } from '../components/notice.ts';
 import { numberedPage, numberedPager } from '../components/pager.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { timeAgo } from '../components/time.ts';
-import { EMPTY_FORM, formLine } from '../form-values.ts';
+import { formLine } from '../form-values.ts';
 import { html, type Markup } from '../markup.ts';
+import { hrefWith } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { invitationTable, type ListPlace, oneTimeLink, removalQuestion, roleButton } from './user-tables.ts';
-
-const CHANGES = { role: 'role', disable: 'disabled', enable: 'enabled', remove: 'removed' } as const;
+import { DONE, sendOneTimeLink, type UserPlace, userActions } from './user-actions.ts';
+import { invitationTable, type ListPlace, roleButton } from './user-tables.ts';
 
 const text = Type.Optional(Type.String({ maxLength: 256 }));
 const querystring = Type.Object({ done: text, find: text, tenant: text, page: text });
 
-const OF_ONE = { params: Type.Object({ id: Type.String() }), querystring, body: EMPTY_FORM };
-
-/** /portal/operator/users: everybody who may sign in, and invitations for operators and users of any tenant. */
+/** /portal/operator/users: all accounts, and invitations for operators and users of any tenant. */
 export function operatorUserPages(app: PortalApp, context: PortalContext): void {
   const { database } = context;
   app.get(USERS, { config: PAGES.operator, schema: { querystring } }, async (request, reply) =>
     showUsers(request, reply, context, request.query, EMPTY_INVITE),
   );
 
+  const place = operatorPlace(context);
   const body = Type.Object({ email: formLine(), role: formLine(), tenant: formLine() });
   const schema = { querystring, body };
   app.post(`${USERS}/invite`, { config: PAGES.operator, schema }, async (request, reply) => {
     const { email, role, tenant } = request.body;
-    try {
-      const given = { email, role, tenantId: tenant === '' ? null : tenant };
-      const made = await inviteUser({ database }, authorityOf(request), given);
-      return showLink(request, reply, context, { made, wanted: request.query });
-    } catch (error) {
-      if (!(error instanceof RequestError)) throw error;
-      return await showUsers(request, reply, context, request.query, { email, role, tenant, error });
-    }
+    return await orShown(
+      async () => {
+        const given = { email, role, tenantId: tenant === '' ? null : tenant };
+        const made = await inviteUser({ database }, authorityOf(request), given);
+        return sendOneTimeLink(request, reply, context, place, made);
+      },
+      (error) => showUsers(request, reply, context, request.query, { email, role, tenant, error }),
+    );
   });
-
-  app.post(
-    `${USERS}/:id/password-link`,
-    { config: PAGES.operator, schema: OF_ONE },
-    async (request, reply) => {
-      const made = await makePasswordLink(
-        { database },
-        authorityOf(request),
-        accountObjectId(request.params.id),
-      );
-      return showLink(request, reply, context, { made, wanted: request.query });
-    },
-  );
-  removalPage(app, context);
-  userChanges(app, context);
+  userActions(app, context, place);
 }
 
-function userChanges(app: PortalApp, { database }: PortalContext): void {
-  const withdraw = `${USERS}/invitations/:id/withdraw`;
-  app.post(withdraw, { config: PAGES.operator, schema: OF_ONE }, async (request, reply) => {
-    await withdrawInvitation({ database }, authorityOf(request), accountObjectId(request.params.id));
-    return reply.redirect(usersHref({ ...request.query, done: 'withdrawn' }), 303);
-  });
-  const schema = {
-    params: OF_ONE.params,
+function operatorPlace({ database }: PortalContext): UserPlace {
+  const tools = { database };
+  return {
+    route: USERS,
+    config: PAGES.operator,
+    active: 'operator/users',
     querystring,
-    body: Type.Object({ role: Type.Optional(formLine()) }),
+    listHref: (request, done) => usersHref({ ...(request.query as Wanted), done }),
+    authorityOf,
+    removalOf: async (_request, named) => {
+      const { id, email, memberships } = await userNamed(tools, named);
+      const from = memberships.map(({ businessName }) => businessName).join(', ') || 'the operator’s pages';
+      const text = `The account ${email} (user ${id}) ends, and with it all access to ${from}, at once.`;
+      return { email, text };
+    },
+    changes: {
+      role: (request, id, role) => changeOnlyRole(database, authorityOf(request), id, role),
+      disable: (request, id) => disableUser(tools, authorityOf(request), id),
+      enable: (request, id) => enableUser(tools, authorityOf(request), id),
+      remove: (request, id) => removeUser(tools, authorityOf(request), id),
+    },
   };
-  for (const change of ['role', 'disable', 'enable', 'remove'] as const) {
-    app.post(`${USERS}/:id/${change}`, { config: PAGES.operator, schema }, async (request, reply) => {
-      const authority = authorityOf(request);
-      const id = accountObjectId(request.params.id);
-      if (change === 'role') await changeOnlyRole(database, authority, id, request.body.role ?? '');
-      if (change === 'disable') await disableUser({ database }, authority, id);
-      if (change === 'enable') await enableUser({ database }, authority, id);
-      if (change === 'remove') await removeUser({ database }, authority, id);
-      return reply.redirect(usersHref({ ...request.query, done: CHANGES[change] }), 303);
-    });
-  }
 }
 
-/** In the one tenant that somebody belongs to; of several, the tenant's own page of users shows the role. */
+/** For an account with one tenant; of several, each tenant's own page of users changes the role. */
 async function changeOnlyRole(
   database: Database,
   authority: Authority,
@@ -115,47 +93,9 @@ async function changeOnlyRole(
   await changeRole({ database }, { ...authority, tenantId: only.tenantId }, id, role);
 }
 
-/** Asks first. */
-function removalPage(app: PortalApp, { database }: PortalContext): void {
-  const { params } = OF_ONE;
-  const schema = { params, querystring };
-  app.get(`${USERS}/:id/remove`, { config: PAGES.operator, schema }, async (request, reply) => {
-    const { id, email, memberships } = await userNamed({ database }, accountObjectId(request.params.id));
-    const backPath = usersHref(request.query);
-    const action = `${USERS}/${id}/remove${backPath.slice(USERS.length)}`;
-    const from = memberships.map(({ businessName }) => businessName).join(', ') || 'the operator’s pages';
-    const text = `The account ${email} (user ${id}) ends, and with it all access to ${from}, at once.`;
-    const viewer = viewerOf(request);
-    return sendPage(reply, {
-      title: `Remove ${email}?`,
-      viewer,
-      active: 'operator/users',
-      trail: [{ label: 'Users', href: backPath }],
-      body: removalQuestion(viewer, { action, backPath, text }),
-    });
-  });
-}
-
-/** An operator administers everybody's users. */
+/** An operator administers all users. */
 function authorityOf(request: FastifyRequest): Authority {
   return { actor: actorOf(request), tenantId: null, userId: viewerOf(request).userId };
-}
-
-/** The one page that shows a link: it is in no URL, in no log, and cannot be opened again. */
-function showLink(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { publicUrl }: PortalContext,
-  { made, wanted }: { made: MadeInvitation; wanted: Wanted },
-): FastifyReply {
-  const path = usersHref({ ...wanted, done: undefined });
-  return sendPage(reply, {
-    title: 'One-time link',
-    viewer: viewerOf(request),
-    active: 'operator/users',
-    trail: [{ label: 'Users', href: path }],
-    body: oneTimeLink(publicUrl, made, path),
-  });
 }
 
 /** All accounts with what an operator can do about them, by forms under `path`. */
@@ -163,7 +103,7 @@ function accountTable(place: ListPlace, users: readonly User[]): Markup {
   const labels = ['E-mail address', 'Name', 'Role', 'Status', 'Last sign-in', ''];
   return dataTable(
     'Users',
-    labels.map((label) => ({ label })),
+    labels,
     users.map((user) => [
       html`<span class="break">${user.email}</span> <span class="faint">user ${user.id}</span>`,
       user.name,
@@ -211,16 +151,10 @@ const USERS = '/portal/operator/users';
 const PAGE_SIZE = 40;
 const MAX_INVITATIONS = 20;
 
-/** More than this nobody looks through; a tenant's own page leads here with the tenant chosen. */
+/** A longer list helps no one; a tenant's own page leads here with the tenant chosen. */
 const MAX_TENANTS = 200;
 
-const DONE = {
-  role: 'The role is changed. The user has to sign in again.',
-  disabled: 'The user is disabled and signed out.',
-  enabled: 'The user can sign in again.',
-  removed: 'The account is removed.',
-  withdrawn: 'The invitation is withdrawn. Its link no longer works.',
-};
+const ALL_DONE = { ...DONE, removed: 'The account is removed.' };
 
 /** What is looked for; `tenant` is a tenant id. */
 type Wanted = {
@@ -240,7 +174,7 @@ async function showUsers(
   request: FastifyRequest,
   reply: FastifyReply,
   { database, now }: PortalContext,
-  { done, find = '', tenant = '', page }: Wanted,
+  { find = '', tenant = '', page }: Wanted,
   form: InviteForm,
 ): Promise<FastifyReply> {
   const viewer = viewerOf(request);
@@ -264,10 +198,9 @@ async function showUsers(
   const chosen = form.tenant === '' ? tenant : form.tenant;
   const view = {
     title: 'Users',
-    viewer,
     active: 'operator/users',
     lead: 'All accounts: operators, and the users of all tenants. An e-mail address can have several accounts.',
-    notice: noticeAfter(done, DONE),
+    done: ALL_DONE,
     body: html`${filters(find, tenant, tenants)}
 ${found.length === 0 ? nobody() : accountTable(shared, shown.rows)}${numberedPager(shown, hrefOf)}
 <h2>Open invitations</h2>
@@ -280,11 +213,7 @@ ${rest > 0 && html`<p class="hint">${rest} older ones are not shown; their tenan
 
 /** The page with what was looked for. */
 function usersHref({ find, tenant, page, done }: Wanted): string {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries({ find, tenant, page, done })) {
-    if (value) parameters.set(name, value);
-  }
-  return parameters.size === 0 ? USERS : `${USERS}?${parameters}`;
+  return hrefWith(USERS, { find, tenant, page, done });
 }
 
 function nobody(): Markup {

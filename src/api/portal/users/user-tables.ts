@@ -1,12 +1,10 @@
 import type { Invitation } from '../../../users/invitation-store.ts';
-import type { MadeInvitation } from '../../../users/invitations.ts';
 import type { Member } from '../../../users/memberships.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
-import { copyable } from '../components/copyable.ts';
 import { actionButton, csrfField } from '../components/form.ts';
 import { dataTable, emptyState } from '../components/table.ts';
-import { exactTime, timeAgo } from '../components/time.ts';
+import { timeAgo } from '../components/time.ts';
 import { html, type Markup } from '../markup.ts';
 
 /** Where the forms of a list are, and which part of the list they lead back to. */
@@ -20,7 +18,7 @@ export function memberTable(place: ListPlace, members: readonly Member[]): Marku
   const labels = ['E-mail address', 'Name', 'Role', 'Status', 'Last sign-in', ''];
   return dataTable(
     'Users',
-    labels.map((label) => ({ label })),
+    labels,
     members.map((member) => [
       html`<span class="break">${member.email}</span>`,
       member.name,
@@ -69,7 +67,7 @@ export function invitationTable(
   ];
   return dataTable(
     'Open invitations',
-    labels.map((label) => ({ label })),
+    labels,
     invitations.map((invitation) => [
       html`<span class="break">${invitation.email}</span>`,
       ...(hasTenants ? [invitation.businessName ?? '–'] : []),
@@ -79,24 +77,4 @@ export function invitationTable(
       actionButton(viewer, `${path}/invitations/${invitation.id}/withdraw${query}`, 'Withdraw'),
     ]),
   );
-}
-
-/** The question before somebody is removed. */
-export function removalQuestion(
-  viewer: Viewer,
-  { action, backPath, text }: { action: string; backPath: string; text: string },
-): Markup {
-  return html`<p>${text}</p><p>The audit log keeps the actions of this user.</p>
-<div class="buttons">${actionButton(viewer, action, 'Remove', 'danger')} <a class="button" href="${backPath}">Cancel</a></div>`;
-}
-
-/** A link that was just made, which nothing shows again, and the way back to `backPath`. */
-export function oneTimeLink(
-  publicUrl: string,
-  { email, path, expiresAt }: MadeInvitation,
-  backPath: string,
-): Markup {
-  return html`<div class="card"><p>Send this link to <strong>${email}</strong>. It works once, until ${exactTime(expiresAt)}, and is not shown again.</p>
-<p>${copyable(`${publicUrl}${path}`)}</p></div>
-<p><a class="button" href="${backPath}">Back to the users</a></p>`;
 }
