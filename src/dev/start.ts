@@ -114,7 +114,7 @@ async function probe(port: number, path: string): Promise<{ ok: boolean }> {
   return response;
 }
 
-/** Somebody who may look around in the demonstration's portal. */
+/** A user of the demonstration's portal. */
 type DemoUser = {
   email: string;
   name: string;

@@ -2,10 +2,10 @@ import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { insertEndpointAlert } from './alerts/endpoint-alerts.ts';
 
-/** When an endpoint that fails without stopping is told of: few attempts in a row, or one failure for long. */
+/** When an open endpoint that fails gets an alert: after some failures in a row, or one failure for long. */
 const QUIET = { failures: 5, minutes: 1, hours: 1 };
 
-/** Of one endpoint it is told this often at most that deliveries failed for good. */
+/** An endpoint gets at most one alert per this time for final failures. */
 const TOLD_EVERY_HOURS = 1;
 
 /** Counts deliveries of an endpoint that failed for good, in the transaction that gave them up. */
@@ -31,7 +31,7 @@ export async function countRecentlyFailed(database: Database, wabaId: string): P
   return new Map(rows.map(({ id, failed }) => [id, failed]));
 }
 
-/** Endpoints with failures for good that were not told of, and of which nothing was told for a while. */
+/** Endpoints with final failures without an alert, whose last such alert is old enough. */
 export async function findUntoldFailures(database: Database): Promise<string[]> {
   return await idsOf(
     database,
@@ -45,7 +45,7 @@ const maybeTold = (endpoint: string) =>
   `(${endpoint}.failures_told_at is null
     or ${endpoint}.failures_told_at < now() - cast(:hours as float8) * interval '1 hour')`;
 
-/** Tells of all failures for good of an endpoint that nobody was told of, in one alert. False: another process did. */
+/** Sends one alert for all final failures of an endpoint without one. False: another process did. */
 export async function tellFailures(trx: Transaction, endpointId: string): Promise<boolean> {
   // In this order also where deliveries fail: two processes never wait for each other.
   const untold = await query<{ hour: Date; failed: number }>(
@@ -73,7 +73,7 @@ export async function tellFailures(trx: Transaction, endpointId: string): Promis
   return true;
 }
 
-/** Endpoints that take deliveries, of which every attempt failed for a while, and nobody was told. */
+/** Open endpoints of which every attempt failed for a while, without an alert so far. */
 export async function findQuietlyFailing(database: Database): Promise<string[]> {
   return await idsOf(
     database,
@@ -87,13 +87,13 @@ export async function findQuietlyFailing(database: Database): Promise<string[]> 
   );
 }
 
-/** Tells that every attempt at an endpoint fails; it stays open, and its deliveries go on by their retry schedule. */
+/** The alert that every attempt at an endpoint fails; it stays open, and its deliveries are retried by schedule. */
 export async function tellFailing(trx: Transaction, endpointId: string): Promise<void> {
   const reason = 'every attempt fails; deliveries are tried again by the retry schedule';
   await tellOnce(trx, endpointId, { alert: 'failing', reason, told: true });
 }
 
-/** Endpoints of which it was told that they fail, and that take deliveries again without having been stopped. */
+/** Endpoints with a "failing" alert that accept deliveries again and were never stopped. */
 export async function findQuietlyRecovered(database: Database): Promise<string[]> {
   return await idsOf(
     database,
@@ -102,7 +102,7 @@ export async function findQuietlyRecovered(database: Database): Promise<string[]
   );
 }
 
-/** Tells that an endpoint takes deliveries again. */
+/** The alert that an endpoint accepts deliveries again. */
 export async function tellRecovered(trx: Transaction, endpointId: string): Promise<void> {
   await tellOnce(trx, endpointId, { alert: 'recovered', reason: 'an attempt succeeded', told: false });
 }

@@ -114,7 +114,7 @@ export async function startProbing(
 }
 
 /**
- * Grants the one probe that an endpoint gets at a time: whoever asks first when it is due. It must have an answer
+ * Grants the one probe that an endpoint gets at a time, to the first who asks when it is due. It must have a response
  * within `leaseMs`, otherwise another may ask.
  */
 export async function takeProbe(trx: Transaction, endpointId: string, leaseMs: number): Promise<boolean> {
@@ -155,7 +155,7 @@ export async function endProbing(trx: Transaction, endpointId: string): Promise<
     [endpointId],
   );
   if (row === undefined) return false;
-  const reason = 'a probe was answered with success';
+  const reason = 'a probe succeeded';
   await insertEndpointAlert(trx, { wabaId: row.waba_id, endpointId, alert: 'recovered', reason });
   return true;
 }

@@ -35,7 +35,7 @@ export type Enabling = {
 };
 
 /**
- * Lets the deliveries of an endpoint go out (again). To drop what waits comes before that, so that nothing of it is
+ * Sends the deliveries of an endpoint (again). What waits is dropped before that, so that nothing of it is
  * sent; what arrives meanwhile stays. Returns how many were dropped.
  * Throws RequestError: `invalid_value`, `unknown_endpoint`, `waiting_choice_required`.
  */

@@ -92,7 +92,7 @@ export async function endpointsOfWabas(
   );
 }
 
-/** How many endpoints each of these WABAs has; none is not told. */
+/** How many endpoints each of these WABAs has; those without any are absent. */
 export async function countEndpoints(
   database: Database,
   wabaIds: readonly string[],

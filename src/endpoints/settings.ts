@@ -106,7 +106,7 @@ export const SETTINGS = {
       label: 'Time-out',
       unit: 'seconds',
       perUnit: 1_000,
-      hint: ({ timeoutMs }) => `For the whole answer. Default and most: ${timeoutMs / 1_000}.`,
+      hint: ({ timeoutMs }) => `For the whole response. Default and maximum: ${timeoutMs / 1_000}.`,
       byDefault: ({ timeoutMs }) => `${timeoutMs / 1_000} s`,
       show: (ms) => `${ms / 1_000} s`,
     },

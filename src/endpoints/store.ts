@@ -105,7 +105,7 @@ export async function findEndpointForOperator(database: Database, id: string): P
 }
 
 /**
- * Sets an endpoint's mode as somebody wishes; false: the WABA has no such endpoint. What the breaker noted of the mode before is forgotten; opening forgets since when the endpoint fails, too.
+ * Sets an endpoint's mode on request; false: the WABA has no such endpoint. What the breaker noted of the mode before is forgotten; opening forgets since when the endpoint fails, too.
  */
 export async function setEndpointMode(
   database: Database,

@@ -33,11 +33,11 @@ export type TestEventResult = TestEventProgress & {
 };
 
 const POLL_MS = 100;
-/** Enough to try out a receiver; whoever may press the button must not be able to flood a foreign server with it. */
+/** Enough to try out a receiver, too little to flood a foreign server. */
 const MAX_PER_MINUTE = 30;
 
 /**
- * Sends the `test` event to one endpoint and waits for what comes of it. It goes out whatever the endpoint's filters
+ * Sends the `test` event to one endpoint and waits for the outcome. It is sent whatever the endpoint's filters
  * and mode, once, without retries. When Temporal is away it stays queued: state `pending` with a startError.
  * Throws RequestError: `invalid_value`, `unknown_waba`, `unknown_endpoint`, `rate_limit_exceeded`.
  */

@@ -20,7 +20,7 @@ export async function findApiKey(database: Database, keyHash: Buffer): Promise<A
 }
 
 /**
- * The keys with these SHA-256s and whom they belong to, read afresh each time so that a revocation counts at once.
+ * The keys with these SHA-256s and their owners, read afresh each time so that a revocation counts at once.
  * Time is the database's, so that all processes agree on when a key expires.
  */
 export async function findApiKeys(

@@ -107,7 +107,9 @@ function summaryOf({
     case 'denied':
       return `Denied ${decision}.`;
     case 'expired':
-      return decidedAt === null ? 'Expired: nobody decided in time.' : 'Expired: nobody revealed it in time.';
+      return decidedAt === null
+        ? 'Expired without a decision.'
+        : 'Expired: the key was not revealed in time.';
     case 'revealed':
       return `The key was revealed by ${line(revealedBy ?? '')}.`;
     case 'withdrawn':

@@ -24,7 +24,7 @@ export type KeyRequest = Omit<NewKeyRequest, 'scopes'> & {
   id: string;
   scopes: ApiKeyScope[];
   businessName: string;
-  /** As it is now, also when nobody has noted yet that the time is over. */
+  /** As it is now, also when its end has not been stored yet. */
   state: KeyRequestState;
   createdAt: Date;
   decideUntil: Date;
@@ -114,7 +114,7 @@ export async function findKeyRequest(
   return (await query<KeyRequest>(database, text, [wabaId, id]))[0] ?? null;
 }
 
-/** As `findKeyRequest`, and nobody else changes it until the transaction ends. */
+/** As `findKeyRequest`, locked until the transaction ends. */
 export async function lockKeyRequest(
   trx: Transaction,
   wabaId: string,

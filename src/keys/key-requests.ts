@@ -30,7 +30,7 @@ import {
 
 const DECIDE_WITHIN_DAYS = 7;
 const REVEAL_WITHIN_DAYS = 7;
-/** More than this nobody could look through; each is decided by a person. */
+/** Each is decided by a person, who cannot read more. */
 const MAX_OPEN = 5;
 const MAX_PER_DAY = 20;
 const MAX_LISTED = 100;
@@ -181,13 +181,13 @@ export async function withdrawKeyRequest(
 export async function expireOverdue(trx: Transaction, wabaId: string): Promise<void> {
   await lockKeyRequestsOf(trx, wabaId);
   for (const { id, decidedAt } of await expireKeyRequests(trx, wabaId)) {
-    const detail = { reason: decidedAt === null ? 'nobody decided in time' : 'nobody revealed it in time' };
+    const detail = { reason: decidedAt === null ? 'no decision in time' : 'not revealed in time' };
     const change = { wabaId, action: 'key_request.expired', target: nameOf(id), detail };
     await recordChange(trx, SYSTEM, change);
   }
 }
 
-/** A request that nobody else changes meanwhile. Throws RequestError `unknown_key_request`. */
+/** A request, locked until the transaction ends. Throws RequestError `unknown_key_request`. */
 export async function lockedRequest(
   trx: Transaction,
   wabaId: string,

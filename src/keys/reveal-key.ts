@@ -56,6 +56,6 @@ function refusalOf({ id, state, finishedAt, revealedBy, apiKeyId }: KeyRequest):
   return new RequestError(
     'key_already_revealed',
     `This key was revealed ${finishedAt?.toISOString() ?? ''} by ${revealedBy}, and is not shown again. ` +
-      `If nobody kept it, revoke API key ${apiKeyId} and ask for a new one.`,
+      `If it was not kept, revoke API key ${apiKeyId} and ask for a new one.`,
   );
 }

@@ -24,7 +24,7 @@ const REFRESH_MS = 250;
 const LOOK_AGAIN_MS = 10_000;
 const REPORT_EVERY = 50_000;
 
-/** Queues pages of the endpoints in turn; one that has enough to do holds up nobody else. */
+/** Queues pages of the endpoints in turn; a busy one delays no other. */
 export async function queuePages(
   tools: QueuePagesTools,
   start: Replay,

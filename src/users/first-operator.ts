@@ -13,7 +13,7 @@ const CODE_BYTES = 24;
 /** The link is in the log of the API, which may be kept for long. */
 const VALID_MS = 86_400_000;
 
-/** What the first user is made with: whoever has it has the settings, or the log of the API. */
+/** What the first user is made with: it is known to those who have the settings or the API's log. */
 export type SetUpTools = { database: Database; encryptionKeys: readonly EncryptionKey[] };
 
 /** The path and query of the page that makes the first operator, for a day; null as soon as there is a user. */
@@ -35,7 +35,7 @@ export async function mayBeSetUp({ database, encryptionKeys }: SetUpTools, code:
 }
 
 /**
- * Makes the first operator and returns the token of his session; of two at once one is the first.
+ * Makes the first operator and returns the token of a session; of two at once only one succeeds.
  * Throws RequestError: `set_up_closed`, `invalid_value`, `busy`.
  */
 export async function createFirstOperator(

@@ -27,7 +27,7 @@ type Tools = { database: Database };
 export type MadeInvitation = { email: string; role: PortalRole | null; path: string; expiresAt: Date };
 
 /**
- * Invites somebody by a one-time link; an earlier link of the tenant for the same address ends. Whether the address has
+ * Invites a user by a one-time link; an earlier link of the tenant for the same address ends. Whether the address has
  * an account elsewhere makes no difference. Throws RequestError: `invalid_value`, `unknown_tenant`, `user_exists`.
  */
 export async function inviteUser(
@@ -159,7 +159,7 @@ export async function join(
 }
 
 /**
- * An account whose password somebody else may know takes no further rights. Throws RequestError: `password_not_own`,
+ * An account whose password another person may know gets no further rights. Throws RequestError: `password_not_own`,
  * `unknown_user`.
  */
 export function refuseForeignPassword(user: User | null): void {
@@ -177,7 +177,7 @@ async function refuseMember(trx: Transaction, tenantId: string | null, email: st
   const text =
     tenantId === null
       ? 'There is an operator with this e-mail address already.'
-      : 'Somebody with this e-mail address belongs to this tenant already.';
+      : 'A user with this e-mail address belongs to this tenant already.';
   throw new RequestError('user_exists', text, 'email');
 }
 

@@ -15,7 +15,7 @@ import { deleteSessionsIn } from './user-sessions.ts';
 
 type Tools = { database: Database };
 
-/** Whoever belongs to a tenant, the disabled too. */
+/** The members of a tenant, the disabled too. */
 export async function membersOf({ database }: Tools, tenantId: string): Promise<Member[]> {
   return await listMembers(database, tenantId);
 }
@@ -47,7 +47,7 @@ export async function changeRole(
 }
 
 /**
- * Locks a member out of the tenant, at once; elsewhere he goes on.
+ * Locks a member out of the tenant at once; other tenants are not concerned.
  * Throws RequestError: `unknown_user`, `own_account`, `last_admin`.
  */
 export async function disableMember(
@@ -113,7 +113,7 @@ async function refuseLastAdmin(trx: Transaction, authority: TenantAuthority, use
   );
 }
 
-/** What was given under the rights before: sessions in the tenant, and links that are for a member or made by him. */
+/** What was given under the rights before: sessions in the tenant, and links for or by a member. */
 async function endAccess(trx: Transaction, tenantId: string, userId: string): Promise<void> {
   await deleteSessionsIn(trx, userId, tenantId);
   await endPasswordLinks(trx, userId);

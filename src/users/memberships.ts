@@ -2,7 +2,7 @@ import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import type { TenantRole } from './user-store.ts';
 
-/** Somebody as a tenant sees him: nothing of what he is elsewhere. */
+/** A user as a tenant sees them: nothing of other tenants. */
 export type Member = {
   /** The id of the user. */
   id: string;
@@ -21,7 +21,7 @@ const MEMBER = `u.id, u.email, u.name, m.role, m.disabled_at as "disabledAt", u.
   m.last_sign_in_at as "lastSignInAt"`;
 const FROM = 'from memberships m join users u on u.id = m.user_id';
 
-/** Makes a user belong to a tenant; false when he does already. */
+/** Adds a user to a tenant; false for one who is a member already. */
 export async function insertMembership(
   trx: Transaction,
   { userId, tenantId, role }: { userId: string; tenantId: string; role: TenantRole },
@@ -34,7 +34,7 @@ export async function insertMembership(
   return added === 1;
 }
 
-/** Whoever belongs to a tenant, the disabled too, by e-mail address. */
+/** The members of a tenant, the disabled too, by e-mail address. */
 export async function listMembers(database: Database, tenantId: string): Promise<Member[]> {
   return await query<Member>(
     database,
@@ -43,7 +43,7 @@ export async function listMembers(database: Database, tenantId: string): Promise
   );
 }
 
-/** Whether somebody with this address belongs to the tenant; a null tenant: is an operator. */
+/** Whether a user with this address belongs to the tenant; a null tenant: is an operator. */
 export async function hasMember(
   database: Database,
   tenantId: string | null,

@@ -17,7 +17,7 @@ export type ProvenPerson = Identity & { email: string | null; isEmailVerified: b
 
 /**
  * Signs in whom a provider vouches for, and returns the token of a new session; null: this person has no account. An
- * account is known by issuer and subject only, never by its address: whoever has the password of an account need not
+ * account is known by issuer and subject only, never by its address: who has the password of an account need not
  * own the address that it has. Throws RequestError `not_invited`: the account is locked.
  */
 export async function signInProven(tools: Tools, person: Identity, visitor: Visitor): Promise<string | null> {
@@ -113,7 +113,7 @@ export async function unlinkIdentity(
   });
 }
 
-/** A name that cannot be shown is none: nobody is kept out by it. */
+/** A name that cannot be shown is left out; it refuses no sign-in. */
 function personName(text: string | null): string | null {
   try {
     return checkDescription('The name', text ?? '') || null;
@@ -125,14 +125,14 @@ function personName(text: string | null): string | null {
 export function notInvited(): RequestError {
   return new RequestError(
     'not_invited',
-    'Your identity provider knows you, but nobody has invited this e-mail address here. Ask for an invitation.',
+    'Your identity provider knows you, but this e-mail address has no invitation here. Ask for an invitation.',
   );
 }
 
 /** A person at an OpenID provider. */
 type Identity = { issuer: string; subject: string };
 
-/** The user who signed in as this person before; null when nobody did. */
+/** The user who signed in as this person before, or null. */
 async function findUserOfIdentity(database: Database, { issuer, subject }: Identity): Promise<string | null> {
   const [row] = await query<{ userId: string }>(
     database,
@@ -142,7 +142,7 @@ async function findUserOfIdentity(database: Database, { issuer, subject }: Ident
   return row?.userId ?? null;
 }
 
-/** Remembers whom a user is at a provider. False: the user is somebody else there. */
+/** Stores a user's identity at a provider. False: the user has another one there. */
 async function insertIdentity(
   database: Database,
   userId: string,
@@ -156,7 +156,7 @@ async function insertIdentity(
   return added === 1;
 }
 
-/** Forgets whom a user is at providers; false when he is nobody there. */
+/** Removes a user's identities at providers; false when there were none. */
 async function deleteIdentities(database: Database, userId: string): Promise<boolean> {
   return (await execute(database, 'delete from user_identities where user_id = ?', [userId])) > 0;
 }

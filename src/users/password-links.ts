@@ -11,7 +11,7 @@ import { findPasswordHash, lockUser, notePasswordLink, replacePasswordHash } fro
 type Tools = { database: Database };
 
 /**
- * Makes a one-time link by which a user sets a new password. Whoever makes it can use it: so a tenant's administrator
+ * Makes a one-time link by which a user sets a new password. Its maker can use it: so a tenant's administrator
  * gets one only for an account that is of use in this tenant alone and by password alone.
  * Throws RequestError: `unknown_user`, `user_disabled`, `operators_only`.
  */
@@ -44,8 +44,8 @@ export async function makePasswordLink(
 }
 
 /**
- * Gives the user whom a link is for a new password, and ends all sessions; nobody is signed in by it. Whoever signs in
- * is told who made the link, until he chooses another password. Throws RequestError: `unknown_invitation`,
+ * Gives the user whom a link is for a new password, and ends all sessions, without signing in. The user
+ * sees who made the link until another password is chosen. Throws RequestError: `unknown_invitation`,
  * `invalid_value`, `busy`.
  */
 export async function setPasswordByLink(

@@ -13,8 +13,8 @@ const AT_ONCE = 2;
 const MAX_WAITING = 40;
 
 /**
- * Checks and hashes a password that somebody chose. Long is all it must be (NIST SP 800-63B), but neither the e-mail
- * address nor one of those that everybody takes. Throws RequestError `invalid_value` or `busy`.
+ * Checks and hashes a new password. It must be long (NIST SP 800-63B), and neither the e-mail
+ * address nor a common one. Throws RequestError `invalid_value` or `busy`.
  */
 export async function hashNewPassword(database: Database, password: string, email: string): Promise<string> {
   const length = [...password].length;
@@ -45,7 +45,7 @@ export async function checkPassword(
   address: string | null = null,
 ): Promise<string[]> {
   return await inTurn(countedAddress(address ?? ''), async () => {
-    // Of a password that nobody knows. Awaited in either case: the first time, it takes a while.
+    // Of an unknown password. Awaited in either case: the first time, it takes a while.
     decoy ??= hashPassword(randomUUID());
     const nobodys = await decoy;
     return await matchingHashes(password, hashes.length === 0 ? [nobodys] : hashes);
@@ -59,7 +59,7 @@ const lines = new Map<string, Waiting[]>();
 
 /**
  * A few at a time, and not endlessly many behind them. Those who wait take turns by line, and when there are too many,
- * the last of the longest line is refused: whoever tries often waits for himself.
+ * the last of the longest line is refused: frequent attempts delay only each other.
  */
 async function inTurn<T>(line: string, work: () => Promise<T>): Promise<T> {
   if (running >= AT_ONCE) await wait(line);

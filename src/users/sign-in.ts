@@ -39,7 +39,7 @@ export type OwnSession = {
 const WRONG_SIGN_IN = 'E-mail address or password are wrong.';
 
 /**
- * Signs somebody in by password: to the account of this address that the password opens, and to the one used last if it
+ * Signs a user in by password: to the account of this address that the password opens, and to the one used last if it
  * opens several. Unknown address, wrong password, a disabled user and one without password are the same error after the
  * same time: what only some of them cause is given to `inBackground`. `isOnlyAccount` is false where the password may
  * have been guessed for another account. Throws RequestError `wrong_sign_in`, `busy`.
@@ -71,8 +71,8 @@ export async function signIn(
 }
 
 /**
- * A failure against an address that nobody has is not written down: anybody could fill the log with what he likes. It
- * is for operators only: which account was meant is not known, and a tenant's log must not tell of those elsewhere.
+ * A failure against an unknown address is not written down: any visitor could fill the log. It
+ * is for operators only: which account was meant is not known, and a tenant's log must not show other tenants' users.
  */
 async function recordFailure(database: Database, email: string, visitor: Visitor): Promise<void> {
   const users = await findUsersByEmail(database, email);
@@ -94,7 +94,7 @@ type Beginning = {
   passwordLinkBy?: string | null;
 };
 
-/** Begins a session of somebody who has shown who he is. Throws RequestError `wrong_sign_in`: he may work nowhere. */
+/** Begins the session of a user who has signed in. Throws RequestError `wrong_sign_in` for one without a tenant. */
 export async function beginSession(
   tools: Tools,
   user: Pick<User, 'id' | 'email'>,
@@ -195,7 +195,7 @@ function wrongPassword(): RequestError {
   return new RequestError('wrong_password', 'This is not your present password.', 'current');
 }
 
-/** Somebody as the audit log names him, before there is a session. */
+/** A user as the audit log names them, before there is a session. */
 export function actorAt(
   { id, email }: Pick<User, 'id' | 'email'>,
   { requestId, ip }: Visitor,

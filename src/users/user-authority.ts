@@ -9,7 +9,7 @@ export type Authority = {
   actor: Actor;
   /** Whose members; null: an operator, who administers accounts. */
   tenantId: string | null;
-  /** The user himself, who cannot take his own rights; null for the command line. */
+  /** The acting user, who cannot revoke their own rights; null for the command line. */
   userId: string | null;
 };
 
@@ -38,10 +38,13 @@ export async function lockedMember(
   return { user, member };
 }
 
-/** Throws RequestError `own_account`: nobody locks himself out by mistake. */
+/** Throws RequestError `own_account`: no user is locked out by their own mistake. */
 export function refuseOneself(authority: Authority, userId: string): void {
   if (authority.userId !== userId) return;
-  throw new RequestError('own_account', 'You cannot do this to your own account; ask somebody else to.');
+  throw new RequestError(
+    'own_account',
+    'You cannot do this to your own account; ask another administrator or operator.',
+  );
 }
 
 function unknownUser(): RequestError {

@@ -85,7 +85,7 @@ type NewSession = SessionClient & {
   passwordLinkBy: string | null;
 };
 
-/** Where somebody may work: a tenant, or, with null, the operator's pages. */
+/** A tenant that a user belongs to, or, with null, the operator's pages. */
 type Place = { tenantId: string | null; businessName: string | null; role: PortalRole };
 
 /** A session that holds, with its user. */
@@ -152,7 +152,7 @@ export async function findOpenSessions(
   return rows.map(({ tokenHash, ...session }) => ({ tokenHash, session }));
 }
 
-/** Where a session of a user begins: as an operator, or in the tenant where he was last; null: nowhere. */
+/** Where a session of a user begins: as an operator, or in the tenant used last; null: nowhere. */
 export async function firstPlaceOf(
   database: Database,
   userId: string,
@@ -168,7 +168,7 @@ export async function firstPlaceOf(
   return row ?? null;
 }
 
-/** Notes that a user begins to work somewhere; false: it is no place of his. */
+/** Stores the tenant that a user switches to; false: the user does not belong there. */
 export async function noteSignIn(trx: Database, userId: string, tenantId: string | null): Promise<boolean> {
   const known = await execute(
     trx,

@@ -2,13 +2,13 @@ import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import type { PortalRole } from './user-input.ts';
 
-/** What somebody is in a tenant. */
+/** What a user is in a tenant. */
 export type TenantRole = Exclude<PortalRole, 'operator'>;
 
 /** A tenant that a user belongs to. */
 export type Membership = { tenantId: string; businessName: string; role: TenantRole; isDisabled: boolean };
 
-/** An account, with which somebody signs in. Several may have one e-mail address: nobody has proven it. */
+/** An account to sign in with. Several can have one e-mail address, because addresses are not proven. */
 export type User = {
   id: string;
   email: string;
@@ -50,7 +50,7 @@ export async function insertUser(database: Database, user: NewUser): Promise<str
   return row.id;
 }
 
-/** Until the transaction ends, nobody else adds a user. */
+/** Until the transaction ends, no other one adds a user. */
 export async function lockUsers(trx: Transaction): Promise<void> {
   await execute(trx, 'lock table users in share row exclusive mode');
 }
@@ -127,7 +127,7 @@ export async function notePasswordLink(trx: Transaction, userId: string, by: str
   );
 }
 
-/** Everybody, operators first, then by tenant. */
+/** All users, operators first, then by tenant. */
 export async function listUsers(database: Database): Promise<User[]> {
   return await query<User>(
     database,

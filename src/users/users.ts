@@ -18,7 +18,7 @@ type Tools = { database: Database };
 
 const USER_ID = /^\d{1,18}$/;
 
-/** Everybody, for operators. */
+/** All users, for operators. */
 export async function allUsers({ database }: Tools): Promise<User[]> {
   return await listUsers(database);
 }

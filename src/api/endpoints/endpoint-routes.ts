@@ -27,7 +27,7 @@ import {
 } from './endpoint-schemas.ts';
 import { changeOperationsUrl, operationsUrl } from './operations-url.ts';
 
-/** Everything about webhook endpoints and the alerts that tell of them. */
+/** Webhook endpoints and their alerts. */
 export function webhookRoutes(app: ExternalApp, context: ExternalContext): void {
   listWebhookEndpoints(app, context);
   createWebhookEndpoint(app, context);

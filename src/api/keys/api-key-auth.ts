@@ -15,7 +15,7 @@ import { createBatchedLookup } from '../plugins/batched-lookup.ts';
 import type { RequestLimits } from '../rate-limits/request-limits.ts';
 import type { ConnectionShares } from '../shares/connection-shares.ts';
 
-/** Whom a request speaks for: the WABA of its API key. */
+/** The account of a request: the WABA of its API key. */
 export type Account = { keyId: string; wabaId: string; tenantId: string };
 
 declare module 'fastify' {
@@ -40,7 +40,7 @@ export type KeyTools = {
 
 /**
  * Lets only requests into this scope whose valid API key has a scope that the route declares. Keys are looked up on
- * each request and never cached. A wrong key is answered 401 and a right one served, whatever else comes from its address.
+ * each request and never cached. A wrong key gets 401 and a right one is served, whatever else comes from its address.
  */
 export function requireApiKey(scope: FastifyInstance, { lookupDatabase, shares, limits }: KeyTools): void {
   const usage = createKeyUsage(shares.database, scope.log);

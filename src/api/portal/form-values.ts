@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-/** What a form was sent with. The texts are as somebody wrote them, or made up: nothing about them is checked. */
+/** The values of a form. The texts are unchecked. */
 export type FormValues = {
   /** The text of a field; '' when it is missing. The first of several. */
   text(name: string): string;

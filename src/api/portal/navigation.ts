@@ -53,7 +53,7 @@ export function placeName({ businessName }: Pick<Place, 'businessName'>): string
 }
 
 /**
- * By which somebody who belongs to several tenants goes to another one; nothing for everybody else. `isNamed`: the page
+ * Switches between the tenants of a user who belongs to several; else nothing. `isNamed`: the page
  * says already which tenant it is of.
  */
 export function tenantSwitcher(viewer: Viewer, isNamed: boolean): Markup {
@@ -78,7 +78,7 @@ export function localPath(text: string | undefined): string {
   return isOurs && url !== null ? `${url.pathname}${url.search}` : '/portal';
 }
 
-/** The sign-in page that leads back to where somebody wanted to go. */
+/** The sign-in page that leads back to the wanted page. */
 export function signInPath(wanted: string): string {
   const next = localPath(wanted);
   return next === '/portal' ? '/portal/sign-in' : `/portal/sign-in?next=${encodeURIComponent(next)}`;

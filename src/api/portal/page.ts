@@ -110,7 +110,7 @@ ${view.body}
 </body>`;
 }
 
-/** Until the owner chooses a password that only he knows. */
+/** Until the owner has chosen a password that no one else knows. */
 function passwordNotice({ passwordLink }: Viewer): Markup {
   if (passwordLink === null) return nothing;
   const { by, at } = passwordLink;

@@ -27,7 +27,7 @@ ${choiceFields(viewer, choice)}
 </div>`;
 }
 
-/** What someone looking on sees in its place. */
+/** In its place for viewers who may not write. */
 export function noComposer(): Markup {
   return html`<p class="composer looking-on">You can only watch: sending needs an administrator or operator.</p>`;
 }

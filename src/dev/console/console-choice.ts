@@ -3,10 +3,10 @@ import type { Viewer } from '../../api/portal/access/viewer.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { Customer, SandboxClient } from './sandbox-client.ts';
 
-/** What stands in the address: whom one plays and to whom one writes. */
+/** What the address says: the customer that is played, and the number that is written to. */
 export type AskedChoice = { number?: string | undefined; customer?: string | undefined };
 
-/** Who writes to whom, and who else there is. */
+/** The chosen customer and number, and the others. */
 export type ConsoleChoice = {
   number: BusinessNumber;
   numbers: readonly BusinessNumber[];

@@ -56,7 +56,7 @@ ${tenantControls(viewer, state)}
   };
 }
 
-/** For someone who has no number to write to. */
+/** Without a number to write to. */
 export function emptyConsolePage(viewer: Viewer): PageView {
   const text = 'The sandbox needs a phone number of a business. npm start creates some for the demo tenants.';
   return { ...FRAME, viewer, body: emptyState('No phone number here', text) };

@@ -80,7 +80,7 @@ async function fillCache(source: BinarySource, target: string, options: BinaryOp
   }
 }
 
-/** What a killed process left; the lock makes sure that nobody works there. */
+/** What a killed process left; the lock makes sure that no process works there. */
 function removeUnfinished(directory: string, name: string): void {
   for (const entry of readdirSync(directory)) {
     if (entry.startsWith(`.${name}-`)) rmSync(join(directory, entry), { recursive: true, force: true });

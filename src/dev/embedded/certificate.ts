@@ -40,7 +40,7 @@ function isUsable({ caPath, certPath, keyPath }: LocalCertificate, now: Date): b
   }
 }
 
-/** The authority's key is thrown away: nobody can make another certificate that its owner's browser trusts. */
+/** The authority's key is thrown away, so that no other certificate of it can be made. */
 async function makeCertificate(directory: string, paths: LocalCertificate, now: Date): Promise<void> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const common = {

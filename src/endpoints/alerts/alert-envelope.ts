@@ -6,7 +6,7 @@ import packageJson from '../../../package.json' with { type: 'json' };
  */
 export type AlertKind = 'failing' | 'disabled' | 'recovered' | 'deliveries_failed';
 
-/** What an alert says. It has no `eventType`, so that nobody can take it for an event. */
+/** What an alert says. It has no `eventType`, so that it cannot be taken for an event. */
 export type AlertEnvelope = {
   alertId: string;
   alert: AlertKind;

@@ -14,7 +14,7 @@ export type AlertActivityTools = {
   secretBox: SecretBox;
   /** Longest time of a whole request, in ms. */
   timeoutMs: number;
-  /** Waits in ms between attempts; after the last one the alert is given up. */
+  /** Waits in ms between attempts; after the last one the alert has failed. */
   alertScheduleMs?: readonly number[];
 };
 
@@ -96,7 +96,7 @@ function opened(open: () => string): string | null {
   }
 }
 
-/** 410 says that nobody listens there, which no later attempt changes. */
+/** 410 says that the receiver is gone, which no later attempt changes. */
 function delayAfter(
   verdict: Exclude<AttemptVerdict, { kind: 'delivered' }>,
   attemptsMade: number,

@@ -75,7 +75,7 @@ export async function operationsUrlOf(
 }
 
 /**
- * Sends no more alerts; those that wait are given up when their turn comes. The secret is forgotten.
+ * Sends no more alerts; those that wait are dropped when they are due. The secret is forgotten.
  * Throws RequestError: `invalid_value`, `unknown_waba`.
  */
 export async function clearOperationsUrl(

@@ -243,7 +243,7 @@ function holdCommand(name: string, description: string, mode: 'paused' | 'disabl
 /** `admin endpoint enable` */
 function endpointEnableCommand(): Command {
   const command = new Command('enable')
-    .description('let its events go out')
+    .description('send its events (again)')
     .argument('<id>')
     .addOption(
       new Option(
@@ -274,7 +274,7 @@ const SPARE_MS = 5_000;
 function endpointTestCommand(): Command {
   const command = new Command('test')
     .description(
-      'send the test event to an endpoint, whatever its mode and filters, and wait for its answer; ' +
+      'send the test event to an endpoint, whatever its mode and filters, and wait for the response; ' +
         'the exit code is 0 when the event was stored, the outcome is in "state"',
     )
     .argument('<id>', 'the id of the endpoint');
@@ -305,7 +305,7 @@ function describeResult(
     startError !== null
       ? [
           `Temporal at ${temporal.address} did not take the workflow (${firstLine(startError)}); ` +
-            `the event is queued and the worker sends it when Temporal answers: admin find ${result.eventId}`,
+            `the event is queued; the worker sends it when Temporal is up again: admin find ${result.eventId}`,
         ]
       : result.state === 'pending'
         ? [`there is no outcome yet; is a worker running? Look again with: admin find ${result.eventId}`]

@@ -88,7 +88,7 @@ function parseHeader(
   return { ...earlier, [name.trim()]: value.trim() };
 }
 
-/** More than headers or a secret can have: whoever pipes the wrong file is told so instead of waiting. */
+/** More than headers or a secret can have: a wrong file is refused at once. */
 const MAX_INPUT_CHARS = 65_536;
 
 /** Reads standard input: secrets do not belong on a command line, where other users of the machine see them. */

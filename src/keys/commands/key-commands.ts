@@ -51,7 +51,7 @@ function createCommand(): Command {
     const isExpired = expires !== null && expires.getTime() <= Date.now();
     return {
       json: key,
-      notes: isExpired ? ['the time of --expires has passed: requests with this key answer 401.'] : [],
+      notes: isExpired ? ['the time of --expires has passed: requests with this key return 401.'] : [],
       text: [
         alignedFields([
           ['id', key.id],
@@ -189,7 +189,7 @@ function describeRequest({ temporal }: Config, request: KeyRequest): AdminOutcom
       ['asked', request.createdAt],
       ['decided by', request.decidedBy],
       ['note', request.note],
-      ['shown to', request.revealedBy],
+      ['revealed by', request.revealedBy],
       ['finished', request.finishedAt],
       ['workflow', url],
     ]),

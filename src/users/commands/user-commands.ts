@@ -17,7 +17,7 @@ import type { Authority } from '../user-authority.ts';
 import type { User } from '../user-store.ts';
 import { allUsers, disableUser, enableUser, removeUser, userNamed } from '../users.ts';
 
-/** Whoever may run commands may administer everybody. */
+/** The command line may administer all users. */
 const AUTHORITY: Authority = { actor: OPERATOR_COMMAND, tenantId: null, userId: null };
 
 const WHO = 'e-mail address, or the id where several accounts have the address';
@@ -51,7 +51,7 @@ function setUpLinkCommand(): Command {
 }
 
 function listCommand(): Command {
-  const command = new Command('list').description('list everybody with role, tenants and state');
+  const command = new Command('list').description('list all users with role, tenants and state');
   return adminAction(command, 'user list', async ({ tools }) => {
     const users = await allUsers(tools);
     return {
@@ -72,7 +72,7 @@ function listCommand(): Command {
   });
 }
 
-/** `role` and `tenantId` are those of whoever has one role only. */
+/** `role` and `tenantId` only for users with one role. */
 function describeUser({ memberships, isOperator, ...user }: User): object {
   const [only] = memberships;
   const isOne = memberships.length === 1 && !isOperator;

@@ -36,13 +36,13 @@ describe('without a script', () => {
   test('an administrator adds an endpoint, tests it, pauses it, replays what it got, and removes it', async () => {
     const page = await portalWindow(chrome, 'admin', WITHOUT_SCRIPTS);
     await page.goto(pathOf('endpoints'));
-    await page.getByRole('link', { name: 'Add an endpoint' }).click();
+    await page.getByRole('link', { name: 'Add endpoint' }).click();
     await page.getByLabel('URL', { exact: true }).fill(`${server.url}/hook`);
     await page.getByLabel('Description').fill('order system');
     await page.getByRole('checkbox', { name: 'order', exact: true }).check();
-    await page.getByRole('button', { name: 'Add the endpoint' }).click();
+    await page.getByRole('button', { name: 'Add endpoint' }).click();
     await page.getByText('whsec_').first().waitFor();
-    await page.getByRole('link', { name: 'To the endpoint' }).click();
+    await page.getByRole('link', { name: 'Go to the endpoint' }).click();
     const endpointUrl = page.url().split('?')[0] ?? '';
 
     await page.getByRole('button', { name: 'Send test event' }).click();
@@ -122,7 +122,7 @@ describe('without a script', () => {
     await guest.getByLabel('Your name').fill('Kim Baker');
     await guest.getByLabel('Password').fill('bread and more bread');
     await guest.getByRole('button', { name: 'Create the account' }).click();
-    await guest.getByText('No WABA yet').waitFor();
+    await guest.getByText('No WABAs yet').waitFor();
     await guest.context().close();
   });
 });

@@ -114,7 +114,7 @@ describe('the workflow of a request', () => {
       `update api_key_requests set decide_until = now() + interval '2 seconds' where id = ?`,
       [late.id],
     );
-    expect(await resultOf(late.handle)).toBe('Expired: nobody decided in time.');
+    expect(await resultOf(late.handle)).toBe('Expired without a decision.');
     const [entry] = await listAudit(stack, { wabaId: WABA }, { action: 'key_request.expired' });
     expect(entry).toMatchObject({ actor: 'system', target: `key request ${late.id}` });
     for (const { id } of [denied, withdrawn, late]) expect(await taskOf(id)).toEqual([]);
@@ -126,7 +126,7 @@ describe('the workflow of a request', () => {
     await decide(id, 'approved');
     await execute(stack.database, 'update api_key_requests set reveal_until = now() where id = ?', [id]);
     await handle.signal('changed');
-    expect(await resultOf(handle)).toBe('Expired: nobody revealed it in time.');
+    expect(await resultOf(handle)).toBe('Expired: the key was not revealed in time.');
     await expect(reveal()).rejects.toMatchObject({ code: 'key_not_approved' });
   });
 

@@ -90,24 +90,24 @@ test.each([
     try {
       await page.goto(`${base}/endpoints`);
       await look('endpoints');
-      await page.getByRole('link', { name: 'Add an endpoint' }).click();
+      await page.getByRole('link', { name: 'Add endpoint' }).click();
       await look('endpoint-new');
       await page.getByLabel('URL', { exact: true }).fill('http://169.254.169.254/');
       if (hasScripts) await page.getByLabel('Description').focus();
       else await page.getByRole('button', { name: 'Check the URL' }).click();
       await page.locator('.check-bad').waitFor();
-      await page.getByRole('button', { name: 'Add the endpoint' }).click();
+      await page.getByRole('button', { name: 'Add endpoint' }).click();
       await page.locator('.field.wrong').waitFor();
       await look('endpoint-refused');
       await page.getByLabel('URL', { exact: true }).fill('https://second.example/hook');
       await page.getByLabel('Description').fill('<b>second</b>');
       await page.getByRole('checkbox', { name: 'message' }).check();
-      await page.getByRole('button', { name: 'Add the endpoint' }).click();
+      await page.getByRole('button', { name: 'Add endpoint' }).click();
       await page.getByText('whsec_').first().waitFor();
       await look('endpoint-secret');
       const secret = await page.locator('.secret code').textContent();
       expect(page.url()).not.toContain('whsec');
-      await page.getByRole('link', { name: 'To the endpoint' }).click();
+      await page.getByRole('link', { name: 'Go to the endpoint' }).click();
       expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('<b>second</b>');
       expect(await page.content()).not.toContain(secret);
       await page.getByText('Pause or disable', { exact: true }).click();

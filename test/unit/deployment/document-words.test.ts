@@ -10,12 +10,12 @@ const DOCUMENTS = ['*.md', 'docs/**/*.md', 'clients/typescript/README.md']
   .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
   .filter((path) => path !== 'CHANGELOG.md' && !path.startsWith('docs/decisions/'));
 
-/** Pages, commands and the sandbox, of which only the texts are read. */
+/** Pages, commands, refusals and the sandbox, of which only the texts are read. */
 const SOURCES = [
   'src/api/portal/**/*.ts',
   'src/api/pages/*.ts',
-  'src/users/commands/*.ts',
-  'src/dev/sandbox/**/*.ts',
+  'src/{endpoints,keys,replays,users}/**/*.ts',
+  'src/dev/**/*.ts',
 ]
   .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
   .toSorted();

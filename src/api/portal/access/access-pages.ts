@@ -59,7 +59,10 @@ function startPage(app: PortalApp, { database }: PortalContext): void {
     const body =
       rows.length > 0
         ? dataTable('Your WABAs', columns, rows)
-        : emptyState('No WABA yet', 'The operator of this installation adds your WhatsApp Business Account.');
+        : emptyState(
+            'No WABAs yet',
+            'The operator of this installation adds your WhatsApp Business Account.',
+          );
     return sendPage(reply, { title: 'Choose a WABA', body });
   });
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-/** Whom a page is for. */
+/** The audience of a page. */
 type PageAccess = 'open' | 'signedIn' | 'member' | 'admin' | 'operator';
 
 declare module 'fastify' {
@@ -13,11 +13,11 @@ declare module 'fastify' {
 
 /** What routes of the portal declare in their `config`. */
 export const PAGES = {
-  /** Everybody, signed in or not. */
+  /** All visitors, signed in or not. */
   open: { pageAccess: 'open' },
-  /** Whoever is signed in. */
+  /** All signed-in users. */
   signedIn: { pageAccess: 'signedIn' },
-  /** Everybody of the WABA's tenant, for looking; operators too. The path has `:wabaId`. */
+  /** All users of the WABA's tenant, for reading; operators too. The path has `:wabaId`. */
   member: { pageAccess: 'member' },
   /** Administrators of the WABA's tenant; operators too. The path has `:wabaId`. */
   admin: { pageAccess: 'admin' },
@@ -26,7 +26,7 @@ export const PAGES = {
 
 const LOOKING = new Set(['GET', 'HEAD']);
 
-/** A route of this scope that does not say whom it is for is a mistake that must not wait for a request. */
+/** A route of this scope without an audience is a mistake that must not wait for a request. */
 export function requireDeclaredAccess(scope: FastifyInstance): void {
   scope.addHook('onRoute', ({ method, url, config }) => {
     const access = config?.pageAccess;

@@ -5,7 +5,7 @@ import { setBaseHeaders } from '../../plugins/security-headers.ts';
 import { html } from '../markup.ts';
 import { sendPage, setPortalHeaders } from './send-page.ts';
 import { viewerIfAny } from './viewer.ts';
-/** An answer that is a page which says why there is no other. All of it may be shown to anybody. */
+/** A refusal as a page. All of it may be shown to any visitor. */
 export class PageError extends Error {
   readonly status: 400 | 403 | 404 | 429;
   readonly title: string;
@@ -24,7 +24,7 @@ export class PageError extends Error {
   }
 }
 
-/** The same for what is missing and for what belongs to somebody else. */
+/** The same for what is missing and for what belongs to another tenant. */
 export function pageNotFound(): PageError {
   return new PageError(
     404,
@@ -51,7 +51,7 @@ export function formRefused(): PageError {
   );
 }
 
-/** Somebody tries too often. */
+/** Too many attempts. */
 export function tooManyAttempts(waitMs: number): PageError {
   const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
   const minutes = Math.ceil(seconds / 60);
@@ -63,7 +63,7 @@ export function tooManyAttempts(waitMs: number): PageError {
 
 type Shown = { status: number; title: string; text: string; headers: Readonly<Record<string, string>> };
 
-/** Does what a form asks for; `show` answers a refusal. Throws everything else. */
+/** Does what a form asks for; `show` shows a refusal. Throws everything else. */
 export async function orShown<Shown>(
   act: () => Promise<Shown>,
   show: (error: RequestError) => Shown | Promise<Shown>,
@@ -81,7 +81,7 @@ export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: F
   const shown = shownError(thrown);
   if (shown.status >= 500) {
     const line = { err: thrown, method: request.method, route: request.routeOptions.url };
-    if (shown.status === 503) request.log.warn(line, 'page could not be answered');
+    if (shown.status === 503) request.log.warn(line, 'page not available');
     else request.log.error(line, 'page failed');
   }
   setBaseHeaders(request, reply);
@@ -90,14 +90,14 @@ export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: F
   const { status, title, text, headers } = shown;
   const body = html`<p>${text}</p>
 ${status >= 500 && html`<p class="hint">Request <code>${request.id}</code></p>`}
-<p><a class="button" href="/portal">${viewer === null ? 'To the sign-in' : 'To the start page'}</a></p>`;
-  sendPage(reply.headers(headers), { title, viewer, body }, status);
+<p><a class="button" href="/portal">${viewer === null ? 'Sign in' : 'Go to the start page'}</a></p>`;
+  sendPage(reply.headers(headers), { title, waba: null, body }, status);
 }
 
 const TITLES: Readonly<Record<number, string>> = {
   400: 'Request not understood',
   404: 'Not found',
-  408: 'Too slow',
+  408: 'Request timed out',
   413: 'Too large',
   415: 'Request not understood',
   429: 'Too many requests',
@@ -113,7 +113,7 @@ function shownError(thrown: unknown): Shown {
   if (thrown instanceof RequestError) return refusal(thrown);
   const error = classifyError(thrown);
   if (error.status === 404) return shownError(pageNotFound());
-  const title = TITLES[error.status] ?? 'That did not work';
+  const title = TITLES[error.status] ?? 'Request refused';
   return { status: error.status, title, text: error.message, headers: error.headers };
 }
 
@@ -123,7 +123,7 @@ function refusal(error: RequestError): Shown {
   const status = error.code === 'rate_limit_exceeded' ? 429 : 422;
   return {
     status,
-    title: TITLES[status] ?? 'That did not work',
+    title: TITLES[status] ?? 'Request refused',
     text: error.message,
     headers: refusalHeaders(error),
   };

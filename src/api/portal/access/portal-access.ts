@@ -16,7 +16,7 @@ import { sessionCookie } from './session-cookie.ts';
 import { type Viewer, viewerIfAny } from './viewer.ts';
 
 /**
- * Makes a scope one of the portal's: every page declares whom it is for, forms are checked, errors are pages. Routes
+ * Makes a scope one of the portal's: every page declares its audience, forms are checked, errors are pages. Routes
  * that are registered before, such as those of the assets, are left alone. Returns the tokens of the forms on open pages.
  */
 export async function requirePortalAccess(

@@ -32,14 +32,14 @@ const CONTENT_SECURITY_POLICY = [
 const HEADERS = {
   'content-security-policy': CONTENT_SECURITY_POLICY,
   'cache-control': 'no-store',
-  // With no-referrer, browsers send "Origin: null" with forms, and nobody could tell ours from those of others.
+  // With no-referrer, browsers send "Origin: null" with forms: ours would look like those of other sites.
   'referrer-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'x-frame-options': 'DENY',
 };
 
-/** Sets what every answer of the portal carries, over the headers of all answers. */
+/** Sets the headers of all responses of the portal, over those of all responses. */
 export function setPortalHeaders(reply: FastifyReply): void {
   reply.headers(HEADERS);
 }

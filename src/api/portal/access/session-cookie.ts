@@ -45,7 +45,7 @@ export const deviceCookie = makeCookie(DEVICE_COOKIE, DEVICE_SECONDS);
 /** What has to come back unchanged from the OpenID provider, sealed. */
 export const oidcCookie = makeCookie(OIDC_COOKIE, 600);
 
-/** Whom the provider vouched for, sealed, while the person chooses what to join. */
+/** The person that the provider confirmed, sealed, until the tenant to join is chosen. */
 export const provenCookie = makeCookie(PROVEN_COOKIE, 600);
 
 /** Gives a browser the session that was begun for it; the one that it had ends. */

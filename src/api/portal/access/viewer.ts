@@ -19,17 +19,17 @@ declare module 'fastify' {
   }
 }
 
-/** Who looks at this page. Throws on pages that nobody has to be signed in for. */
+/** Who looks at this page. Throws on open pages. */
 export function viewerOf(request: FastifyRequest): Viewer {
   return sessionOf(request).viewer;
 }
 
-/** As `viewerOf`, and null when nobody is signed in. */
+/** As `viewerOf`, and null without a session. */
 export function viewerIfAny(request: FastifyRequest): Viewer | null {
   return request.portalSession?.viewer ?? null;
 }
 
-/** The session of this page. Throws on pages that nobody has to be signed in for. */
+/** The session of this page. Throws on open pages. */
 export function sessionOf(request: FastifyRequest): ViewerSession {
   if (request.portalSession === null) throw new Error('the page has no session');
   return request.portalSession;

@@ -28,7 +28,7 @@ export function renameForm(viewer: Viewer, tenantId: string, { name = '', error 
 
 /** Takes a tenant or a WABA away, once its id was typed. */
 export function removalForm(viewer: Viewer, path: string, id: string, error: string | null = null): Markup {
-  const hint = html`Type <code>${id}</code>. Keys stop at once. Endpoints are deleted with their pending deliveries. The history stays, and only the same tenant can add the WABA again.`;
+  const hint = html`Type <code>${id}</code>. All its API keys are revoked at once, and its endpoints are deleted with their pending deliveries. The history stays. Only the same tenant can add the WABA again.`;
   const field = { label: 'Confirm the id', name: 'confirm', hint, error, required: true, maxLength: 64 };
   return postForm(viewer, path, html`${textField(field)}<button class="danger">Remove</button>`);
 }

@@ -80,7 +80,7 @@ async function showTenants(
     active: ACTIVE,
     done: DONE,
     lead: 'A tenant is a business with its users, WABAs and keys.',
-    body: html`${rows.length === 0 ? emptyState('No tenant yet', 'Add the first one below.') : dataTable('Tenants', columns, rows)}${numberedPager(shown, (number) => `${PATH}?page=${number}`)}
+    body: html`${rows.length === 0 ? emptyState('No tenants yet', 'Add the first one below.') : dataTable('Tenants', columns, rows)}${numberedPager(shown, (number) => `${PATH}?page=${number}`)}
 <section class="card"><h2>Add a tenant</h2>${postForm(viewer, PATH, form)}</section>`,
   };
   return sendPage(reply, view, error === null ? 200 : 422);
@@ -114,7 +114,7 @@ function tenantPage(app: PortalApp, { database }: PortalContext): void {
       done: DONE,
       body: html`${
         rows.length === 0
-          ? emptyState('No WABA yet', 'A WABA is a WhatsApp Business Account: add it with its access token.')
+          ? emptyState('No WABAs yet', 'A WABA is a WhatsApp Business Account: add it with its access token.')
           : dataTable('WABAs', ['WABA', 'Numbers', ''], rows)
       }
 <section class="card"><h2>Add a WABA</h2>${addWabaForm(viewer, id, { wabaId: '', error: null })}</section>

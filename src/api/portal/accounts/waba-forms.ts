@@ -21,7 +21,7 @@ export function addWabaForm(
     label: 'WABA id',
     name: 'wabaId',
     value: wabaId,
-    hint: 'Digits, as the upstream platform shows it.',
+    hint: 'Digits only, as WhatsApp Manager shows it.',
   };
   const fields = html`${textField({ ...id, error, required: true, maxLength: 64 })}${textField(TOKEN_FIELD)}
 <button class="primary">Check and add the WABA</button>`;

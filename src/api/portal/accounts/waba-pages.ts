@@ -42,7 +42,7 @@ const DONE = {
   saved: 'Upstream accepted the token; the WABA and its numbers are saved.',
 };
 
-/** WABAs as the operator looks after them. */
+/** The operator's pages of WABAs. */
 export function wabaPages(app: PortalApp, context: PortalContext): void {
   wabaPage(app, context);
   addWabaAction(app, context);
@@ -79,7 +79,7 @@ async function showWaba(
     body: html`<h2>Self-check</h2>${findingTable(findings)}
 <h2>Numbers</h2>${
       numbers.length === 0
-        ? emptyState('No number yet', 'Numbers are copied from upstream with the access token.')
+        ? emptyState('No numbers yet', 'Numbers are copied from upstream with the access token.')
         : dataTable(
             'Phone numbers',
             [
@@ -270,11 +270,11 @@ async function checkWaba(context: PortalContext, wabaId: string): Promise<Findin
       advice: 'Send a message to the number from a phone and check again.',
     },
     {
-      question: 'Did every item that arrived cause an event?',
+      question: 'Did every received item create an event?',
       state: quarantined.length === 0 ? 'good' : 'unknown',
       answer: quarantined.length === 0 ? 'Yes.' : `Not in the last 7 days: ${quarantined.join(', ')}.`,
       advice:
-        'These items are in quarantine: heliograph admin inbox status shows them, and heliograph admin inbox retry takes them in again.',
+        'These items are in quarantine: heliograph admin inbox status shows them, and heliograph admin inbox retry processes them again.',
     },
     {
       question: 'Is there an open endpoint?',
@@ -319,7 +319,7 @@ function numberFinding(
 ): Finding {
   const question = 'Are all numbers of the WABA known here?';
   const advice = 'Numbers are copied from upstream daily. To do it now, save the access token again.';
-  if (ours.length === 0) return { question, state: 'bad', answer: 'None is known.', advice };
+  if (ours.length === 0) return { question, state: 'bad', answer: 'No number is known.', advice };
   if (!upstream.ok) return { question, state: 'unknown', answer: `${ours.length} known.`, advice };
   const known = new Set(ours.map(({ phoneNumberId }) => phoneNumberId));
   const missing = upstream.value.filter(({ phoneNumberId }) => !known.has(phoneNumberId));
@@ -343,11 +343,11 @@ function followingFinding(
   const bodies = waiting === 0 ? '' : ` ${waiting} bodies wait for a number that is not known yet.`;
   if (problem === null && waiting === 0) return { question, state: 'good', answer: asked };
   const advice =
-    'The waiting bodies are taken in as soon as upstream lists the number: save a valid access token below.';
+    'The waiting bodies are processed as soon as upstream lists the number. Save a valid access token below.';
   return { question, state: 'bad', answer: `${asked} ${problem ?? ''}${bodies}`, advice };
 }
 
-/** What upstream answered: a value, a refusal, or nothing. */
+/** What upstream returned: a value, a refusal, or nothing. */
 type GraphAnswer<Value> = { ok: true; value: Value } | { ok: false; refused: boolean; reason: string };
 
 /** Asks upstream with a token; never throws for what upstream does. */

@@ -38,7 +38,7 @@ function outcomeBadge({ statusCode, errorClass }: LoggedAttempt): Markup {
   return badge(statusCode >= 200 && statusCode <= 299 ? 'good' : 'bad', String(statusCode));
 }
 
-/** One attempt: phases, request and answer. What the receiver sent is text to us, whatever it is. */
+/** One attempt: phases, request and response. What the receiver sent is shown as text. */
 export function attemptView(viewer: Viewer, delivery: DeliveryDetail, attempt: LoggedAttempt): Markup {
   const { requestHeaders, responseHeaders, responseBody, remoteAddress, worker } = attempt;
   const fileName = `${publicEventId(delivery.eventUuid)}.json`;
@@ -84,7 +84,7 @@ const MAX_INLINE_BYTES = 4_096;
 
 /**
  * An attempt as a command for a shell. The log holds no signature and no values of the tenant's own headers, so that
- * nobody who reads it can pass for this service: these have to be put in by whoever has them.
+ * a reader cannot pass for this service: the user adds what is needed.
  */
 function curlCommand(
   { url, requestHeaders }: Pick<LoggedAttempt, 'url' | 'requestHeaders'>,

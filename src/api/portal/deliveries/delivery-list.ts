@@ -22,7 +22,7 @@ import { deliveryTable } from './delivery-table.ts';
 
 const SHOWN = 50;
 
-/** Whose deliveries a list shows: those of a WABA, or (null) everybody's, for operators. */
+/** The deliveries that a list shows: those of a WABA, or (null) of all, for operators. */
 export type DeliveryScope = { waba: WabaInView | null; path: string; active: string };
 
 type Found = {
@@ -295,7 +295,7 @@ function filterOf(query: DeliveryQuery, nowMs: number): GivenDeliveryFilter {
   return { state, eventType, endpointId, answer, id, since, until };
 }
 
-/** A `datetime-local` value, or whatever somebody put there. */
+/** A `datetime-local` value, or any other text. */
 function timeIn(text: string): Date {
   return new Date(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(text) ? `${text}Z` : text);
 }

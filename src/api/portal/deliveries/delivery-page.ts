@@ -28,7 +28,7 @@ import { prettyJson, shownBytes, shownText } from './shown-text.ts';
 
 const PATH = '/portal/w/:wabaId/deliveries/:id';
 const Params = Type.Object({ wabaId: Type.String(), id: Type.String() });
-const DONE = { dropped: 'The delivery is dropped; the next event of its key goes out.' };
+const DONE = { dropped: 'The delivery is dropped. The next event of its ordering key is sent.' };
 
 /** GET /portal/w/:wabaId/deliveries/:id, and …/body for its whole body. */
 export function deliveryPage(app: PortalApp, context: PortalContext): void {
@@ -46,7 +46,7 @@ export function deliveryPage(app: PortalApp, context: PortalContext): void {
   });
 }
 
-/** POST …/replay sends it again; GET and POST …/drop ask whether it is to be given up, and do so. */
+/** POST …/replay sends it again; GET …/drop asks before POST …/drop drops it. */
 export function deliveryActions(app: PortalApp, context: PortalContext): void {
   const options = { config: PAGES.admin, schema: { params: Params } };
   app.post(`${PATH}/replay`, options, async (request, reply) => {
@@ -68,7 +68,7 @@ export function deliveryActions(app: PortalApp, context: PortalContext): void {
       active: 'deliveries',
       trail: [{ label: 'Deliveries', href: `/portal/w/${waba.wabaId}/deliveries` }],
       body: html`<div class="card"><p>${delivery.eventType} <code>${delivery.eventId}</code></p>
-<p>It is no longer sent, and the next event of its ordering key goes out. It stays in the log, and a replay can send it.</p>
+<p>It is not sent any more, and the next event of its ordering key follows. It stays in the log, and a replay can send it.</p>
 ${postForm(viewer, `${path}/drop`, buttons)}</div>`,
     });
   });
@@ -247,5 +247,5 @@ function waitingFor(
   if (queueState === 'retrying' && nextAttemptAt !== null) {
     return `Attempt ${attempts + 1} follows ${relativeText(nextAttemptAt, now)}, at ${utcText(nextAttemptAt)}.`;
   }
-  return 'It waits for a worker.';
+  return 'It waits for a free worker.';
 }

@@ -1,4 +1,4 @@
-/** What a text may take up in a page, as bytes of HTML: a page stays small whatever was sent or answered. */
+/** What a text may take up in a page, as bytes of HTML: a page stays small whatever was sent or received. */
 const MAX_HTML_BYTES = 20_000;
 // Control characters that a page cannot show; line breaks and tabs stay.
 const UNSHOWN = /(?![\n\r\t])\p{Cc}/gu;

@@ -26,12 +26,11 @@ const PATH = '/portal/w/:wabaId/endpoints/alerts';
 const SHOWN = 50;
 const DONE = {
   saved: 'Alerts go to this URL.',
-  moved:
-    'Alerts go to this URL. The server before still knows the secret that signs them: make a new one below.',
-  removed: 'No more alerts are sent.',
+  moved: 'Alerts go to this URL. The previous server still knows the signing secret: rotate it below.',
+  removed: 'Alerts are off.',
 };
 
-/** /portal/w/:wabaId/endpoints/alerts: where it is told that an endpoint is in trouble, and what was told. */
+/** /portal/w/:wabaId/endpoints/alerts: the operations URL and the alerts of the endpoints. */
 export function alertPages(app: PortalApp, context: PortalContext): void {
   app.get(PATH, { config: PAGES.member }, async (request, reply) =>
     sendAlerts(request, reply, context, { url: null, error: null }),
@@ -77,8 +76,8 @@ function sendAlertSecret(
     title,
     secret,
     signatureProfile: 'standard',
-    next: { label: 'To the alerts', href: `${endpointsPath(wabaOf(request).wabaId)}/alerts` },
-    overlap: 'Only this secret signs from the next alert on.',
+    next: { label: 'Go to the alerts', href: `${endpointsPath(wabaOf(request).wabaId)}/alerts` },
+    overlap: 'From the next alert on, only this secret signs.',
   });
 }
 

@@ -26,7 +26,7 @@ const OPTIONS = {
 };
 const PATH = '/portal/w/:wabaId/endpoints/:id';
 
-/** POST …/pause, …/disable and …/enable: whether what comes is sent or waits. */
+/** POST …/pause, …/disable and …/enable: whether events are sent or wait. */
 export function endpointModeActions(app: PortalApp, context: PortalContext): void {
   for (const [action, mode] of [
     ['pause', 'paused'],
@@ -61,7 +61,7 @@ function waitingChoice(text: string): 'send' | 'drop' | null {
   throw invalidValue('Choose whether the pending events are sent or dropped.');
 }
 
-/** POST …/rotate-secret: the answer shows the new secret, once. */
+/** POST …/rotate-secret: the response shows the new secret, once. */
 export function endpointSecretActions(app: PortalApp, context: PortalContext): void {
   app.post(`${PATH}/rotate-secret`, OPTIONS, async (request, reply) => {
     const id = accountObjectId(request.params.id);
@@ -80,11 +80,11 @@ export function endpointSecretActions(app: PortalApp, context: PortalContext): v
         title: 'The secret is rotated',
         secret: rotated.secret,
         signatureProfile,
-        next: { label: 'To the endpoint', href: endpointPath(wabaId, id) },
+        next: { label: 'Go to the endpoint', href: endpointPath(wabaId, id) },
         overlap:
           until === null
             ? 'The previous secret has ended: only this one signs.'
-            : html`The secret before signs too until ${utcText(until)}.`,
+            : html`The previous secret also signs until ${utcText(until)}.`,
       });
     });
   });

@@ -40,7 +40,7 @@ type Shown = {
   urlCheck?: Child;
 };
 
-/** /portal/w/:wabaId/endpoints/new: the secret is on the page that answers the form, and nowhere else. */
+/** /portal/w/:wabaId/endpoints/new: the secret is on the page that follows the form, and nowhere else. */
 export function endpointCreatePages(app: PortalApp, context: PortalContext): void {
   app.get('/portal/w/:wabaId/endpoints/new', { config: PAGES.admin }, async (request, reply) =>
     sendForm(request, reply, context, { endpoint: null, values: NEW_ENDPOINT }),
@@ -54,7 +54,7 @@ export function endpointCreatePages(app: PortalApp, context: PortalContext): voi
         title: 'The endpoint is added',
         secret: created.secret,
         signatureProfile: created.signatureProfile,
-        next: { label: 'To the endpoint', href: endpointPath(wabaId, created.id) },
+        next: { label: 'Go to the endpoint', href: endpointPath(wabaId, created.id) },
         overlap: null,
       });
     });
@@ -117,7 +117,7 @@ async function sendForm(
   const form = endpointForm({
     viewer,
     action: own === null ? list : `${own}/edit`,
-    label: own === null ? 'Add the endpoint' : 'Save',
+    label: own === null ? 'Add endpoint' : 'Save',
     cancelHref: own ?? list,
     checkHref: `${list}/check-url`,
     values,
@@ -133,7 +133,7 @@ async function sendForm(
   const trail = [{ label: 'Webhook endpoints', href: list }];
   if (own !== null && endpoint !== null) trail.push({ label: `Endpoint ${endpoint.id}`, href: own });
   const view = {
-    title: endpoint === null ? 'Add an endpoint' : 'Edit the endpoint',
+    title: endpoint === null ? 'Add endpoint' : 'Edit endpoint',
     trail,
     active: 'endpoints',
     assets: ['webhooks.css', 'webhooks.js'],

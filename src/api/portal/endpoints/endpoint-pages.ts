@@ -33,7 +33,7 @@ import {
   waitingText,
 } from './endpoint-status.ts';
 
-/** Everything about a WABA's webhook endpoints and the alerts that tell of them. */
+/** A WABA's webhook endpoints and their alerts. */
 export function endpointPages(app: PortalApp, context: PortalContext): void {
   endpointListPage(app, context);
   endpointCreatePages(app, context);
@@ -73,7 +73,7 @@ function endpointListPage(app: PortalApp, { accounts, now }: PortalContext): voi
       readEndpointActivity(accounts.database, waba.wabaId),
     ]);
     const path = endpointsPath(waba.wabaId);
-    const add = mayChange(viewer) && html`<a class="button primary" href="${path}/new">Add an endpoint</a>`;
+    const add = mayChange(viewer) && html`<a class="button primary" href="${path}/new">Add endpoint</a>`;
     const body =
       endpoints.length === 0
         ? noEndpoint(add)
@@ -153,7 +153,7 @@ function testEventPages(app: PortalApp, context: PortalContext): void {
         { label: 'Webhook endpoints', href: endpointsPath(waba.wabaId) },
         { label: endpoint.description || `Endpoint ${endpoint.id}`, href: path },
       ],
-      actions: html`<a class="button" href="${path}">To the endpoint</a>${mayChange(viewer) && actionButton(viewer, `${path}/test`, 'Send another', 'primary')}`,
+      actions: html`<a class="button" href="${path}">Go to the endpoint</a>${mayChange(viewer) && actionButton(viewer, `${path}/test`, 'Send another', 'primary')}`,
       assets: ['webhooks.css'],
       body: isOpen
         ? html`<div data-live="${live}" data-live-ms="1500">${outcome(report)}</div>`

@@ -67,7 +67,7 @@ export function failedPath(wabaId: string, id: string): string {
   return `/portal/w/${encodeURIComponent(wabaId)}/deliveries?state=failed&endpointId=${encodeURIComponent(id)}`;
 }
 
-/** The services that change endpoints, in the name of whoever looks at the page. */
+/** The services that change endpoints, on behalf of the viewer. */
 export function toolsOf(request: FastifyRequest, { accounts }: PortalContext): typeof accounts & Audited {
   return { ...accounts, actor: actorOf(request) };
 }

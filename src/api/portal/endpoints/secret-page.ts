@@ -16,7 +16,7 @@ type NewSecret = {
 };
 
 /**
- * The answer to the form that made a secret: the one page that shows it. It is in no URL and nothing stores it, so
+ * The response to the form that made a secret: the one page that shows it. It is in no URL and nothing stores it, so
  * opening the page again cannot show it.
  */
 export function sendSecretPage(request: FastifyRequest, reply: FastifyReply, made: NewSecret): FastifyReply {
@@ -51,7 +51,7 @@ const webhook = new Webhook(process.env.WEBHOOK_SECRET);
 app.post('/webhooks', express.raw({ type: 'application/json' }), (request, response) => {
   // The raw bytes: not parsed and written again. Throws when the signature is wrong.
   const event = webhook.verify(request.body, request.headers);
-  response.sendStatus(204); // Answer first, work later.
+  response.sendStatus(204); // Respond first, work later.
   queue.add(request.headers['webhook-id'], event); // Ignore a webhook-id that you have seen.
 });`,
   },

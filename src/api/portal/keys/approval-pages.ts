@@ -123,7 +123,7 @@ function decisionForm(
     name: 'note',
     value: note,
     maxLength: 200,
-    hint: 'The requester can read it.',
+    hint: 'Visible to the requester.',
     error: error?.param === 'note' ? error.message : null,
   });
   const approve = html`<button class="primary" name="decision" value="approve">Approve</button>`;

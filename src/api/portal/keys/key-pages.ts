@@ -290,7 +290,7 @@ function keyRequestPages(app: PortalApp, context: PortalContext): void {
     const found = await keyRequestOf({ database }, wabaOf(request).wabaId, id);
     if (!mayReveal(viewerOf(request), found)) throw roleRefused();
     try {
-      // Answered right here: a page that could be fetched again would have to keep the key.
+      // Shown right here: a page that could be fetched again would have to keep the key.
       const key = await revealKey(tools, wabaOf(request).wabaId, id);
       return showKey(request, reply, context, key);
     } catch (error) {

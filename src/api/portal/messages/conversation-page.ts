@@ -56,7 +56,7 @@ export function conversationPage(app: PortalApp, { database, cursors }: PortalCo
       assets: ['conversations.css'],
       body: html`${about(conversation)}
 ${earlier !== null && html`<p class="earlier"><a class="button" href="${earlier}">Earlier messages</a></p>`}
-${messages.length === 0 ? emptyState('No message', 'This part of the thread has no messages.') : html`<ol class="thread">${messages}</ol>`}
+${messages.length === 0 ? emptyState('No messages', 'This part of the thread has no messages.') : html`<ol class="thread">${messages}</ol>`}
 ${afterId !== null && html`<p class="earlier"><a class="button" href="${path}/${id}">Newest messages</a></p>`}`,
     });
   });

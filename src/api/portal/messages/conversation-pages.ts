@@ -33,7 +33,7 @@ const Query = Type.Object({
   cursor: Type.Optional(Type.String({ maxLength: 2_048 })),
 });
 
-/** GET /portal/w/:wabaId/conversations: with whom there was talk, the latest first. */
+/** GET /portal/w/:wabaId/conversations: the latest first. */
 function conversationListPage(app: PortalApp, { database, cursors, now }: PortalContext): void {
   const options = { config: PAGES.member, schema: { querystring: Query } };
   app.get('/portal/w/:wabaId/conversations', options, async (request, reply) => {
@@ -79,7 +79,7 @@ function search(path: string, wanted: string): Markup {
 
 function nobody(path: string, wanted: string): Markup {
   if (wanted === '') {
-    return emptyState('No conversation yet', 'The first message from or to a customer starts one.');
+    return emptyState('No conversations yet', 'The first message from or to a customer starts one.');
   }
   const all = html`<a href="${path}">Show all conversations</a>`;
   return emptyState('Nothing found', html`There is no conversation with <code>${wanted}</code>.`, all);

@@ -197,12 +197,12 @@ function reasonTable(reasons: readonly QuarantineTotal[]): Markup {
   );
 }
 
-/** One of the programs that the service stands on, as it answers now. */
+/** One of the servers that the service needs, as it is now. */
 type Part = { name: string; purpose: string; ok: boolean; answerMs: number };
 
 const ANSWER_WITHIN_MS = 2_000;
 
-/** Asks every part at the same time; one that does not answer in time counts as away. */
+/** Asks every part at the same time; one without a response in time counts as down. */
 async function checkParts({ database, objectStore, temporal, config }: PortalContext): Promise<Part[]> {
   const { namespace } = config.temporal;
   return await Promise.all([

@@ -10,7 +10,7 @@ import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { operatorUserPages } from '../users/user-pages.ts';
 import { healthPage } from './health-page.ts';
 
-/** What operators look after: the installation, its tenants and their WABAs. */
+/** The pages of operators: the installation, its tenants and their WABAs. */
 export function operatorPages(app: PortalApp, context: PortalContext): void {
   healthPage(app, context);
   tenantPages(app, context);

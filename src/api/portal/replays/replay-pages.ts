@@ -83,7 +83,7 @@ function replayListPage(app: PortalApp, context: PortalContext): void {
       body:
         found.length === 0
           ? emptyState(
-              'No replay yet',
+              'No replays yet',
               'A replay sends deliveries again. It starts with a dry run, and you can pause and cancel it.',
               add,
             )

@@ -45,7 +45,7 @@ export function accountPages(app: PortalApp, context: PortalContext, tools: Acco
     async (request, reply) => {
       const session = sessionOf(request);
       const { current, password: next } = request.body;
-      // Whoever sits at an unlocked screen shall not guess the password there, nor forget the guesses at the sign-in.
+      // At an unlocked screen no password can be guessed, and the guesses at the sign-in are not forgotten.
       const account = `user ${session.viewer.userId}`;
       await tools.limit.count(request, account);
       return await orShown(

@@ -4,7 +4,7 @@ import { textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
 import { html, type Markup } from '../markup.ts';
 
-/** The fields by which somebody says who he is and chooses a password. Left out: the e-mail or name that is settled. */
+/** The fields for a name, an e-mail address and a password. Left out: the address or name that is settled. */
 export function personFields(given: {
   email?: string;
   name?: string;
@@ -22,7 +22,7 @@ ${name !== undefined && textField({ label: 'Your name', name: 'name', value: nam
 ${textField({ label, name: 'password', type: 'password', autocomplete: 'new-password', required: true, maxLength: 256, hint: 'At least 12 characters; several words make a good one.', error: about('password') })}`;
 }
 
-/** What an invitation makes somebody: "a member of Fixture Store". */
+/** What an invitation makes its user: "a member of Fixture Store". */
 export function invitedAs({ role, businessName }: Pick<Invitation, 'role' | 'businessName'>): string {
   const rights = { operator: 'an operator', admin: 'an administrator', member: 'a member' };
   return `${rights[role ?? 'member']} of ${businessName ?? 'this installation'}`;

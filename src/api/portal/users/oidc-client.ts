@@ -75,7 +75,7 @@ export function createOidcClient({
   };
 }
 
-/** Asks the provider about itself when it is first needed, and again after it did not answer. */
+/** Asks the provider about itself when it is first needed, and again after a failure. */
 function lazyDiscovery({ issuer, clientId, clientSecret }: Config['oidc'], isDevelopment: boolean) {
   const insecure = isDevelopment && issuer.startsWith('http:') ? [allowInsecureRequests] : [];
   const options = { execute: [enableNonRepudiationChecks, ...insecure], timeout: TIMEOUT_SECONDS };

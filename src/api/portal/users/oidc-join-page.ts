@@ -21,13 +21,13 @@ const VALID_MS = 600_000;
 
 type Proven = { person: ProvenPerson; next: string };
 
-/** Keeps whom the provider vouched for while the question is open what to join. */
+/** Keeps the person that the provider confirmed until the tenant to join is chosen. */
 export function keepProven(reply: FastifyReply, { accounts, now }: PortalContext, proven: Proven): void {
   const kept = { ...proven, at: now() };
   provenCookie.set(reply, accounts.secretBox.seal(JSON.stringify(kept), COOKIE_PLACE));
 }
 
-/** /portal/oidc/join: nobody joins a tenant by signing in, only by saying so. */
+/** /portal/oidc/join: a user joins a tenant by a button, never by signing in alone. */
 export function oidcJoinPages(app: PortalApp, context: PortalContext, tokens: FormTokens): void {
   const { database } = context;
   app.get(PATH, { config: PAGES.open }, async (request, reply) => {

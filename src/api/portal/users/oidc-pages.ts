@@ -75,7 +75,7 @@ async function begin(
   return url;
 }
 
-/** Signs in whom the provider vouches for, and asks before anything is joined. */
+/** Signs in the person that the provider confirms, and asks before anything is joined. */
 async function enter(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -124,7 +124,7 @@ async function link(
   { database }: PortalContext,
   { person, linkTo }: { person: ProvenPerson; linkTo: string },
 ): Promise<FastifyReply> {
-  // Whoever was signed in when it began must still be.
+  // The session in which it began must still be open.
   if (viewerIfAny(request) === null || sessionOf(request).id !== linkTo) throw refused();
   await linkIdentity({ database }, sessionOf(request), person, actorOf(request));
   return reply.redirect('/portal/account?done=linked', 303);

@@ -7,13 +7,13 @@ import type { Database } from '../../../platform/postgres/database.ts';
 import { tooManyAttempts } from '../access/page-error.ts';
 import { deviceCookie } from '../access/session-cookie.ts';
 
-/** How often somebody may try to show who he is. */
+/** How often a visitor may try to sign in. */
 export type SignInLimit = {
   /** Counts an attempt to sign in to an account, whether it exists or not. Throws PageError 429. */
   count(request: FastifyRequest, account: string): Promise<void>;
   /** Takes an attempt back that was right, and forgets those against the account; null: those stay. */
   succeeded(request: FastifyRequest, account: string | null): Promise<void>;
-  /** From now on nobody else's attempts keep this browser out of the account. */
+  /** From now on attempts from elsewhere do not keep this browser out of the account. */
   knowBrowser(request: FastifyRequest, reply: FastifyReply, account: string): void;
 };
 
@@ -27,7 +27,7 @@ const PER_ADDRESS = { points: 30, duration: 10 * MINUTE_SECONDS };
 /** Of all addresses together: what many that are guessing at once may try. */
 const PER_ACCOUNT = { points: 300, duration: 60 * MINUTE_SECONDS };
 
-/** A browser that has signed in to the account before: nobody else's attempts count against it. */
+/** A browser that has signed in to the account before: attempts from elsewhere do not count against it. */
 const PER_DEVICE = { points: 10, duration: 15 * MINUTE_SECONDS };
 
 /** Counts in the database, so that all processes count together and a restart forgives nothing. */

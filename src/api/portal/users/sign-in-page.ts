@@ -52,7 +52,7 @@ export function signInPages(app: PortalApp, context: PortalContext, tools: SignI
           void work.catch((error: unknown) => notWritten(request, error));
         const given = { email, password };
         const { token, ...signedIn } = await signIn({ database, inBackground }, given, visitorOf(request));
-        // Whoever has one account of an address must not get more guesses for another one by signing in to his.
+        // An owner of one account of an address must not get more guesses for another by signing in to the first.
         await tools.limit.succeeded(request, signedIn.isOnlyAccount ? email : null);
         if (signedIn.isOnlyAccount) tools.limit.knowBrowser(request, reply, email);
         await beginInBrowser(context, request, reply, token);

@@ -27,7 +27,7 @@ export type UserPlace = {
   /** The part of the list that the viewer came from, with a notice of what was done. */
   listHref(request: FastifyRequest, done?: string): string;
   authorityOf(request: FastifyRequest): Authority;
-  /** Whom a removal is about, and what it means. */
+  /** The user to be removed, and what that means. */
   removalOf(request: FastifyRequest, id: string): Promise<{ email: string; text: string }>;
   changes: Record<Change, (request: FastifyRequest, id: string, role: string) => Promise<void>>;
 };

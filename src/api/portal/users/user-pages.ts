@@ -217,7 +217,11 @@ function usersHref({ find, tenant, page, done }: Wanted): string {
 }
 
 function nobody(): Markup {
-  return emptyState('Nothing found', 'No user matches.', html`<a href="${USERS}">Show all users</a>`);
+  return emptyState(
+    'Nothing found',
+    'No user matches these filters.',
+    html`<a href="${USERS}">Show all users</a>`,
+  );
 }
 
 /** The tenants to choose from, with the one that is chosen in any case. */

@@ -50,13 +50,17 @@ export function roleButton(viewer: Viewer, action: string, role: 'admin' | 'memb
   return html`<form method="post" action="${action}" class="inline">${csrfField(viewer)}<input type="hidden" name="role" value="${role}"><button class="secondary">Make ${role}</button></form>`;
 }
 
-/** Links that nobody has used yet. */
+/** Links that have not been used yet. */
 export function invitationTable(
   { viewer, path, query, now }: ListPlace,
   invitations: readonly Invitation[],
   { hasTenants = false } = {},
 ): Markup {
-  if (invitations.length === 0) return emptyState('None open', 'Unused links are listed here.');
+  if (invitations.length === 0)
+    return emptyState(
+      'No open invitations',
+      'Invitation and password links that are not used yet appear here.',
+    );
   const labels = [
     'E-mail address',
     ...(hasTenants ? ['Tenant'] : []),

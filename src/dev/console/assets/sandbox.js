@@ -153,10 +153,10 @@ async function submit(form, submitter) {
     for (const wait of SOON_MS) setTimeout(poll, wait);
     const response = await sending;
     const answer = response.ok ? {} : await response.json().catch(() => ({}));
-    showProblem(response.ok ? '' : (answer.message ?? `That did not work (${response.status}).`));
+    showProblem(response.ok ? '' : (answer.message ?? `The request failed (${response.status}).`));
     if (response.ok) sent(form);
   } catch {
-    showProblem('That did not work: the server does not respond.');
+    showProblem('The request failed: the server does not respond.');
   } finally {
     submitter?.removeAttribute('aria-busy');
     poll();

@@ -4,7 +4,7 @@ import { type MediaFile, readMediaFile } from './media-file.ts';
 import { type CommandEnvironment, sandboxAction, webhookOutcome } from './sandbox-action.ts';
 import { type SandboxClient, SandboxCommandError } from './sandbox-client.ts';
 
-/** Options about who writes to whom. */
+/** Options for sender and recipient. */
 type SenderOptions = { from?: string; name?: string; phone?: string };
 type MediaOptions = SenderOptions & { caption?: string };
 type OrderOptions = SenderOptions & { catalog?: string; item?: CartItemOption[] };

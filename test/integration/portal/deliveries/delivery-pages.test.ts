@@ -163,11 +163,11 @@ test('a delivery of a paused replay says that its replay is paused', async () =>
   const ids = { wabaId: WABA, replayId: '1', endpointId: endpoint?.id ?? '' };
   const [again = ''] = (await queueReplayPage(api.database, ids))?.queuedIds ?? [];
   const path = `${PATH}/${publicDeliveryId(again)}`;
-  expect((await admin.get(path)).body).toContain('It waits for a worker.');
+  expect((await admin.get(path)).body).toContain('It waits for a free worker.');
   await changeReplay(api.database, ids, 'paused');
   expect((await admin.get(path)).body).toContain('It waits until its paused replay is resumed.');
   await changeReplay(api.database, ids, 'running');
-  expect((await admin.get(path)).body).toContain('It waits for a worker.');
+  expect((await admin.get(path)).body).toContain('It waits for a free worker.');
 });
 
 test('what receivers and customers write is shown as text, and never makes a page large', async () => {
