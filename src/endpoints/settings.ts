@@ -31,7 +31,7 @@ export const SETTINGS = {
     portal: {
       field: 'description',
       label: 'Description',
-      hint: 'For people, such as “orders to the warehouse”.',
+      hint: 'For example “orders to the warehouse”.',
       maxLength: 200,
     },
     command: { flags: '--description <text>', help: 'what it is for', label: 'description' },
@@ -45,7 +45,7 @@ export const SETTINGS = {
     portal: {
       field: 'eventTypes',
       label: 'Event types',
-      hint: 'None ticked: all, also those to come.',
+      hint: 'None selected: all, future ones included.',
       choices: Object.fromEntries(EVENT_TYPES.filter((type) => type !== 'test').map((type) => [type, type])),
       byDefault: 'all',
     },
@@ -64,7 +64,7 @@ export const SETTINGS = {
     portal: {
       field: 'phoneNumberIds',
       label: 'Phone numbers',
-      hint: 'None ticked: all, also those to come.',
+      hint: 'None selected: all, future ones included.',
       byDefault: 'all',
       isMonospaced: true,
     },
@@ -103,7 +103,7 @@ export const SETTINGS = {
       wholeNumber('The time-out in ms', ms, 1_000, maxTimeoutMs, ', the time-out of this service'),
     portal: {
       field: 'timeoutSeconds',
-      label: 'Time-out',
+      label: 'Timeout',
       unit: 'seconds',
       perUnit: 1_000,
       hint: ({ timeoutMs }) => `For the whole response. Default and maximum: ${timeoutMs / 1_000}.`,
@@ -113,7 +113,7 @@ export const SETTINGS = {
     command: {
       flags: '--timeout-ms <ms>',
       help: 'of a whole attempt (default: the setting)',
-      label: 'time-out',
+      label: 'timeout',
       byDefault: 'the setting',
       show: (ms) => `${ms} ms`,
     },
@@ -125,8 +125,8 @@ export const SETTINGS = {
     fallback: 'standard',
     portal: {
       field: 'signatureProfile',
-      label: 'Form of the signature',
-      hint: 'Of the header X-Service-Signature; webhook-signature is always there.',
+      label: 'Signature format',
+      hint: 'Of the header X-Service-Signature; webhook-signature is always sent.',
       widget: 'list',
       choices: {
         standard: 'Standard Webhooks',
@@ -148,8 +148,8 @@ export const SETTINGS = {
     check: (count) => wholeNumber('The in-flight limit', count, 1, 500),
     portal: {
       field: 'maxInFlight',
-      label: 'Requests at once',
-      hint: 'From 1 to 500. Default: no limit of its own.',
+      label: 'Concurrent requests',
+      hint: 'From 1 to 500. Default: no limit.',
       byDefault: 'no limit',
     },
     command: {
@@ -187,8 +187,8 @@ export const SETTINGS = {
       field: 'blockLimitSeconds',
       label: 'Block limit',
       unit: 'seconds',
-      hint: 'How long an event that fails may block others of its key; it then steps aside and keeps its retries. From 60 to 604,800; 0: never. Default: 900 for orders and for wider orders of events.',
-      byDefault: 'the installation’s',
+      hint: 'How long a failing event may block later events of its ordering key; then it steps aside and keeps its retries. From 60 to 604,800; 0: never. Default: 900 for order events and wider ordering.',
+      byDefault: 'set by the installation',
       show: (seconds) => (seconds === 0 ? 'never: an event that fails blocks its key' : `${seconds} s`),
     },
     command: {
@@ -207,7 +207,7 @@ export const SETTINGS = {
     fallback: 'event',
     portal: {
       field: 'orderScope',
-      label: 'Order',
+      label: 'Ordering',
       widget: 'radios',
       choices: {
         event: 'Event: what belongs together stays in order (recommended)',

@@ -216,13 +216,13 @@ async function numberPaceSection(
   const usual = config.sending.messagesPerSecond;
   const options = numbers.map(({ phoneNumberId, displayPhoneNumber, messagesPerSecond }) => ({
     value: phoneNumberId,
-    label: `${displayPhoneNumber} (${phoneNumberId}): ${messagesPerSecond ?? `${usual}, the setting`}`,
+    label: `${displayPhoneNumber} (${phoneNumberId}): ${messagesPerSecond ?? `${usual} (default)`}`,
   }));
   return html`<section class="card"><h2>Sending rate</h2>${postForm(
     viewer,
     `/portal/operator/wabas/${encodeURIComponent(wabaId)}/pace`,
     html`${selectField({ label: 'Number', name: 'phoneNumberId', options })}
-${textField({ label: 'Messages per second', name: 'messagesPerSecond', maxLength: 6, hint: `From 1 to 1,000. Upstream allows 20 for a number that is also used in its app, 80 for most, 1,000 for some. Empty: ${usual}, the setting of the installation.` })}
+${textField({ label: 'Messages per second', name: 'messagesPerSecond', maxLength: 6, hint: `From 1 to 1,000. Upstream allows 20 for a number that is also used in its app, 80 for most, 1,000 for some. Empty: the default of the installation, ${usual}.` })}
 <div class="buttons"><button>Set the rate</button></div>`,
   )}</section>`;
 }

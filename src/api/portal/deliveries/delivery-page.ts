@@ -97,7 +97,7 @@ function sendDelivery(
   const shown = attempts.find(({ attempt }) => String(attempt) === number) ?? attempts[0];
   const path = pathOf(delivery);
   return sendPage(reply, {
-    title: `Delivery of ${delivery.eventType ?? 'an event'}`,
+    title: delivery.eventType === null ? 'Delivery' : `Delivery: ${delivery.eventType}`,
     active: 'deliveries',
     trail: [{ label: 'Deliveries', href: `/portal/w/${waba.wabaId}/deliveries` }],
     actions: mayChange(viewer) && actions(viewer, path, delivery),

@@ -177,8 +177,8 @@ export function endpointForm(view: EndpointFormView): Markup {
     // Enter presses the first button of a form: without this one it would check the address.
     html`<button class="unseen" tabindex="-1" aria-hidden="true">${view.label}</button>
 <div class="card">${whereFields(view)}</div>
-<div class="card"><h2>What it receives</h2>${whatFields(view)}</div>
-<details class="card" ${isAdvanced(view) && html`open`}><summary>Order, signature, retries, limits and headers</summary>
+<div class="card"><h2>Events to receive</h2>${whatFields(view)}</div>
+<details class="card" ${isAdvanced(view) && html`open`}><summary>Ordering, signature, retries, limits and headers</summary>
 <div class="advanced">${howFields(view)}${headerFields(view)}</div></details>
 <div class="buttons"><button class="primary">${view.label}</button><a class="button" href="${view.cancelHref}">Cancel</a></div>`,
   );
@@ -208,7 +208,7 @@ function whereFields(view: EndpointFormView): Markup {
     placeholder: 'https://example.com/webhooks',
     hint: 'An https URL that is reachable from the internet.',
     error: problem(view, 'url'),
-  })}${(view.headerNames?.length ?? 0) > 0 && html`<p class="hint"><strong>Your own headers are for this server only.</strong> If you change host, port or scheme, they are removed unless you enter them again below.</p>`}<div class="url-check" id="url-check" aria-live="polite">${urlCheck}</div>
+  })}${(view.headerNames?.length ?? 0) > 0 && html`<p class="hint"><strong>Custom headers are for this server only.</strong> If you change host, port or scheme, they are removed unless you enter them again below.</p>`}<div class="url-check" id="url-check" aria-live="polite">${urlCheck}</div>
 <button name="check" value="1" class="check-button" formnovalidate>Check the URL</button></div>
 ${fieldsOf(view, 'where')}`;
 }
@@ -274,12 +274,12 @@ function headerFields(view: EndpointFormView): Markup {
         : checkboxes({
             label: 'Remove headers',
             name: 'removedHeaders',
-            hint: 'Values are not shown. Headers that you do not tick stay.',
+            hint: 'Values are not shown. Headers that are not selected stay.',
             values: values.removedHeaders,
             options: headerNames.map((name) => ({ value: name, label: html`<code>${name}</code>` })),
           });
   return html`${stored}${textArea({
-    label: 'Your own headers',
+    label: 'Custom headers',
     name: 'newHeaders',
     rows: 3,
     value: values.newHeaders,

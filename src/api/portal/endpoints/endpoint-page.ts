@@ -158,9 +158,9 @@ function figures(
       label: 'Success rate, 24 h',
       value: rate ?? '–',
       ...(failures > attempts / 10 && { tone: 'bad' as const }),
-      note: `${attempts} attempts`,
+      note: `${attempts.toLocaleString('en-US')} attempts`,
     },
-    { label: 'Failed attempts, 24 h', value: failures },
+    { label: 'Failed attempts', value: failures.toLocaleString('en-US') },
     {
       label: 'Failed for good, 24 h',
       value: failed,
@@ -232,7 +232,7 @@ export function settingsList(endpoint: EndpointView, defaults: InstallationSetti
   return detailList([
     ['Id', html`<code>${endpoint.id}</code>`],
     ...rows,
-    ['Your own headers', headerText(endpoint.customHeaderNames)],
+    ['Custom headers', headerText(endpoint.customHeaderNames)],
     ['Created', exactTime(endpoint.createdAt)],
     ['Changed', exactTime(endpoint.updatedAt)],
   ]);

@@ -177,7 +177,7 @@ function wabaTable(wabas: readonly UnfollowedWaba[], now: Date): Markup {
 }
 
 function reasonTable(reasons: readonly QuarantineTotal[]): Markup {
-  if (reasons.length === 0) return emptyState('None', 'Every upstream item caused its events.');
+  if (reasons.length === 0) return emptyState('None', 'Every received item created its events.');
   return dataTable(
     'Reasons',
     [

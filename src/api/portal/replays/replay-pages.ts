@@ -278,8 +278,8 @@ ${selectField({ label: 'Endpoint', name: 'endpointId', value: values.endpointId,
 <div class="columns">${textField({ label: 'Created from (UTC)', name: 'from', type: 'datetime-local', value: values.from, error: about('from') })}
 ${textField({ label: 'To (UTC)', name: 'to', type: 'datetime-local', value: values.to, error: about('to') })}</div>
 <div class="columns">
-${checkboxes({ label: 'Status', name: 'states', values: values.states, options: plain(REPLAYABLE_STATES), hint: 'not_sent: events that the endpoint subscribes to now and never had, for example because it is newer. None ticked: all.', error: about('states') })}
-${checkboxes({ label: 'Event types', name: 'eventTypes', values: values.eventTypes, options: plain(EVENT_TYPES), hint: 'None ticked: all but test.', error: about('eventTypes') })}</div>`;
+${checkboxes({ label: 'Status', name: 'states', values: values.states, options: plain(REPLAYABLE_STATES), hint: 'not_sent: events that the endpoint subscribes to now and never had, for example because it is newer. None selected: all.', error: about('states') })}
+${checkboxes({ label: 'Event types', name: 'eventTypes', values: values.eventTypes, options: plain(EVENT_TYPES), hint: 'None selected: all but test.', error: about('eventTypes') })}</div>`;
   const ids = textArea({
     label: 'Delivery ids',
     name: 'ids',
@@ -328,14 +328,14 @@ function countedView(view: FormView & { count: ReplayCount }): Markup {
     {
       label: 'Skipped',
       value: (open + noBody + endpointGone).toLocaleString('en-US'),
-      note: reasons.join(', ') || 'nothing',
+      note: reasons.join(', '),
     },
     { label: 'Oldest', value: shortTime(count.oldest) },
     { label: 'Newest', value: shortTime(count.newest) },
   ])}
 <div class="columns">${countTable('By event type', 'Event type', count.byType, (name) => html`<code>${name}</code>`)}${countTable('By endpoint', 'Endpoint', count.byEndpoint, (id) => html`${id} <span class="faint break">${urls.get(id)}</span>`)}</div>
 ${count.deliveries === 0 && noticeBox({ kind: 'information', text: 'This selection has no deliveries to send.' })}
-<p class="lead">They have a lower priority than new events, the same body and webhook-id, and the header X-Service-Replay. A server that deduplicates by webhook-id ignores them.</p>
+<p class="lead">Replayed events have a lower priority than new ones, the same body and webhook-id, and the header X-Service-Replay. A server that deduplicates by webhook-id ignores them.</p>
 <div class="buttons">${count.deliveries > 0 && postForm(viewer, path, start)}${postForm(viewer, `${path}/new`, change)}</div>`;
 }
 
