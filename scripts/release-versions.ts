@@ -12,6 +12,7 @@ const PLACES: readonly Place[] = [
   { path: 'clients/typescript/package.json', pattern: /^( {2}"version": ")([^"]+)/m },
   { path: 'charts/heliograph/Chart.yaml', pattern: /^(version: )(\S+)$/m },
   { path: 'charts/heliograph/Chart.yaml', pattern: /^(appVersion: )(\S+)$/m },
+  { path: 'deploy/example.env', pattern: /(\bheliograph:)(\d+\.\d+\.\d+[\w.-]*)/ },
   { path: 'docker-compose.yml', pattern: /(\bheliograph:)(\d+\.\d+\.\d+[\w.-]*)/ },
 ];
 

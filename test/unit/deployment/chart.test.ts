@@ -61,7 +61,11 @@ describe.skipIf(GO === undefined)('charts/heliograph', () => {
       const pods = podsOf(manifests);
       expect(pods.length).toBeGreaterThan(2);
       for (const pod of pods) {
-        expect(pod.securityContext).toMatchObject({ runAsNonRoot: true });
+        // With the container's, what the Pod Security Standard "restricted" asks for.
+        expect(pod.securityContext).toMatchObject({
+          runAsNonRoot: true,
+          seccompProfile: { type: 'RuntimeDefault' },
+        });
         expect(pod).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false });
         for (const container of pod.containers) {
           expect(container.securityContext).toEqual({

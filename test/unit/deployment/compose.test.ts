@@ -145,7 +145,9 @@ describe('docker-compose.yml', () => {
   });
 
   test.each(SERVICES)('%s is pinned to a version', (_name, service) => {
-    expect(substitute(service.image ?? '')).toMatch(/^[a-z0-9/.-]+:v?[0-9][A-Za-z0-9.-]*$/);
+    expect(substitute(service.image ?? '')).toMatch(
+      /^[a-z0-9/.-]+:v?[0-9][A-Za-z0-9.-]*(@sha256:[0-9a-f]{64})?$/,
+    );
     if (service.build === undefined) return;
     const folder = service.build === '.' ? '' : `${service.build}/`;
     expect(existsInRepository(`${folder}Dockerfile`)).toBe(true);

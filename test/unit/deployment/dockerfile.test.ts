@@ -28,7 +28,7 @@ describe('Dockerfile', () => {
   });
 
   test('runs the Node.js version that the tests run on, in both stages', () => {
-    const bases = [...DOCKERFILE.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image);
+    const bases = [...DOCKERFILE.matchAll(/^FROM ([^\s@]+)/gm)].map(([, image]) => image);
     const image = `node:${packageJson.devDependencies.node}-slim`;
     expect(bases).toEqual([image, image]);
   });

@@ -24,7 +24,7 @@ type Workflow = { permissions: Record<string, string>; jobs: Record<string, Job>
 describe('versions', () => {
   test('everything that carries one has that of package.json', () => {
     const found = versionsIn(repositoryFile);
-    expect(found).toHaveLength(7);
+    expect(found).toHaveLength(8);
     expect(new Set(found.map(({ version }) => version))).toEqual(new Set([packageJson.version]));
   });
 
@@ -96,19 +96,21 @@ describe('workflows', () => {
   });
 });
 
-test('Renovate finds the programs and schemas that tests get by Go', () => {
+test('Renovate finds the programs and schemas that tests and images get by Go', () => {
   const { customManagers } = JSON.parse(repositoryFile('.github/renovate.json'));
   const [{ matchStrings, managerFilePatterns }] = customManagers;
-  const files = globSync('test/unit/deployment/*.ts', { cwd: ROOT }).filter((path) =>
-    new RegExp(managerFilePatterns[0].slice(1, -1)).test(path),
+  const files = globSync(['test/unit/deployment/*.ts', 'deploy/*/Dockerfile'], { cwd: ROOT }).filter((path) =>
+    managerFilePatterns.some((pattern: string) => new RegExp(pattern.slice(1, -1)).test(path)),
   );
   const found = files.flatMap((path) =>
     [...repositoryFile(path).matchAll(new RegExp(matchStrings[0], 'g'))].map(({ groups }) => groups?.depName),
   );
   expect([...new Set(found)].toSorted()).toEqual([
+    'github.com/caddyserver/caddy/v2',
     'github.com/kedacore/keda/v2',
     'github.com/prometheus-operator/prometheus-operator',
     'github.com/rhysd/actionlint',
+    'github.com/versity/versitygw',
     'helm.sh/helm/v3',
     'sigs.k8s.io/gateway-api',
   ]);
