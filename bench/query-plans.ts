@@ -1,9 +1,9 @@
+import { findDueEndpoints } from '../src/deliveries/queue/claim.ts';
 /**
  * Fills a queue in several shapes, the largest with a million waiting deliveries, and prints for each the plans of the
  * claim and the times of the statements that deliveries go through. Run: node bench/query-plans.ts [--plans]
  */
 
-import { findDueEndpoints } from '../src/deliveries/queue/due-pick.ts';
 import { startTestInfrastructure } from '../src/dev/embedded/test-infrastructure.ts';
 import { type Database, openDatabase } from '../src/platform/postgres/database.ts';
 import { migrate } from '../src/platform/postgres/migrate.ts';

@@ -47,7 +47,7 @@ program
 program
   .command('bundle-workflows')
   .description('bundle workflow code ahead of time, for images that are read-only when they run')
-  .action(async () => (await import('./worker/bundle-workflows.ts')).bundleWorkflows());
+  .action(async () => (await import('./worker/workflow-bundle.ts')).bundleWorkflows());
 
 const name = process.argv[2];
 const isHelp = name === undefined || name.startsWith('-') || name === 'help';

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { KeepAtOnce } from './api/inbound/upstream-webhook.ts';
-import type { DeliveryLabel } from './deliveries/queue/delivery-label.ts';
+import type { DeliveryLabel } from './deliveries/queue/claim.ts';
 import { type Config, loadConfig } from './platform/config/config.ts';
 import { InvalidSettingsError, redactedSettings } from './platform/config/read-settings.ts';
 import { openLogger } from './platform/logger.ts';

@@ -1,22 +1,19 @@
 import { randomUUID } from 'node:crypto';
+import { countWaiting } from '../../src/deliveries/backlog.ts';
 import { insertDeliveries } from '../../src/deliveries/delivery-log.ts';
 import {
   type ClaimedDelivery,
   claimDue,
   claimProbes,
-  releaseExpired,
-} from '../../src/deliveries/queue/claim.ts';
-import {
   type DueShare,
   findDueEndpoints,
   findLatelyDue,
   lastPosition,
-} from '../../src/deliveries/queue/due-pick.ts';
+  releaseExpired,
+} from '../../src/deliveries/queue/claim.ts';
 import { enqueueDeliveries } from '../../src/deliveries/queue/enqueue.ts';
-import { countWaiting } from '../../src/deliveries/queue/read-waiting.ts';
-import { releaseDueRetries } from '../../src/deliveries/queue/retries.ts';
 import { findRetryRoom, type SettledDelivery, settleDeliveries } from '../../src/deliveries/queue/settle.ts';
-import { stepAside, takeOverdue } from '../../src/deliveries/queue/sweep.ts';
+import { releaseDueRetries, stepAside, takeOverdue } from '../../src/deliveries/queue/sweep.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { dayOfUuidV7, uuidV7 } from '../../src/platform/public-ids.ts';
 import { percentilesOf } from '../report/percentiles.ts';

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { type AttemptTools, attemptDelivery } from '../deliveries/attempt/attempt-delivery.ts';
-import type { AttemptOutcome } from '../deliveries/attempt/attempt-outcome.ts';
-import type { DeliverEventInput } from '../deliveries/dispatch/start-delivery.ts';
+import type { DeliverEventInput } from '../deliveries/dispatch/start-workflows.ts';
+import type { AttemptOutcome } from '../deliveries/judge-outcome.ts';
 import { removeDelivery } from '../deliveries/queue/remove.ts';
 import { notYet, withHeartbeat } from '../platform/temporal/activity-kit.ts';
 

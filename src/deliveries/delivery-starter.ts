@@ -2,8 +2,8 @@ import type { Config } from '../platform/config/config.ts';
 import { openTemporalConnection, type TemporalConnection } from '../platform/temporal/client-connection.ts';
 import { taskQueues } from '../platform/temporal/task-queues.ts';
 import { leaseMsFor } from './attempt/attempt-delivery.ts';
-import { deliveryStart } from './dispatch/start-delivery.ts';
-import type { DeliveryLabel } from './queue/delivery-label.ts';
+import { deliveryStart } from './dispatch/start-workflows.ts';
+import type { DeliveryLabel } from './queue/claim.ts';
 
 const START_TIMEOUT_MS = 3_000;
 

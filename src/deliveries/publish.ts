@@ -3,8 +3,7 @@ import type { EventType } from '../platform/event-type.ts';
 import { keepOrderScopes, lockPublishing, type Transaction } from '../platform/postgres/database.ts';
 import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
-import { serializeEvent } from './envelope.ts';
-import { laneOf } from './ordering-key.ts';
+import { laneOf, serializeEvent } from './envelope.ts';
 import type { ClaimedDelivery } from './queue/claim.ts';
 import {
   claimedOf,

@@ -1,4 +1,4 @@
-import { isReservedHeader } from '../deliveries/webhook-headers.ts';
+import { isReservedHeader } from '../deliveries/webhook-request.ts';
 import { endpointHeadersPlace, type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import { invalidValue } from '../platform/request-input.ts';
 import type { EndpointOptions } from './endpoint-options.ts';

@@ -1,7 +1,6 @@
-import { dropWaiting } from '../deliveries/queue/drop-waiting.ts';
+import { countWaiting, shownCount } from '../deliveries/backlog.ts';
 import { wakeDispatcher } from '../deliveries/queue/enqueue.ts';
-import { countWaiting } from '../deliveries/queue/read-waiting.ts';
-import { shownCount } from '../deliveries/shown-count.ts';
+import { dropWaiting } from '../deliveries/queue/remove.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { checkDescription, RequestError } from '../platform/request-input.ts';

@@ -1,4 +1,4 @@
-import { isWebhookSecret, newWebhookSecret } from '../deliveries/webhook-signature.ts';
+import { isWebhookSecret, newWebhookSecret } from '../deliveries/webhook-request.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import { endpointSecretPlace } from '../platform/crypto/secret-box.ts';
 import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';

@@ -1,4 +1,4 @@
-import type { SignatureProfile } from '../deliveries/webhook-signature.ts';
+import type { SignatureProfile } from '../deliveries/webhook-request.ts';
 import type { EventType } from '../platform/event-type.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';

@@ -1,7 +1,7 @@
 import { knownWaba } from '../accounts/known-accounts.ts';
+import { countWaiting, type WaitingDeliveries } from '../deliveries/backlog.ts';
 import { applyOrderScope } from '../deliveries/queue/order-scope.ts';
-import { countWaiting, type WaitingDeliveries } from '../deliveries/queue/read-waiting.ts';
-import { newWebhookSecret } from '../deliveries/webhook-signature.ts';
+import { newWebhookSecret } from '../deliveries/webhook-request.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import { endpointSecretPlace, type SecretBox } from '../platform/crypto/secret-box.ts';
 import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';

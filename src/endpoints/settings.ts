@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS } from '../deliveries/retry-schedule.ts';
+import { MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS } from '../deliveries/judge-outcome.ts';
 import { EVENT_TYPES, type EventType } from '../platform/event-type.ts';
 import { checkDescription, invalidValue } from '../platform/request-input.ts';
 import {

@@ -1,4 +1,4 @@
-import { laneOf } from '../deliveries/ordering-key.ts';
+import { laneOf } from '../deliveries/envelope.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query, textArray } from '../platform/postgres/sql.ts';
 

@@ -5,14 +5,17 @@ import { makeDeliverSessionActivities } from '../activities/deliver-session.ts';
 import { makeReplayActivities, type ReplayActivityTools } from '../activities/replay-deliveries.ts';
 import { makeAlertActivities } from '../activities/send-endpoint-alert.ts';
 import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
-import { makeRecordGate } from '../deliveries/attempt/record-gate.ts';
 import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
 import { makeEndpointHealth } from '../deliveries/breaker.ts';
 import { recordWorkflow } from '../deliveries/delivery-log.ts';
+import { makeEndpointLimiter } from '../deliveries/loop/attempt-limits.ts';
 import { DeliveryLoop } from '../deliveries/loop/delivery-loop.ts';
-import { makeDeliveryWorkflows } from '../deliveries/loop/delivery-workflows.ts';
-import { makeEndpointLimiter } from '../deliveries/loop/endpoint-limiter.ts';
-import { makeCalmWatch, makeRetryAllowance } from '../deliveries/loop/start-allowance.ts';
+import {
+  makeCalmWatch,
+  makeDeliveryWorkflows,
+  makeRetryAllowance,
+} from '../deliveries/loop/delivery-workflows.ts';
+import { makeRecordGate } from '../deliveries/queue/settle.ts';
 import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
 import type { AlertActivityTools } from '../endpoints/alerts/attempt-alert.ts';
 import type { Config } from '../platform/config/config.ts';

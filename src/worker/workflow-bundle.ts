@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode } from '@temporalio/worker';
-import type { Logger } from '../platform/logger.ts';
+import { type Logger, openLogger } from '../platform/logger.ts';
 
 const SOURCE_FOLDER = fileURLToPath(new URL('..', import.meta.url));
 const ENTRY = join(SOURCE_FOLDER, 'workflows', 'bundle-entry.ts');
@@ -91,4 +91,9 @@ async function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+/** Leaves the bundle where the worker looks for it. */
+export async function bundleWorkflows(): Promise<void> {
+  await loadWorkflowBundle(openLogger({ logLevel: 'info' }, 'bundle-workflows'));
 }

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { claimDue } from '../../src/deliveries/queue/claim.ts';
-import { type DueShare, findDueEndpoints } from '../../src/deliveries/queue/due-pick.ts';
+import { claimDue, type DueShare, findDueEndpoints } from '../../src/deliveries/queue/claim.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 
 /** All open endpoints with something due, each with the same share. */

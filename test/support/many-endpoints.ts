@@ -1,5 +1,5 @@
 import { enqueueDeliveries } from '../../src/deliveries/queue/enqueue.ts';
-import { newWebhookSecret } from '../../src/deliveries/webhook-signature.ts';
+import { newWebhookSecret } from '../../src/deliveries/webhook-request.ts';
 import { endpointSecretPlace } from '../../src/platform/crypto/secret-box.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { execute, query } from '../../src/platform/postgres/sql.ts';

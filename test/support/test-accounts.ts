@@ -1,5 +1,5 @@
 import { insertTenant, savePhoneNumber, saveWaba } from '../../src/accounts/accounts.ts';
-import { newWebhookSecret } from '../../src/deliveries/webhook-signature.ts';
+import { newWebhookSecret } from '../../src/deliveries/webhook-request.ts';
 import { insertEndpoint, nextEndpointId } from '../../src/endpoints/store.ts';
 import { endpointSecretPlace, makeSecretBox, type SecretBox } from '../../src/platform/crypto/secret-box.ts';
 import type { EventType } from '../../src/platform/event-type.ts';

@@ -1,19 +1,20 @@
 import { type Static, Type } from 'typebox';
-import { findEvent, readEventBodies } from '../../deliveries/event-bodies.ts';
 import {
   type EventAttempt,
   type EventDelivery,
   listDeliveryAttempts,
   listEventDeliveries,
   summarizeDeliveries,
-} from '../../deliveries/log/event-deliveries.ts';
+} from '../../deliveries/log/deliveries.ts';
 import {
   type EventFilter,
   type EventPage,
+  findEvent,
   type ListedEvent,
   listEvents,
-} from '../../deliveries/log/event-list.ts';
-import { publishingHorizonMs } from '../../deliveries/publishing-horizon.ts';
+  publishingHorizonMs,
+  readEventBodies,
+} from '../../deliveries/log/events.ts';
 import { EVENT_TYPES } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { eventUuidOf, publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { newestDeliveries } from '../../deliveries/log/event-deliveries.ts';
+import { newestDeliveries } from '../../deliveries/log/deliveries.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
 import { RequestError } from '../../platform/request-input.ts';
 import { countReplay, replayOf, replaysOf, startReplay, switchReplay } from '../../replays/replays.ts';

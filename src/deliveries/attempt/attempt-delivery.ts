@@ -5,17 +5,20 @@ import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
 import { findDeliveredEvent } from '../delivery-log.ts';
-import type { EndpointLimiter } from '../loop/endpoint-limiter.ts';
+import type { AttemptOutcome, UnattemptedOutcome } from '../judge-outcome.ts';
+import type { EndpointLimiter } from '../loop/attempt-limits.ts';
 import { type LeasedDelivery, leaseDelivery } from '../queue/lease.ts';
 import { dropOrphans } from '../queue/remove.ts';
 import { keepDeliveries, lockClaims } from '../queue/settle.ts';
 import type { HttpSender } from '../sender/http-sender.ts';
-import type { MadeAttempt } from './attempt-log.ts';
-import type { AttemptOutcome, UnattemptedOutcome } from './attempt-outcome.ts';
-import { leaseClockMs } from './lease-clock.ts';
-import { sendDelivery } from './send-delivery.ts';
-import { type DeliveryDefaults, openEndpoint } from './sendable-endpoint.ts';
-import { type Settlement, type SettlementTools, settleAttempts, settleRefused } from './settle-attempts.ts';
+import { type DeliveryDefaults, openEndpoint, sendDelivery } from './send-delivery.ts';
+import {
+  type MadeAttempt,
+  type Settlement,
+  type SettlementTools,
+  settleAttempts,
+  settleRefused,
+} from './settle-attempts.ts';
 
 export type AttemptTools = SettlementTools & {
   sender: HttpSender;
@@ -151,4 +154,26 @@ async function mayAttempt(
       return { kind: 'yes', isProbe: true };
   }
   return { kind: 'no', outcome: { state: 'off', reason: `the endpoint is ${mode}` } };
+}
+
+/** The two clocks are read one after the other; a gap below this is no pause. */
+const LEAST_PAUSE_MS = 500;
+
+let pausedMs = 0;
+let lastMonotonicMs = performance.now();
+let lastWallMs = Date.now();
+
+/**
+ * Ms on a clock that only goes forward, and goes on while the machine is paused: the monotonic clock stops then, but
+ * leases end on the database's. A wall clock that is set forward looks the same; attempts not yet sent are then given
+ * back, which loses nothing.
+ */
+export function leaseClockMs(): number {
+  const monotonicMs = performance.now();
+  const wallMs = Date.now();
+  const gapMs = wallMs - lastWallMs - (monotonicMs - lastMonotonicMs);
+  if (gapMs > LEAST_PAUSE_MS) pausedMs += gapMs;
+  lastMonotonicMs = monotonicMs;
+  lastWallMs = wallMs;
+  return monotonicMs + pausedMs;
 }

@@ -1,10 +1,15 @@
+import { type EndpointSettings, loadEndpointSettings } from '../../endpoints/endpoint-settings.ts';
+import {
+  endpointHeadersPlace,
+  endpointSecretPlace,
+  type SecretBox,
+} from '../../platform/crypto/secret-box.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
 import type { DeliveredEvent } from '../delivery-log.ts';
-import type { HttpSender } from '../sender/http-sender.ts';
-import { webhookHeaders } from '../webhook-headers.ts';
-import { signStandard, signWith } from '../webhook-signature.ts';
-import type { SentRequest } from './attempt-log.ts';
-import type { SendableEndpoint } from './sendable-endpoint.ts';
+import type { EndpointLimiter } from '../loop/attempt-limits.ts';
+import type { HttpSender, SendResult } from '../sender/http-sender.ts';
+import { signStandard, signWith, webhookHeaders } from '../webhook-request.ts';
 
 export type Sendable = Omit<DeliveredEvent, 'wabaId'> & {
   deliveryId: string;
@@ -12,6 +17,15 @@ export type Sendable = Omit<DeliveredEvent, 'wabaId'> & {
   /** Attempts made before this one. */
   attempts: number;
   replay: boolean;
+};
+
+/** One request as it was sent, and what came of it. */
+export type SentRequest = {
+  wabaId: string;
+  url: string;
+  startedAt: Date;
+  headers: Record<string, string>;
+  result: SendResult;
 };
 
 /** Signs and POSTs the stored bytes once. Never rejects for what the receiver or the network does. */
@@ -47,4 +61,94 @@ function headersOf(endpoint: SendableEndpoint, delivery: Sendable, nowMs: number
     replay: delivery.replay,
   });
   return { ...customHeaders, ...own };
+}
+
+/** What holds for every endpoint that says nothing else. */
+export type DeliveryDefaults = {
+  /** Longest time from claim to the end of the response. An endpoint may only have a shorter one. */
+  timeoutMs: number;
+  /** Waits between attempts. */
+  retryScheduleMs: readonly number[];
+};
+
+/** An endpoint with its secrets opened. Never logged. */
+export type SendableEndpoint = Pick<
+  EndpointSettings,
+  'id' | 'wabaId' | 'tenantId' | 'url' | 'version' | 'signatureProfile' | 'maxInFlight' | 'rateLimitPerSecond'
+> & {
+  timeoutMs: number;
+  retryScheduleMs: readonly number[];
+  /** The headers that the tenant adds. */
+  customHeaders: Record<string, string>;
+  secret: string;
+  /** Signs too until `expiresMs` (Unix time): receivers are being given the new one. */
+  previousSecret: { secret: string; expiresMs: number } | null;
+};
+
+/** Opens an endpoint's secrets and fills in the defaults. Throws when a secret was sealed with an unknown key. */
+export function openEndpoint(
+  settings: EndpointSettings,
+  { secretBox, defaults }: { secretBox: SecretBox; defaults: DeliveryDefaults },
+): SendableEndpoint {
+  const { id, wabaId, tenantId, url, version, signatureProfile, maxInFlight, rateLimitPerSecond } = settings;
+  const { customHeadersSealed, previousSecretSealed, previousSecretExpiresAt } = settings;
+  const openSecret = (sealed: string) => secretBox.open(sealed, endpointSecretPlace(id));
+  return {
+    ...{ id, wabaId, tenantId, url, version, signatureProfile, maxInFlight, rateLimitPerSecond },
+    timeoutMs: Math.min(settings.timeoutMs ?? defaults.timeoutMs, defaults.timeoutMs),
+    retryScheduleMs: settings.retryScheduleSeconds?.map((s) => s * 1_000) ?? defaults.retryScheduleMs,
+    customHeaders:
+      customHeadersSealed === null
+        ? {}
+        : JSON.parse(secretBox.open(customHeadersSealed, endpointHeadersPlace(id))),
+    secret: openSecret(settings.secretSealed),
+    previousSecret:
+      previousSecretSealed === null || previousSecretExpiresAt === null
+        ? null
+        : { secret: openSecret(previousSecretSealed), expiresMs: previousSecretExpiresAt.getTime() },
+  };
+}
+
+export type EndpointCache = {
+  /** The endpoint as it is at this version; undefined while it has to be loaded. */
+  get(endpointId: string, version: number): SendableEndpoint | undefined;
+  /** Loads endpoints that are not cached at the wanted version; those that are gone or cannot be opened are left out. */
+  load(wanted: ReadonlyMap<string, number>): Promise<void>;
+  has(endpointId: string): boolean;
+};
+
+/** The endpoints that the loop sends to, read and unsealed once per version. */
+export function makeEndpointCache(tools: {
+  database: Database;
+  secretBox: SecretBox;
+  defaults: DeliveryDefaults;
+  limiter: EndpointLimiter;
+  onUnreadable: (endpointId: string, error: unknown) => void;
+}): EndpointCache {
+  const endpoints = new Map<string, SendableEndpoint>();
+  return {
+    get(endpointId, version) {
+      const endpoint = endpoints.get(endpointId);
+      return endpoint !== undefined && endpoint.version >= version ? endpoint : undefined;
+    },
+    async load(wanted) {
+      const stale = [...wanted].filter(([id, version]) => (endpoints.get(id)?.version ?? -1) < version);
+      if (stale.length === 0) return;
+      const loaded = await loadEndpointSettings(
+        tools.database,
+        stale.map(([id]) => id),
+      );
+      for (const settings of loaded) {
+        const { maxInFlight, rateLimitPerSecond: ratePerSecond } = settings;
+        tools.limiter.allow(new Map([[settings.id, { maxInFlight, ratePerSecond }]]));
+        try {
+          endpoints.set(settings.id, openEndpoint(settings, tools));
+        } catch (error) {
+          endpoints.delete(settings.id);
+          tools.onUnreadable(settings.id, error);
+        }
+      }
+    },
+    has: (endpointId) => endpoints.has(endpointId),
+  };
 }

@@ -5,22 +5,30 @@ import {
   recordFailedProbe,
   startProbing,
 } from '../../endpoints/endpoint-health.ts';
+import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
 import type { EndpointHealth } from '../breaker.ts';
+import {
+  type EndpointNow,
+  judgeOutcome,
+  probeDelayMs,
+  type RetryLimits,
+  type SettledOutcome,
+} from '../judge-outcome.ts';
 import type { ClaimedDelivery, Orphan } from '../queue/claim.ts';
 import {
+  type AttemptRecord,
   type FollowerClaim,
   findRetryRoom,
   keepDeliveries,
   lockClaims,
+  type RecordGate,
+  type SettledDelivery,
   settleDeliveries,
 } from '../queue/settle.ts';
-import { isTimeout } from '../sender/send-result.ts';
-import { hasWorkflow, type MadeAttempt, settledDelivery } from './attempt-log.ts';
-import type { SettledOutcome } from './attempt-outcome.ts';
-import { type EndpointNow, judgeOutcome, probeDelayMs, type RetryLimits } from './judge-outcome.ts';
-import type { RecordGate } from './record-gate.ts';
+import { isTimeout } from '../sender/http-sender.ts';
+import type { SendableEndpoint, SentRequest } from './send-delivery.ts';
 
 export type SettlementTools = {
   database: Database;
@@ -255,4 +263,89 @@ function countForGood(settled: readonly Settled[]): Map<string, number> {
 
 function isGone({ sent: { result } }: MadeAttempt): boolean {
   return result.outcome === 'response' && result.statusCode === 410;
+}
+
+/** One attempt that was made under a claim. */
+export type MadeAttempt = {
+  deliveryId: string;
+  deliveryDay: string;
+  token: string;
+  /** Attempts before this one; `probes` of them used up no retry. */
+  attempts: number;
+  probes: number;
+  eventUuid: string;
+  eventType: string;
+  eventId: string;
+  replay: boolean;
+  endpoint: SendableEndpoint;
+  isProbe: boolean;
+  sent: SentRequest;
+  /** The workflow that carried it. */
+  workflowId: string | null;
+};
+
+/** Signatures are left out: whoever reads the log must not be able to replay a request with them. */
+const UNLOGGED_HEADERS = new Set(['x-service-signature', 'webhook-signature']);
+
+/** What is written of an attempt and its delivery. */
+function settledDelivery(attempt: MadeAttempt, outcome: SettledOutcome): SettledDelivery {
+  const { deliveryId, deliveryDay, token, workflowId, probes } = attempt;
+  const isFinal = outcome.state === 'delivered' || outcome.state === 'failed';
+  const isDeferred = outcome.state === 'deferred';
+  const usedNoRetry = isDeferred || (outcome.state === 'retrying' && outcome.isProbe);
+  return {
+    ...{ deliveryId, deliveryDay, token, workflowId },
+    nextState: isFinal ? null : isDeferred ? 'due' : 'retrying',
+    attempt: outcome.attempt,
+    probes: usedNoRetry ? probes + 1 : probes,
+    delayMs: outcome.state === 'retrying' ? outcome.delayMs : null,
+    byWorkflow: outcome.state === 'retrying' && outcome.byWorkflow,
+    logState: isFinal ? outcome.state : 'pending',
+    error: outcome.state === 'delivered' ? null : outcome.reason,
+    record: attemptRecord(attempt),
+  };
+}
+
+/** Whether the delivery has a workflow, which would attempt it again. */
+function hasWorkflow({ workflowId }: Pick<MadeAttempt, 'workflowId'>): boolean {
+  return workflowId?.startsWith('delivery/') === true;
+}
+
+function attemptRecord({ endpoint, sent }: MadeAttempt): AttemptRecord {
+  const { wabaId, url, startedAt, headers, result } = sent;
+  const response = result.outcome === 'response' ? result : null;
+  const error = result.outcome === 'error' ? result : null;
+  return {
+    wabaId,
+    endpointId: endpoint.id,
+    startedAt,
+    durationMs: result.timings.totalMs,
+    timingsJson: JSON.stringify(result.timings),
+    statusCode: response?.statusCode ?? null,
+    errorClass: error?.errorClass ?? null,
+    errorMessage: error?.message ?? null,
+    url: shownUrl(url),
+    remoteAddress: result.remoteAddress,
+    requestHeadersJson: JSON.stringify(loggedHeaders(headers, endpoint.customHeaders)),
+    responseHeadersJson: response === null ? null : storableJson(response.headers),
+    responseBody: response?.body ?? null,
+  };
+}
+
+/** The tenant's own headers may hold credentials: their names are logged, their values are not. */
+function loggedHeaders(
+  headers: Record<string, string>,
+  customHeaders: Record<string, string>,
+): Record<string, string> {
+  const logged: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (UNLOGGED_HEADERS.has(name.toLowerCase())) continue;
+    logged[name] = name in customHeaders ? '(not shown)' : value;
+  }
+  return logged;
+}
+
+/** A receiver may send U+0000, which jsonb refuses; it must not be able to make its own attempt unrecordable. */
+function storableJson(value: Record<string, string>): string {
+  return JSON.stringify(value).replaceAll('\\u0000', '\\ufffd');
 }

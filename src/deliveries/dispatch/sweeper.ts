@@ -5,17 +5,16 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { publicDeliveryId } from '../../platform/public-ids.ts';
 import { type StartAnswer, startOrReplace } from '../../platform/temporal/workflow-starter.ts';
 import { recordWorkflow } from '../delivery-log.ts';
-import { releaseExpired } from '../queue/claim.ts';
 import {
   type DeliveryLabel,
   type DeliveryPlace,
   deliveryWorkflowId,
   labelDeliveries,
-} from '../queue/delivery-label.ts';
+  releaseExpired,
+} from '../queue/claim.ts';
 import { dropUnsendable } from '../queue/remove.ts';
-import { releaseDueRetries, retryInLoop } from '../queue/retries.ts';
-import { type Overdue, stepAside, takeOverdue } from '../queue/sweep.ts';
-import { deliveryStart } from './start-delivery.ts';
+import { type Overdue, releaseDueRetries, retryInLoop, stepAside, takeOverdue } from '../queue/sweep.ts';
+import { deliveryStart } from './start-workflows.ts';
 
 export type SweeperTools = StartTools & {
   /** For how long a failing delivery may block others; 0: by event type and order scope. Endpoints may say otherwise. */

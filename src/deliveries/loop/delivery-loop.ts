@@ -1,21 +1,29 @@
 import { randomUUID } from 'node:crypto';
-import { type AttemptTools, isInTime, leaseMsFor } from '../attempt/attempt-delivery.ts';
-import type { MadeAttempt } from '../attempt/attempt-log.ts';
-import type { AttemptOutcome } from '../attempt/attempt-outcome.ts';
-import { leaseClockMs } from '../attempt/lease-clock.ts';
-import { sendDelivery } from '../attempt/send-delivery.ts';
-import type { SendableEndpoint } from '../attempt/sendable-endpoint.ts';
+import { type AttemptTools, isInTime, leaseClockMs, leaseMsFor } from '../attempt/attempt-delivery.ts';
+import {
+  type EndpointCache,
+  makeEndpointCache,
+  type SendableEndpoint,
+  sendDelivery,
+} from '../attempt/send-delivery.ts';
+import type { MadeAttempt } from '../attempt/settle-attempts.ts';
 import { recordWorkflow } from '../delivery-log.ts';
-import { type Begun, type DirectClaims, makeDirectClaims } from '../direct-claims.ts';
-import { type ClaimedDelivery, claimDue, claimProbes, type Orphan, releaseClaims } from '../queue/claim.ts';
-import { type DeliveryLabel, deliveryWorkflowId } from '../queue/delivery-label.ts';
+import type { AttemptOutcome } from '../judge-outcome.ts';
+import {
+  type ClaimedDelivery,
+  claimDue,
+  claimProbes,
+  type DeliveryLabel,
+  deliveryWorkflowId,
+  type Orphan,
+  releaseClaims,
+} from '../queue/claim.ts';
+import type { DirectClaims } from '../queue/enqueue.ts';
 import { dropOrphans } from '../queue/remove.ts';
-import { leaveToWorkflow, retryInLoop } from '../queue/retries.ts';
-import { type AttemptSlots, makeAttemptSlots } from './attempt-slots.ts';
+import { leaveToWorkflow, retryInLoop } from '../queue/sweep.ts';
+import { type AttemptSlots, makeAttemptSlots, type UnderWay } from './attempt-limits.ts';
+import { type Begun, type DueFinder, makeDirectClaims, makeDueFinder } from './claiming.ts';
 import type { CarriedAttempt, DeliveryWorkflows } from './delivery-workflows.ts';
-import { type DueFinder, makeDueFinder } from './due-finder.ts';
-import { type EndpointCache, makeEndpointCache } from './endpoint-cache.ts';
-import type { UnderWay } from './endpoint-limiter.ts';
 import { makeResultRecorder, type Recorded, type ResultRecorder } from './result-recorder.ts';
 
 /** Beside the wake-ups: rate limits and leases end by themselves. */

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
-import type { MadeAttempt } from '../attempt/attempt-log.ts';
-import type { SettledOutcome } from '../attempt/attempt-outcome.ts';
 import {
   isFailure,
+  type MadeAttempt,
   type Settlement,
   type SettlementTools,
   settleAttempts,
   settleRefused,
 } from '../attempt/settle-attempts.ts';
-import type { DirectClaims } from '../direct-claims.ts';
+import type { SettledOutcome } from '../judge-outcome.ts';
 import type { Orphan } from '../queue/claim.ts';
+import type { DirectClaims } from '../queue/enqueue.ts';
 
 export type Recorded = {
   /** Null: it could not be recorded, and comes again when its lease has ended. */

@@ -1,5 +1,6 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
+import type { ClaimedDelivery } from './claim.ts';
 
 /** Claims heads for a session while they are inserted. */
 export type DirectClaimer = {
@@ -7,6 +8,14 @@ export type DirectClaimer = {
   leaseMs: number;
   /** Whether the session takes one more delivery for this endpoint. */
   take(endpointId: string): boolean;
+};
+
+/** Claims that a publisher makes for a session of its own process, in the transaction that queues the deliveries. */
+export type DirectClaims = DirectClaimer & {
+  /** After the commit: the session attempts what was claimed. */
+  carry(claims: readonly ClaimedDelivery[]): void;
+  /** After a rollback: nothing was claimed. */
+  cancel(): void;
 };
 
 /** One open delivery to be queued. `released` is false while the event's body is still being made. */

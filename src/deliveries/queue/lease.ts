@@ -1,6 +1,6 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
-import type { DeliveryPlace } from './delivery-label.ts';
+import type { DeliveryPlace } from './claim.ts';
 
 type QueueRow = {
   delivery_id: string;

@@ -8,16 +8,17 @@ import {
   msOfUuidV7,
 } from '../../platform/public-ids.ts';
 import { mediaReadyEventId } from '../envelope.ts';
+import { describeDeliveries, type ListedDelivery } from '../log/deliveries.ts';
 import {
   answerCondition,
+  checkDeliveryFilter,
   type DeliveryFilter,
   deliveryConditions,
   eventOfType,
+  type GivenDeliveryFilter,
   isFailedAnswer,
-} from '../log/delivery-filter.ts';
-import { describeDeliveries, type ListedDelivery } from '../log/delivery-rows.ts';
-import { type DeliveryPosition, type Scan, scanDeliveries } from '../log/delivery-scan.ts';
-import { checkDeliveryFilter, type GivenDeliveryFilter } from './delivery-input.ts';
+} from './delivery-filter.ts';
+import { type DeliveryPosition, type Scan, scanDeliveries } from './delivery-scan.ts';
 
 /** How long one page may look for what a filter wants, before it says how far it came. */
 const SEARCH_MS = 15;

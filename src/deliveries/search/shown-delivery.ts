@@ -7,7 +7,7 @@ import {
   findDeliveryDetail,
   type LoggedAttempt,
   listAttempts,
-} from '../log/delivery-detail.ts';
+} from '../log/deliveries.ts';
 import { dropDelivery } from '../queue/remove.ts';
 
 /** The newest are shown: a dead endpoint can be probed for days. */

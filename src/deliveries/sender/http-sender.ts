@@ -1,12 +1,20 @@
+import type { Dispatcher } from 'undici';
 import {
   type AddressGuard,
   judgeEndpointUrl,
   makeHostResolver,
+  parseRetryAfter,
   type ResolveHost,
 } from '../../platform/http/outbound-url.ts';
-import { runExchange, undispatched } from './http-exchange.ts';
-import { makeOriginPools } from './origin-pools.ts';
-import type { SendResult } from './send-result.ts';
+import {
+  type ConnectionAware,
+  type ConnectionPhases,
+  elapsedMs,
+  makeOriginPools,
+  type OriginPools,
+  type PhaseTimings,
+} from './origin-pools.ts';
+import { classifySendError, type SendErrorClass, type SendFailure } from './send-error.ts';
 
 export type HttpSenderOptions = {
   guard: AddressGuard;
@@ -87,4 +95,235 @@ function shareLookups(resolve: ResolveHost): ResolveHost {
     running.set(hostname, lookup);
     return lookup;
   };
+}
+
+const MAX_READ_BYTES = 64 * 1024;
+const MAX_KEPT_BYTES = 4 * 1024;
+
+type ExchangeRequest = {
+  url: URL;
+  headers: Record<string, string>;
+  body: Uint8Array;
+  /** Over everything: waiting for a connection, DNS, TCP, TLS, response and its body. */
+  timeoutMs: number;
+  signal?: AbortSignal | undefined;
+};
+
+/** One request on its way. Settled at most once; what undici reports after that is ignored. */
+type Exchange = {
+  startMs: number;
+  resolve: ((result: SendResult) => void) | null;
+  stop: () => void;
+  controller: Dispatcher.DispatchController | null;
+  connection: { phases: ConnectionPhases } | null;
+  /** Set when the request is written; from then on it is this connection's. */
+  phases: ConnectionPhases | null;
+  reused: boolean;
+  writtenMs: number | null;
+  firstByteMs: number | null;
+  statusCode: number | null;
+  headers: Record<string, string>;
+  kept: Buffer[];
+  receivedBytes: number;
+};
+
+/** POSTs once on a pooled connection and always resolves, at the latest when the time is up. */
+function runExchange(pools: OriginPools, request: ExchangeRequest): Promise<SendResult> {
+  const { url, headers, body, timeoutMs, signal } = request;
+  const { promise, resolve } = Promise.withResolvers<SendResult>();
+  const exchange = newExchange(resolve);
+  const lease = pools.acquire(url.origin);
+  const timer = setTimeout(() => cancel(exchange, timeoutFailure(exchange)), timeoutMs);
+  const onAbort = (): void =>
+    cancel(exchange, { errorClass: 'aborted', message: 'The request was cancelled.' });
+  signal?.addEventListener('abort', onAbort, { once: true });
+  exchange.stop = () => {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
+    lease.release();
+  };
+  const path = `${url.pathname}${url.search}`;
+  lease.dispatch({ origin: url.origin, path, method: 'POST', headers, body }, exchangeHandler(exchange));
+  return promise;
+}
+
+/** The result of a request that was never dispatched. */
+function undispatched(failure: SendFailure, startMs: number): SendResult {
+  const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, reused: false };
+  return {
+    outcome: 'error',
+    ...failure,
+    timings: { ...timings, totalMs: elapsedMs(startMs) },
+    remoteAddress: null,
+  };
+}
+
+function newExchange(resolve: (result: SendResult) => void): Exchange {
+  return {
+    startMs: performance.now(),
+    resolve,
+    stop: () => undefined,
+    controller: null,
+    connection: null,
+    phases: null,
+    reused: false,
+    writtenMs: null,
+    firstByteMs: null,
+    statusCode: null,
+    headers: {},
+    kept: [],
+    receivedBytes: 0,
+  };
+}
+
+function exchangeHandler(exchange: Exchange): ConnectionAware {
+  return {
+    onConnectionAssigned(connection) {
+      exchange.connection = connection;
+    },
+    onRequestStart(controller) {
+      // The time may have run out while the request waited for a connection; then nothing is written.
+      if (exchange.resolve === null) {
+        controller.abort(new Error('settled'));
+        return;
+      }
+      exchange.controller = controller;
+      exchange.writtenMs = performance.now();
+      exchange.phases = exchange.connection?.phases ?? null;
+      if (exchange.phases === null) return;
+      exchange.reused = exchange.phases.requests > 0;
+      exchange.phases.requests += 1;
+    },
+    onResponseStarted() {
+      exchange.firstByteMs ??= elapsedMs(exchange.writtenMs ?? exchange.startMs);
+    },
+    onResponseStart(_controller, statusCode, headers) {
+      if (statusCode < 200) return;
+      exchange.statusCode = statusCode;
+      exchange.headers = flatHeaders(headers);
+    },
+    onResponseData(controller, chunk) {
+      keep(exchange, chunk);
+      if (exchange.receivedBytes <= MAX_READ_BYTES) return;
+      respond(exchange);
+      controller.abort(new Error('enough was read'));
+    },
+    onResponseEnd() {
+      respond(exchange);
+    },
+    onResponseError(_controller, error) {
+      const reusedUnanswered = exchange.reused && exchange.firstByteMs === null;
+      fail(exchange, classifySendError(error, { reusedUnanswered }));
+    },
+  };
+}
+
+/** Copies what is kept, because undici's chunks are views of larger buffers. */
+function keep(exchange: Exchange, chunk: Buffer): void {
+  const room = MAX_KEPT_BYTES - exchange.receivedBytes;
+  if (room > 0) exchange.kept.push(Buffer.from(chunk.subarray(0, room)));
+  exchange.receivedBytes += chunk.length;
+}
+
+function respond(exchange: Exchange): void {
+  const { statusCode, headers, kept, receivedBytes } = exchange;
+  if (statusCode === null) {
+    fail(exchange, { errorClass: 'protocol', message: 'The response had no status.' });
+    return;
+  }
+  settle(exchange, {
+    outcome: 'response',
+    statusCode,
+    headers,
+    body: Buffer.concat(kept),
+    bodyTruncated: receivedBytes > MAX_KEPT_BYTES,
+    retryAfterMs: parseRetryAfter(headers['retry-after'], Date.now()),
+    ...measured(exchange),
+  });
+}
+
+function fail(exchange: Exchange, failure: SendFailure): void {
+  settle(exchange, { outcome: 'error', ...failure, ...measured(exchange) });
+}
+
+/** Ends the request from our side: the result is given at once, the connection is destroyed if it was in use. */
+function cancel(exchange: Exchange, failure: SendFailure): void {
+  fail(exchange, failure);
+  exchange.controller?.abort(new Error(failure.message));
+}
+
+function settle(exchange: Exchange, result: SendResult): void {
+  const { resolve } = exchange;
+  if (resolve === null) return;
+  exchange.resolve = null;
+  exchange.stop();
+  resolve(result);
+}
+
+function timeoutFailure({ writtenMs, firstByteMs }: Exchange): SendFailure {
+  if (writtenMs === null) return { errorClass: 'timeout', message: 'The connection was not made in time.' };
+  if (firstByteMs === null) return { errorClass: 'timeout', message: 'The receiver did not answer in time.' };
+  return { errorClass: 'timeout', message: 'The response was not complete in time.' };
+}
+
+function measured(exchange: Exchange): { timings: PhaseTimings; remoteAddress: string | null } {
+  const { reused, firstByteMs, startMs } = exchange;
+  const phases = exchange.phases ?? unusedPhases(exchange.connection);
+  const own = reused ? null : phases;
+  return {
+    timings: {
+      dnsMs: own?.dnsMs ?? null,
+      connectMs: own?.connectMs ?? null,
+      tlsMs: own?.tlsMs ?? null,
+      firstByteMs,
+      totalMs: elapsedMs(startMs),
+      reused,
+    },
+    remoteAddress: phases?.remoteAddress ?? null,
+  };
+}
+
+/** A connection that failed or is being made for this request; one that served others says nothing about it. */
+function unusedPhases(connection: Exchange['connection']): ConnectionPhases | null {
+  return connection !== null && connection.phases.requests === 0 ? connection.phases : null;
+}
+
+function flatHeaders(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : (value ?? ''),
+    ]),
+  );
+}
+
+/** What came of one webhook request. Any complete response is a `response`, whatever its status says. */
+export type SendResult =
+  | {
+      outcome: 'response';
+      statusCode: number;
+      /** Names in lower case; several values of one name are joined with a comma. At most 16 KiB in all. */
+      headers: Record<string, string>;
+      /** The first 4 KiB. */
+      body: Buffer;
+      /** Whether the receiver sent more than `body` holds. */
+      bodyTruncated: boolean;
+      /** What the receiver asked to wait with Retry-After. */
+      retryAfterMs: number | null;
+      timings: PhaseTimings;
+      /** The address that was connected to: for operators, not for tenants. */
+      remoteAddress: string | null;
+    }
+  | {
+      outcome: 'error';
+      errorClass: SendErrorClass;
+      /** One sentence without addresses or secrets, fit for tenants. */
+      message: string;
+      timings: PhaseTimings;
+      remoteAddress: string | null;
+    };
+
+/** Whether the receiver did not answer, or could not be reached, in time. */
+export function isTimeout(result: SendResult): boolean {
+  return result.outcome === 'error' && result.errorClass === 'timeout';
 }

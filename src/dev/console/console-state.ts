@@ -1,5 +1,5 @@
-import { type DeliveryOutlook, findDeliveryOutlooks } from '../../deliveries/log/delivery-outlook.ts';
-import { countWaiting } from '../../deliveries/queue/read-waiting.ts';
+import { countWaiting } from '../../deliveries/backlog.ts';
+import { type DeliveryOutlook, findDeliveryOutlooks } from '../../deliveries/log/deliveries.ts';
 import { type Endpoint, listEndpoints } from '../../endpoints/store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { deliveryUuidOf } from '../../platform/public-ids.ts';

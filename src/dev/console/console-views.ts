@@ -13,7 +13,7 @@ import { exactTime } from '../../api/portal/components/time.ts';
 import { type Child, html, type Markup } from '../../api/portal/markup.ts';
 import type { PageView } from '../../api/portal/page.ts';
 import type { PortalApp, PortalContext } from '../../api/portal/portal-app.ts';
-import { type DeliveryOutlook, findDeliveryOutlooks } from '../../deliveries/log/delivery-outlook.ts';
+import { type DeliveryOutlook, findDeliveryOutlooks } from '../../deliveries/log/deliveries.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { textOf } from '../../platform/json/json-members.ts';
 import { deliveryUuidOf } from '../../platform/public-ids.ts';

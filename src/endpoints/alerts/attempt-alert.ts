@@ -1,7 +1,6 @@
-import { type AttemptVerdict, judgeAttempt } from '../../deliveries/attempt-verdict.ts';
-import { nextDelayMs } from '../../deliveries/retry-schedule.ts';
+import { type AttemptVerdict, judgeAttempt, nextDelayMs } from '../../deliveries/judge-outcome.ts';
 import type { HttpSender } from '../../deliveries/sender/http-sender.ts';
-import { signStandard } from '../../deliveries/webhook-signature.ts';
+import { signStandard } from '../../deliveries/webhook-request.ts';
 import { operationsSecretPlace, type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import { isSameTarget } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';

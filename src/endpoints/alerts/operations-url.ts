@@ -1,5 +1,5 @@
 import { knownWaba } from '../../accounts/known-accounts.ts';
-import { newWebhookSecret } from '../../deliveries/webhook-signature.ts';
+import { newWebhookSecret } from '../../deliveries/webhook-request.ts';
 import { type Audited, recordChange } from '../../platform/audit/audit.ts';
 import { operationsSecretPlace } from '../../platform/crypto/secret-box.ts';
 import type { SealedDatabase } from '../../platform/crypto/secret-keys.ts';

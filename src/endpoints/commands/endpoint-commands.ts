@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { shownCount } from '../../deliveries/shown-count.ts';
+import { shownCount } from '../../deliveries/backlog.ts';
 import {
   type AdminOutcome,
   adminAction,

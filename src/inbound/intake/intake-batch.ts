@@ -1,6 +1,6 @@
 import { askForNumbers, askForNumbersAgain } from '../../accounts/followed-numbers.ts';
-import type { DirectClaims } from '../../deliveries/direct-claims.ts';
 import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
+import type { DirectClaims } from '../../deliveries/queue/enqueue.ts';
 import { countEndpoints } from '../../endpoints/endpoint-settings.ts';
 import { MAX_ENDPOINTS } from '../../endpoints/endpoints.ts';
 import type { Logger } from '../../platform/logger.ts';

@@ -1,5 +1,4 @@
-import { dropWaiting } from '../../deliveries/queue/drop-waiting.ts';
-import { listGoneEndpoints } from '../../deliveries/queue/gone-endpoints.ts';
+import { dropWaiting, listGoneEndpoints } from '../../deliveries/queue/remove.ts';
 import { forgetOldFailures } from '../../endpoints/endpoint-failures.ts';
 import { forgetOldMinutes } from '../../endpoints/endpoint-health.ts';
 import { forgetOldDedupKeys } from '../../inbound/intake/commit-items.ts';

@@ -1,8 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
-import type { MadeAttempt } from '../../deliveries/attempt/attempt-log.ts';
-import type { SettledOutcome } from '../../deliveries/attempt/attempt-outcome.ts';
-import type { AttemptObserver } from '../../deliveries/attempt/settle-attempts.ts';
-import type { SendResult } from '../../deliveries/sender/send-result.ts';
+import type { AttemptObserver, MadeAttempt } from '../../deliveries/attempt/settle-attempts.ts';
+import type { SettledOutcome } from '../../deliveries/judge-outcome.ts';
+import type { SendResult } from '../../deliveries/sender/http-sender.ts';
 import { type CountResult, makeResultCounter } from '../../platform/metrics/metrics.ts';
 import { msOfUuidV7 } from '../../platform/public-ids.ts';
 

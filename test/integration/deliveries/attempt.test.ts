@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type AttemptTools, attemptDelivery } from '../../../src/deliveries/attempt/attempt-delivery.ts';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
-import { deliveryStart } from '../../../src/deliveries/dispatch/start-delivery.ts';
-import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
-import { type DeliveryPlace, labelDeliveries } from '../../../src/deliveries/queue/delivery-label.ts';
+import { deliveryStart } from '../../../src/deliveries/dispatch/start-workflows.ts';
+import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
+import { type DeliveryPlace, labelDeliveries } from '../../../src/deliveries/queue/claim.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';

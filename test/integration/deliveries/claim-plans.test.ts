@@ -1,10 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { oldestDueAt } from '../../../src/deliveries/backlog.ts';
-import { makeDueFinder } from '../../../src/deliveries/loop/due-finder.ts';
-import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
-import { claimDue, claimProbes, releaseExpired } from '../../../src/deliveries/queue/claim.ts';
-import { findLatelyDue, lastPosition } from '../../../src/deliveries/queue/due-pick.ts';
+import { makeEndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
+import { makeDueFinder } from '../../../src/deliveries/loop/claiming.ts';
+import {
+  claimDue,
+  claimProbes,
+  findLatelyDue,
+  lastPosition,
+  releaseExpired,
+} from '../../../src/deliveries/queue/claim.ts';
 import { findWantedScopes } from '../../../src/deliveries/queue/order-scope.ts';
 import { takeOverdue } from '../../../src/deliveries/queue/sweep.ts';
 import { findFailingFor } from '../../../src/endpoints/endpoint-health.ts';

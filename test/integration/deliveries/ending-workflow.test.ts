@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { deliveryWorkflowId, labelDeliveries } from '../../../src/deliveries/queue/delivery-label.ts';
+import { deliveryWorkflowId, labelDeliveries } from '../../../src/deliveries/queue/claim.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

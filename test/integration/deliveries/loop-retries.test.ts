@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { releaseDueRetries, retryInLoop } from '../../../src/deliveries/queue/retries.ts';
 import { findRetryRoom } from '../../../src/deliveries/queue/settle.ts';
-import { takeOverdue } from '../../../src/deliveries/queue/sweep.ts';
+import { releaseDueRetries, retryInLoop, takeOverdue } from '../../../src/deliveries/queue/sweep.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

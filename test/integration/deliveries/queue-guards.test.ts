@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { startEndpointKeeper } from '../../../src/deliveries/loop/endpoint-keeper.ts';
-import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
 import { claimProbes } from '../../../src/deliveries/queue/claim.ts';
 import { dropDelivery } from '../../../src/deliveries/queue/remove.ts';
 import { keepDeliveries } from '../../../src/deliveries/queue/settle.ts';

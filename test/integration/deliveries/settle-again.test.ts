@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import type { MadeAttempt } from '../../../src/deliveries/attempt/attempt-log.ts';
-import { settleAttempts } from '../../../src/deliveries/attempt/settle-attempts.ts';
+import { type MadeAttempt, settleAttempts } from '../../../src/deliveries/attempt/settle-attempts.ts';
 import { BREAKER, makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

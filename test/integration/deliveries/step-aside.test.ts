@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { dropWaiting } from '../../../src/deliveries/queue/drop-waiting.ts';
 import { leaseDelivery } from '../../../src/deliveries/queue/lease.ts';
 import { applyOrderScope } from '../../../src/deliveries/queue/order-scope.ts';
+import { dropWaiting } from '../../../src/deliveries/queue/remove.ts';
 import { stepAside } from '../../../src/deliveries/queue/sweep.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { newWebhookSecret } from '../../../src/deliveries/webhook-signature.ts';
+import { newWebhookSecret } from '../../../src/deliveries/webhook-request.ts';
 import { alertWorkflowId, insertEndpointAlert } from '../../../src/endpoints/alerts/endpoint-alerts.ts';
 import {
   clearOperationsUrl,

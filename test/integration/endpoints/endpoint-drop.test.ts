@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type DropOptions, dropWaiting } from '../../../src/deliveries/queue/drop-waiting.ts';
 import { releaseEvent } from '../../../src/deliveries/queue/enqueue.ts';
+import { type DropOptions, dropWaiting } from '../../../src/deliveries/queue/remove.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { newQueuedRow, queueRows } from '../../support/queued-rows.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { makeEndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { startEndpointKeeper } from '../../../src/deliveries/loop/endpoint-keeper.ts';
-import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
 import {
   countFailed,
   countRecentlyFailed,

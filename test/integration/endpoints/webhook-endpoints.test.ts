@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { publishEvents } from '../../../src/deliveries/publish.ts';
-import { newWebhookSecret } from '../../../src/deliveries/webhook-signature.ts';
+import { newWebhookSecret } from '../../../src/deliveries/webhook-request.ts';
 import { insertEndpointAlert } from '../../../src/endpoints/alerts/endpoint-alerts.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type AttemptTools, attemptDelivery } from '../../../src/deliveries/attempt/attempt-delivery.ts';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
-import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
+import { makeEndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { findFreePorts } from '../../../src/dev/embedded/ports.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';

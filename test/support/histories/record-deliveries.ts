@@ -1,4 +1,4 @@
-import { deliveryStart } from '../../../src/deliveries/dispatch/start-delivery.ts';
+import { deliveryStart } from '../../../src/deliveries/dispatch/start-workflows.ts';
 import { insertTestEvent } from '../../../src/endpoints/test-event.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

@@ -1,4 +1,4 @@
-import { newWebhookSecret } from '../../../src/deliveries/webhook-signature.ts';
+import { newWebhookSecret } from '../../../src/deliveries/webhook-request.ts';
 import { alertWorkflowId, insertEndpointAlert } from '../../../src/endpoints/alerts/endpoint-alerts.ts';
 import { saveOperationsUrl } from '../../../src/endpoints/alerts/operations-url.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';

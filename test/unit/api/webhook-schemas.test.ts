@@ -4,7 +4,7 @@ import { EVENT_BODIES } from '../../../src/api/openapi/webhooks/event-body-schem
 import { WEBHOOK_EXAMPLES } from '../../../src/api/openapi/webhooks/webhook-examples.ts';
 import { webhookOperations } from '../../../src/api/openapi/webhooks/webhook-operations.ts';
 import { serializeEvent } from '../../../src/deliveries/envelope.ts';
-import { webhookHeaders } from '../../../src/deliveries/webhook-headers.ts';
+import { webhookHeaders } from '../../../src/deliveries/webhook-request.ts';
 import type { UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
 import { orderEventData, orderService } from '../../../src/messages/orders/order-service.ts';
 import { EVENT_TYPES, type EventType } from '../../../src/platform/event-type.ts';

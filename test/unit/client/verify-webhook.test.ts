@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { errorOf, HeliographError } from '../../../clients/typescript/src/heliograph-error.ts';
 import { verifyWebhook } from '../../../clients/typescript/src/verify-webhook.ts';
-import { newWebhookSecret } from '../../../src/deliveries/webhook-signature.ts';
+import { newWebhookSecret } from '../../../src/deliveries/webhook-request.ts';
 
 const SECRET = newWebhookSecret();
 

@@ -1,8 +1,11 @@
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { AttemptOutcome } from '../../../src/deliveries/attempt/attempt-outcome.ts';
+import type { AttemptOutcome } from '../../../src/deliveries/judge-outcome.ts';
 import {
   type DeliveryWorkflows,
+  makeCalmWatch,
   makeDeliveryWorkflows,
+  makeRetryAllowance,
   type WorkflowMode,
 } from '../../../src/deliveries/loop/delivery-workflows.ts';
 
@@ -162,4 +165,87 @@ test('an earlier run that is open carries an attempt only once it has joined', a
   void workflows.join('delivery-1');
   expect(attempt?.hasWorkflow()).toBe(true);
   expect(troubles).toEqual([]);
+});
+
+const CORES = 2;
+const PER_SECOND = 10;
+
+function allowance() {
+  let nowMs = 0;
+  const made = makeRetryAllowance(CORES, () => nowMs);
+  const takeAll = () => {
+    let taken = 0;
+    while (made.take()) taken += 1;
+    return taken;
+  };
+  const wait = (ms: number) => {
+    nowMs += ms;
+  };
+  return { ...made, takeAll, wait };
+}
+
+test('retry workflows: five per second and core, of which a few can be saved up', () => {
+  const { takeAll, wait } = allowance();
+  expect(takeAll()).toBe(20);
+  wait(99);
+  expect(takeAll()).toBe(0);
+  wait(1);
+  expect(takeAll()).toBe(1);
+  wait(3_600_000);
+  expect(takeAll()).toBe(20);
+});
+
+test('processes share it evenly', () => {
+  const { takeAll, wait, shareWith } = allowance();
+  takeAll();
+  shareWith(4);
+  wait(399);
+  expect(takeAll()).toBe(0);
+  wait(1);
+  expect(takeAll()).toBe(1);
+  // Before a process knows of any, itself included, it is alone.
+  shareWith(0);
+  wait(100);
+  expect(takeAll()).toBe(1);
+});
+
+test('property: over any time never more than the rate and what was saved, however often it is asked', () => {
+  const steps = fc.array(fc.record({ waitMs: fc.nat(500), wanted: fc.nat(20) }), { maxLength: 200 });
+  fc.assert(
+    fc.property(steps, (plan) => {
+      const { take, wait } = allowance();
+      let [taken, elapsedMs] = [0, 0];
+      for (const { waitMs, wanted } of plan) {
+        wait(waitMs);
+        elapsedMs += waitMs;
+        for (let n = 0; n < wanted; n += 1) if (take()) taken += 1;
+        expect(taken).toBeLessThanOrEqual(20 + (elapsedMs / 1_000) * PER_SECOND + 1e-6);
+      }
+    }),
+  );
+});
+
+test('calm up to five first attempts per second and core, a few more at once, and not for seconds after a burst', () => {
+  let nowMs = 0;
+  const { note, isCalm } = makeCalmWatch(CORES, () => nowMs);
+  const noteAll = (count: number) => {
+    for (let n = 0; n < count; n += 1) note();
+    return isCalm();
+  };
+  expect(noteAll(10)).toBe(true);
+  expect(noteAll(1)).toBe(false);
+  for (let second = 0; second < 10; second += 1) {
+    nowMs += 1_000;
+    expect(noteAll(PER_SECOND / 2)).toBe(true);
+  }
+  expect(noteAll(1_000)).toBe(false);
+  nowMs += 1_999;
+  expect(isCalm()).toBe(false);
+  nowMs += 200;
+  expect(isCalm()).toBe(true);
+  for (let step = 0; step < 200; step += 1) {
+    nowMs += 20;
+    note();
+  }
+  expect(isCalm()).toBe(false);
 });

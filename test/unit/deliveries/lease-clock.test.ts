@@ -1,6 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { isInTime } from '../../../src/deliveries/attempt/attempt-delivery.ts';
-import { leaseClockMs } from '../../../src/deliveries/attempt/lease-clock.ts';
+import { isInTime, leaseClockMs } from '../../../src/deliveries/attempt/attempt-delivery.ts';
 
 const TIMEOUT_MS = 15_000;
 

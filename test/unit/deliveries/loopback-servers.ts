@@ -3,8 +3,11 @@ import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { generate } from 'selfsigned';
 import { onTestFinished } from 'vitest';
-import { type HttpSenderOptions, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
-import type { SendResult } from '../../../src/deliveries/sender/send-result.ts';
+import {
+  type HttpSenderOptions,
+  makeHttpSender,
+  type SendResult,
+} from '../../../src/deliveries/sender/http-sender.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 
 /** A sender that may reach loopback over http; closed when the test ends. */

@@ -1,5 +1,5 @@
-import type { MadeAttempt } from '../../../src/deliveries/attempt/attempt-log.ts';
-import type { SendResult } from '../../../src/deliveries/sender/send-result.ts';
+import type { MadeAttempt } from '../../../src/deliveries/attempt/settle-attempts.ts';
+import type { SendResult } from '../../../src/deliveries/sender/http-sender.ts';
 import { uuidV7 } from '../../../src/platform/public-ids.ts';
 
 /** A first attempt of the delivery `delivery-<n>` that got this answer. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_RETRY_SCHEDULE_MS } from '../../../src/deliveries/retry-schedule.ts';
-import { webhookHeaders } from '../../../src/deliveries/webhook-headers.ts';
+import { DEFAULT_RETRY_SCHEDULE_MS } from '../../../src/deliveries/judge-outcome.ts';
+import { webhookHeaders } from '../../../src/deliveries/webhook-request.ts';
 import { EVENT_TYPES } from '../../../src/platform/event-type.ts';
 import { repositoryFile } from './compose-file.ts';
 import { exampleEvents } from './example-events.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { shownCount } from '../../../src/deliveries/shown-count.ts';
+import { shownCount } from '../../../src/deliveries/backlog.ts';
 import { checkEndpointOptions, type EndpointOptions } from '../../../src/endpoints/endpoint-options.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { RequestError } from '../../../src/platform/request-input.ts';

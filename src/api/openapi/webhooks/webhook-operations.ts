@@ -1,4 +1,4 @@
-import { webhookHeaders } from '../../../deliveries/webhook-headers.ts';
+import { webhookHeaders } from '../../../deliveries/webhook-request.ts';
 import { EVENT_TYPES, type EventType } from '../../../platform/event-type.ts';
 import { type Components, documentSchema } from '../components.ts';
 import { EVENT_BODIES } from './event-body-schemas.ts';

@@ -1,4 +1,4 @@
-import type { DeliveryDetail, LoggedAttempt } from '../../../deliveries/log/delivery-detail.ts';
+import type { DeliveryDetail, LoggedAttempt } from '../../../deliveries/log/deliveries.ts';
 import { publicEventId } from '../../../platform/public-ids.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { DeliveryPosition } from '../../../deliveries/log/delivery-scan.ts';
-import { DELIVERY_STATES, type GivenDeliveryFilter } from '../../../deliveries/search/delivery-input.ts';
+import { DELIVERY_STATES, type GivenDeliveryFilter } from '../../../deliveries/search/delivery-filter.ts';
+import type { DeliveryPosition } from '../../../deliveries/search/delivery-scan.ts';
 import { type DeliverySearch, searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
 import { listEndpoints } from '../../../endpoints/store.ts';
 import { EVENT_TYPES } from '../../../platform/event-type.ts';

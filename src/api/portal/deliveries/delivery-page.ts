@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { DeliveryDetail } from '../../../deliveries/log/delivery-detail.ts';
+import type { DeliveryDetail } from '../../../deliveries/log/deliveries.ts';
 import {
   cancelDelivery,
   type DeliveryReport,

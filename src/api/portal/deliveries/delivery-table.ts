@@ -1,5 +1,5 @@
-import type { DeliveryState } from '../../../deliveries/log/delivery-filter.ts';
-import type { ListedDelivery } from '../../../deliveries/log/delivery-rows.ts';
+import type { ListedDelivery } from '../../../deliveries/log/deliveries.ts';
+import type { DeliveryState } from '../../../deliveries/search/delivery-filter.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { publicDeliveryId } from '../../../platform/public-ids.ts';
 import { badge } from '../components/badge.ts';

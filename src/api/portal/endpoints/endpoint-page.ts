@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { shownCount } from '../../../deliveries/backlog.ts';
 import { searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
-import { shownCount } from '../../../deliveries/shown-count.ts';
 import { countRecentlyFailed } from '../../../endpoints/endpoint-failures.ts';
 import { type EndpointStep, readEndpointStatistics } from '../../../endpoints/endpoint-statistics.ts';
 import { type EndpointStatus, type EndpointView, endpointStatus } from '../../../endpoints/endpoints.ts';

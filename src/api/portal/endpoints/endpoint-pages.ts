@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
+import { MAX_SHOWN_WAITING } from '../../../deliveries/backlog.ts';
 import { type DeliveryReport, deliveryOf } from '../../../deliveries/search/shown-delivery.ts';
-import { MAX_SHOWN_WAITING } from '../../../deliveries/shown-count.ts';
 import { type EndpointActivity, readEndpointActivity } from '../../../endpoints/endpoint-statistics.ts';
 import { type EndpointStatus, endpointStatus, endpointsOf } from '../../../endpoints/endpoints.ts';
 import { sendTestEvent } from '../../../endpoints/test-event.ts';

@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { WaitingDeliveries } from '../../../deliveries/queue/read-waiting.ts';
-import { shownCount } from '../../../deliveries/shown-count.ts';
+import { shownCount, type WaitingDeliveries } from '../../../deliveries/backlog.ts';
 import type { EndpointActivity } from '../../../endpoints/endpoint-statistics.ts';
 import type { Endpoint } from '../../../endpoints/store.ts';
 import type { Audited } from '../../../platform/audit/audit.ts';

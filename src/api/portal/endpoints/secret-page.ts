@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { SignatureProfile } from '../../../deliveries/webhook-signature.ts';
+import type { SignatureProfile } from '../../../deliveries/webhook-request.ts';
 import { sendPage } from '../access/send-page.ts';
 import { wabaOf } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';

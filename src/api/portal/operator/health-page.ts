@@ -6,9 +6,9 @@ import {
   listTroubledEndpoints,
   readBacklog,
   type SeenWorker,
+  shownCount,
   type TroubledEndpoint,
 } from '../../../deliveries/backlog.ts';
-import { shownCount } from '../../../deliveries/shown-count.ts';
 import type { QuarantineTotal } from '../../../inbound/inbox-admin.ts';
 import { countInbox, listQuarantineReasons, oldestWaitingBodyAt } from '../../../inbound/inbox-admin.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';

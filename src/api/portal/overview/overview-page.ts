@@ -1,5 +1,6 @@
 import { type ScaleLinear, scaleBand, scaleLinear, scalePoint } from 'd3-scale';
 import { line } from 'd3-shape';
+import { MAX_SHOWN_WAITING, shownCount } from '../../../deliveries/backlog.ts';
 import {
   type ChartSpan,
   chartSpan,
@@ -8,7 +9,6 @@ import {
   readLatency,
   readOutcomes,
 } from '../../../deliveries/search/tenant-overview.ts';
-import { MAX_SHOWN_WAITING, shownCount } from '../../../deliveries/shown-count.ts';
 import { countRecentlyFailed } from '../../../endpoints/endpoint-failures.ts';
 import { type EndpointStatus, endpointsOf } from '../../../endpoints/endpoints.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findSubscribers, publishTo, releaseReservedEvent } from '../../../../src/deliveries/publish.ts';
-import { dropWaiting } from '../../../../src/deliveries/queue/drop-waiting.ts';
 import { applyOrderScope } from '../../../../src/deliveries/queue/order-scope.ts';
-import { dropDelivery, removeDelivery } from '../../../../src/deliveries/queue/remove.ts';
+import { dropDelivery, dropWaiting, removeDelivery } from '../../../../src/deliveries/queue/remove.ts';
 import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../../src/endpoints/endpoint-modes.ts';
 import type { OrderScope } from '../../../../src/endpoints/endpoint-settings.ts';
 import { insertTestEvent } from '../../../../src/endpoints/test-event.ts';

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { HttpSender } from '../../../../src/deliveries/sender/http-sender.ts';
-import type { SendResult } from '../../../../src/deliveries/sender/send-result.ts';
+import type { HttpSender, SendResult } from '../../../../src/deliveries/sender/http-sender.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { deliveryUuidOf } from '../../../../src/platform/public-ids.ts';

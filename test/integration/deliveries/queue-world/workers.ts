@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attemptDelivery } from '../../../../src/deliveries/attempt/attempt-delivery.ts';
-import type { MadeAttempt } from '../../../../src/deliveries/attempt/attempt-log.ts';
-import { sendDelivery } from '../../../../src/deliveries/attempt/send-delivery.ts';
-import { openEndpoint } from '../../../../src/deliveries/attempt/sendable-endpoint.ts';
-import { settleAttempts } from '../../../../src/deliveries/attempt/settle-attempts.ts';
+import { openEndpoint, sendDelivery } from '../../../../src/deliveries/attempt/send-delivery.ts';
+import { type MadeAttempt, settleAttempts } from '../../../../src/deliveries/attempt/settle-attempts.ts';
 import {
   type ClaimedDelivery,
   claimDue,
@@ -14,8 +12,12 @@ import {
 } from '../../../../src/deliveries/queue/claim.ts';
 import { leaseDelivery } from '../../../../src/deliveries/queue/lease.ts';
 import { dropOrphans } from '../../../../src/deliveries/queue/remove.ts';
-import { leaveToWorkflow, releaseDueRetries, retryInLoop } from '../../../../src/deliveries/queue/retries.ts';
-import { stepAside } from '../../../../src/deliveries/queue/sweep.ts';
+import {
+  leaveToWorkflow,
+  releaseDueRetries,
+  retryInLoop,
+  stepAside,
+} from '../../../../src/deliveries/queue/sweep.ts';
 import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { dueShares } from '../../../support/due-shares.ts';

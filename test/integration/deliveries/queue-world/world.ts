@@ -1,6 +1,6 @@
 import type { AttemptTools } from '../../../../src/deliveries/attempt/attempt-delivery.ts';
 import { makeEndpointHealth } from '../../../../src/deliveries/breaker.ts';
-import { makeEndpointLimiter } from '../../../../src/deliveries/loop/endpoint-limiter.ts';
+import { makeEndpointLimiter } from '../../../../src/deliveries/loop/attempt-limits.ts';
 import type { OrderScope } from '../../../../src/endpoints/endpoint-settings.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';

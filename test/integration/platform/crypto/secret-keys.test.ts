@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { findWaba, saveWaba } from '../../../../src/accounts/accounts.ts';
-import { openEndpoint } from '../../../../src/deliveries/attempt/sendable-endpoint.ts';
+import { openEndpoint } from '../../../../src/deliveries/attempt/send-delivery.ts';
 import {
   findOperationsUrl,
   rotateOperationsSecret,

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { newWebhookSecret } from '../../../../src/deliveries/webhook-signature.ts';
+import { newWebhookSecret } from '../../../../src/deliveries/webhook-request.ts';
 import { countFailed } from '../../../../src/endpoints/endpoint-failures.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';

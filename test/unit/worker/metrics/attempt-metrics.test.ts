@@ -1,8 +1,8 @@
 import { Registry } from '@prometheus-io/client';
 import { describe, expect, test } from 'vitest';
-import type { MadeAttempt } from '../../../../src/deliveries/attempt/attempt-log.ts';
-import type { SettledOutcome } from '../../../../src/deliveries/attempt/attempt-outcome.ts';
-import type { SendResult } from '../../../../src/deliveries/sender/send-result.ts';
+import type { MadeAttempt } from '../../../../src/deliveries/attempt/settle-attempts.ts';
+import type { SettledOutcome } from '../../../../src/deliveries/judge-outcome.ts';
+import type { SendResult } from '../../../../src/deliveries/sender/http-sender.ts';
 import { uuidV7 } from '../../../../src/platform/public-ids.ts';
 import { makeAttemptMetrics } from '../../../../src/worker/metrics/worker-metrics.ts';
 import { counted, samplesOf } from '../../../support/metrics-text.ts';

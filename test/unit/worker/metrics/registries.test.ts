@@ -4,8 +4,7 @@ import {
   makeApiMetrics,
   watchProcess,
 } from '../../../../src/platform/metrics/metrics.ts';
-import type { SystemFigures } from '../../../../src/worker/metrics/system-figures.ts';
-import { makeSystemGauges } from '../../../../src/worker/metrics/system-gauges.ts';
+import { makeSystemGauges, type SystemFigures } from '../../../../src/worker/metrics/system-figures.ts';
 import { makeWorkerMetrics, watchDeliveryLoop } from '../../../../src/worker/metrics/worker-metrics.ts';
 import { counted, samplesOf } from '../../../support/metrics-text.ts';
 import { repositoryFile } from '../../deployment/compose-file.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { makeDueFinder } from '../../../src/deliveries/loop/due-finder.ts';
-import { makeEndpointLimiter } from '../../../src/deliveries/loop/endpoint-limiter.ts';
+import { makeEndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
+import { makeDueFinder } from '../../../src/deliveries/loop/claiming.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 
 const WALK_MS = 30;

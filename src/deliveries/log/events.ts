@@ -1,8 +1,8 @@
 import type { EventType } from '../../platform/event-type.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import { type Database, PUBLISHING_LOCK } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../../platform/public-ids.ts';
-import { summarizeDeliveries } from './event-deliveries.ts';
+import { summarizeDeliveries } from './deliveries.ts';
 
 type DeliveryState = 'pending' | 'delivered' | 'failed' | 'dropped';
 
@@ -168,4 +168,81 @@ async function matching(
   if (deliveryState === null) return fitting;
   const summaries = await summarizeDeliveries(database, wabaId, fitting);
   return fitting.filter((row) => (summaries.get(row.id)?.[deliveryState] ?? 0) > 0);
+}
+
+/** One event of a WABA; null when it has none with this id. */
+export async function findEvent(
+  database: Database,
+  wabaId: string,
+  eventUuid: string,
+): Promise<ListedEvent | null> {
+  const [row] = await query<ListedEvent>(
+    database,
+    `select id, day, event_type as "eventType", event_id as "eventId", phone_number_id as "phoneNumberId", sequence,
+            created_at as "createdAt", occurred_at as "occurredAt", coalesce(octet_length(body), 0) as "sizeBytes"
+       from events where day = cast(:day as date) and id = :eventUuid and waba_id = :wabaId`,
+    { wabaId, eventUuid, day: dayOfUuidV7(eventUuid) },
+  );
+  return row ?? null;
+}
+
+/** The bodies of these events of a WABA as they are sent, by id; absent: not released yet. */
+export async function readEventBodies(
+  database: Database,
+  wabaId: string,
+  events: readonly { id: string; day: string }[],
+): Promise<Map<string, string>> {
+  const bodies = new Map<string, string>();
+  // One day at a time: a constant day is one partition.
+  for (const [day, ofDay] of Map.groupBy(events, (event) => event.day)) {
+    const rows = await query<{ id: string; body: Buffer }>(
+      database,
+      `select id, body from events
+        where day = cast(:day as date) and id = any (cast(:ids as uuid[])) and waba_id = :wabaId and body is not null`,
+      { wabaId, day, ids: ofDay.map(({ id }) => id) },
+    );
+    for (const { id, body } of rows) bodies.set(id, body.toString('utf8'));
+  }
+  return bodies;
+}
+
+/** How far the clocks of our machines may be apart, in ms. */
+const CLOCK_SPARE_MS = 2_000;
+
+/** How long an event that is not released holds up those behind it, in ms. */
+const MAX_WAIT_FOR_RELEASE_MS = 60_000;
+
+/** For a publisher whose start is hidden from us: no statement takes longer. */
+const MAX_TRANSACTION_SECONDS = 60;
+
+/**
+ * Unix time in ms before which no event of a WABA will still appear: transactions end in another order than that of
+ * the ids they drew. Whoever publishes holds the publishing lock, or one on the table, from before it draws ids.
+ * An event that waits to be released holds the time back too, for a minute.
+ * A statement of its own, before the one that reads events: that one then sees what ended meanwhile.
+ */
+export async function publishingHorizonMs(database: Database, wabaId: string): Promise<number> {
+  const [row] = await query<{ atMs: number; heldId: string | null }>(
+    database,
+    `select (extract(epoch from least(clock_timestamp(), min(coalesce(a.xact_start, clock_timestamp()
+               - :maxSeconds * interval '1 second')))) * 1000)::float8 as "atMs",
+            (select id from events
+              where waba_id = :wabaId and body is null and id > cast(:oldestHeld as uuid)
+              order by id limit 1) as "heldId"
+       from pg_locks l left join pg_stat_activity a on a.pid = l.pid
+      where l.database = (select oid from pg_database where datname = current_database())
+        and (l.locktype = 'advisory' and l.classid = 0 and l.objid = cast(:lock as oid) and l.objsubid = 1
+             or l.locktype = 'relation' and l.mode = 'RowExclusiveLock'
+                and l.relation = cast(cast('events' as regclass) as oid))`,
+    {
+      wabaId,
+      lock: PUBLISHING_LOCK,
+      maxSeconds: MAX_TRANSACTION_SECONDS,
+      oldestHeld: lowestUuidAt(Date.now() - MAX_WAIT_FOR_RELEASE_MS),
+    },
+  );
+  if (row === undefined) throw new Error('the database did not tell its time');
+  const { atMs, heldId } = row;
+  const settledMs = Math.floor(atMs) - CLOCK_SPARE_MS;
+  return heldId === null ? settledMs : Math.min(settledMs, msOfUuidV7(heldId));
 }

@@ -1,14 +1,18 @@
+import { randomUUID } from 'node:crypto';
 import { makeFullLooks } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import type { TakenPlace } from '../queue/claim.ts';
+import { leaseClockMs } from '../attempt/attempt-delivery.ts';
 import {
+  type ClaimedDelivery,
   type DueEndpoint,
   type DueShare,
   findDueEndpoints,
   findLatelyDue,
   lastPosition,
-} from '../queue/due-pick.ts';
-import type { EndpointLimiter } from './endpoint-limiter.ts';
+  type TakenPlace,
+} from '../queue/claim.ts';
+import type { DirectClaims } from '../queue/enqueue.ts';
+import type { EndpointLimiter, UnderWay } from './attempt-limits.ts';
 
 /** Endpoints per statement of a walk. */
 const PAGE = 512;
@@ -150,4 +154,51 @@ function compare(a: TakenPlace, b: TakenPlace): number {
 
 function behind({ replay, position }: TakenPlace) {
   return { replay, position: String(BigInt(position) + 1n) };
+}
+
+/** A claim, and its place among what is under way. */
+export type Begun = { claim: ClaimedDelivery; attempt: UnderWay };
+
+type SessionSide = {
+  leaseMs: number;
+  mayTake: (endpointId: string) => boolean;
+  begin: (endpointId: string) => UnderWay;
+  cancel: (attempt: UnderWay) => void;
+  carry: (claims: readonly Begun[], token: string, startMs: number) => Promise<void>;
+};
+
+/**
+ * Saves a delivery the way over the queue: a claim, its commit and a read. A slot is taken per delivery before it is
+ * inserted; those that did not become heads give theirs back.
+ */
+export function makeDirectClaims(session: SessionSide): DirectClaims {
+  const token = randomUUID();
+  const startMs = leaseClockMs();
+  const taken: UnderWay[] = [];
+  const giveBack = () => {
+    for (const attempt of taken.splice(0)) session.cancel(attempt);
+  };
+  return {
+    token,
+    leaseMs: session.leaseMs,
+    take(endpointId) {
+      if (!session.mayTake(endpointId)) return false;
+      taken.push(session.begin(endpointId));
+      return true;
+    },
+    carry(claims) {
+      const begun = claims.map((claim) => ({
+        claim,
+        attempt: takeOut(taken, claim.endpointId) ?? session.begin(claim.endpointId),
+      }));
+      giveBack();
+      void session.carry(begun, token, startMs);
+    },
+    cancel: giveBack,
+  };
+}
+
+function takeOut(taken: UnderWay[], endpointId: string): UnderWay | undefined {
+  const index = taken.findIndex((attempt) => attempt.endpointId === endpointId);
+  return index < 0 ? undefined : taken.splice(index, 1)[0];
 }

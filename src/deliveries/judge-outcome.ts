@@ -1,0 +1,205 @@
+import type { RetryRoom } from './queue/settle.ts';
+import type { SendResult } from './sender/http-sender.ts';
+
+/** Retry workflows that one endpoint and all together may have open; what is beyond is retried by a delivery loop. */
+export type RetryLimits = {
+  perEndpoint: number;
+  overall: number;
+  /** Whether one more workflow may be started now; uses up a start. */
+  takeStart: () => boolean;
+};
+
+/** How soon a receiver that was down is noticed to be back, and how little it is bothered meanwhile. */
+const LONGEST_PROBE_WAIT_MS = 5 * 60_000;
+
+export type AttemptMade = {
+  eventType: string;
+  /** This one included. */
+  attempt: number;
+  /** Earlier attempts that used up no retry. */
+  probes: number;
+  isProbe: boolean;
+  /** A workflow carries it and would attempt it again. */
+  hasWorkflow: boolean;
+  retryScheduleMs: readonly number[];
+  result: SendResult;
+};
+
+/** The endpoint when the outcome is recorded; `room` shrinks as a group of outcomes uses it. */
+export type EndpointNow = { mode: string; room: RetryRoom };
+
+/** Ms until the next probe of an endpoint whose probes failed `failures` times in a row. */
+export function probeDelayMs(schedule: readonly number[], failures: number, random: () => number): number {
+  const last = Math.max(schedule.length, 1);
+  const step = nextDelayMs({
+    schedule,
+    attemptsMade: Math.min(failures + 1, last),
+    retryAfterMs: null,
+    random,
+  });
+  return Math.min(step ?? LONGEST_PROBE_WAIT_MS, LONGEST_PROBE_WAIT_MS);
+}
+
+/**
+ * What an attempt means for its delivery. A failure while the endpoint is probed, paused or disabled uses up no
+ * retry: it says something about the endpoint, not about the delivery.
+ */
+export function judgeOutcome(made: AttemptMade, now: EndpointNow, limits: RetryLimits): SettledOutcome {
+  const verdict = judgeAttempt(made.result);
+  const { attempt } = made;
+  if (verdict.kind === 'delivered') return { state: 'delivered', statusCode: verdict.statusCode, attempt };
+  const { reason } = verdict;
+  if (made.eventType === 'test') return { state: 'failed', reason, attempt };
+  if (verdict.kind === 'gone') return { state: 'deferred', reason, attempt };
+  if (made.isProbe && now.mode === 'probing') return failedProbe(made, verdict, now.room, limits);
+  if (now.mode !== 'open') return { state: 'deferred', reason, attempt };
+  return failedAttempt(made, verdict, now.room, limits);
+}
+
+type Retry = Extract<AttemptVerdict, { kind: 'retry' }>;
+
+function failedProbe(
+  made: AttemptMade,
+  { reason, retryAfterMs }: Retry,
+  room: RetryRoom,
+  limits: RetryLimits,
+): SettledOutcome {
+  const waitMs = probeDelayMs(made.retryScheduleMs, made.probes, Math.random);
+  const delayMs = Math.max(waitMs, retryAfterMs ?? 0);
+  const byWorkflow = takeRoom(made, room, limits);
+  return { state: 'retrying', reason, attempt: made.attempt, delayMs, isProbe: true, byWorkflow };
+}
+
+function failedAttempt(
+  made: AttemptMade,
+  { reason, retryAfterMs }: Retry,
+  room: RetryRoom,
+  limits: RetryLimits,
+): SettledOutcome {
+  const { attempt, probes, retryScheduleMs: schedule } = made;
+  const delayMs = nextDelayMs({
+    schedule,
+    attemptsMade: attempt - probes,
+    retryAfterMs,
+    random: Math.random,
+  });
+  if (delayMs === null) return { state: 'failed', reason, attempt };
+  const byWorkflow = takeRoom(made, room, limits);
+  return { state: 'retrying', reason, attempt, delayMs, isProbe: false, byWorkflow };
+}
+
+/**
+ * Takes a place among the retry workflows, if there is one. A tenant may have as many as are still free for others, so
+ * there is always room for a tenant that has none.
+ */
+function takeRoom(made: AttemptMade, room: RetryRoom, limits: RetryLimits): boolean {
+  const free = limits.overall - room.openRetriesOverall;
+  if (room.openRetries >= limits.perEndpoint || room.openRetriesOfTenant >= free) return false;
+  if (!made.hasWorkflow && !limits.takeStart()) return false;
+  room.openRetries += 1;
+  room.openRetriesOfTenant += 1;
+  room.openRetriesOverall += 1;
+  return true;
+}
+
+/** What one response (or none) means for the delivery. Every reason is public: tenants read it in their log. */
+export type AttemptVerdict =
+  | { kind: 'delivered'; statusCode: number }
+  | { kind: 'retry'; reason: string; retryAfterMs: number | null }
+  /** 410: the receiver says that nobody listens there any more. */
+  | { kind: 'gone'; reason: string };
+
+/** Any 2xx is success and 410 ends the endpoint; everything else may be a passing fault, also 401 and 404. */
+export function judgeAttempt(result: SendResult): AttemptVerdict {
+  if (result.outcome === 'error') {
+    return {
+      kind: 'retry',
+      reason: `${result.errorClass}: ${result.message.replace(/\.$/, '')}`,
+      retryAfterMs: null,
+    };
+  }
+  const { statusCode, retryAfterMs } = result;
+  if (statusCode >= 200 && statusCode <= 299) return { kind: 'delivered', statusCode };
+  if (statusCode === 410) return { kind: 'gone', reason: 'the endpoint answered 410 Gone' };
+  const redirect = statusCode >= 300 && statusCode <= 399 ? ' (redirects are not followed)' : '';
+  return { kind: 'retry', reason: `the endpoint answered ${statusCode}${redirect}`, retryAfterMs };
+}
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** Shortest and longest wait between two attempts of one delivery, in ms. */
+export const MIN_RETRY_DELAY_MS = SECOND_MS;
+export const MAX_RETRY_DELAY_MS = 24 * HOUR_MS;
+
+const JITTER = 0.2;
+
+/**
+ * The waits before attempts 2 to 11, in ms; attempt 1 is made at once. Dense at first because a chat is live, then
+ * up to about 69 hours so that a weekend without an operator is survived.
+ */
+export const DEFAULT_RETRY_SCHEDULE_MS: readonly number[] = [
+  5 * SECOND_MS,
+  30 * SECOND_MS,
+  2 * MINUTE_MS,
+  10 * MINUTE_MS,
+  30 * MINUTE_MS,
+  2 * HOUR_MS,
+  6 * HOUR_MS,
+  12 * HOUR_MS,
+  24 * HOUR_MS,
+  24 * HOUR_MS,
+];
+
+type NextDelayInput = {
+  /** Waits in ms: entry n-1 follows attempt n. */
+  schedule: readonly number[];
+  /** Attempts already made, this one included. */
+  attemptsMade: number;
+  /** What the receiver asked for, null when it asked for nothing. */
+  retryAfterMs: number | null;
+  /** Uniform in [0, 1). */
+  random: () => number;
+};
+
+/**
+ * Ms to wait before the next attempt, or null when the schedule is exhausted. The scheduled wait is spread by ±20 %
+ * so that a receiver that comes back is not met by everything at once; a longer Retry-After wins, a shorter one does
+ * not. The answer lies in [1 s, 24 h], except that the first attempt of all is due at once (0).
+ */
+export function nextDelayMs({ schedule, attemptsMade, retryAfterMs, random }: NextDelayInput): number | null {
+  if (attemptsMade < 1) return 0;
+  const scheduledMs = schedule[attemptsMade - 1];
+  if (scheduledMs === undefined) return null;
+  const spreadMs = scheduledMs * (1 - JITTER + 2 * JITTER * random());
+  const wantedMs = Math.max(spreadMs, retryAfterMs ?? 0);
+  return Math.round(Math.min(Math.max(wantedMs, MIN_RETRY_DELAY_MS), MAX_RETRY_DELAY_MS));
+}
+
+/** What is left to do for a delivery after a try to attempt it. */
+export type AttemptOutcome = SettledOutcome | UnattemptedOutcome;
+
+/** An attempt was made and recorded. */
+export type SettledOutcome =
+  | { state: 'delivered'; statusCode: number; attempt: number }
+  | { state: 'failed'; reason: string; attempt: number }
+  /** To be attempted again after `delayMs`: by its workflow, or by a delivery loop where enough workflows are open. */
+  | {
+      state: 'retrying';
+      reason: string;
+      attempt: number;
+      delayMs: number;
+      isProbe: boolean;
+      byWorkflow: boolean;
+    }
+  /** Kept in the queue, without having used up a retry, until its endpoint takes deliveries again. */
+  | { state: 'deferred'; reason: string; attempt: number };
+
+export type UnattemptedOutcome =
+  /** Somebody else holds it, or it is not due before `delayMs`. */
+  | { state: 'waiting'; reason: string; delayMs: number }
+  /** Its endpoint takes no deliveries at present. */
+  | { state: 'off'; reason: string }
+  /** Settled before, by this workflow or another. */
+  | { state: 'finished' };

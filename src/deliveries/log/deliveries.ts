@@ -1,0 +1,305 @@
+import type { EventType } from '../../platform/event-type.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
+import { dayOfUuidV7 } from '../../platform/public-ids.ts';
+import type { QueueState } from '../queue/states.ts';
+import type { DeliveryState } from '../search/delivery-filter.ts';
+
+/** How many endpoints an event stands so at; of several deliveries to one endpoint the newest counts. */
+export type DeliverySummary = { pending: number; delivered: number; failed: number; dropped: number };
+
+type EventKey = { id: string; day: string };
+
+/** The clock of a machine that queues deliveries may be behind that of the one that made the event. */
+const SPARE_DAYS = 1;
+
+/** What came of these events of a WABA, by event id; an event without deliveries counts 0 everywhere. */
+export async function summarizeDeliveries(
+  database: Database,
+  wabaId: string,
+  events: readonly EventKey[],
+): Promise<Map<string, DeliverySummary>> {
+  const summaries = new Map(
+    events.map(({ id }) => [id, { pending: 0, delivered: 0, failed: 0, dropped: 0 }]),
+  );
+  if (events.length === 0) return summaries;
+  const rows = await query<{ eventUuid: string; state: keyof DeliverySummary }>(
+    database,
+    `select distinct on (event_uuid, endpoint_id) event_uuid as "eventUuid", state
+       from deliveries
+      where waba_id = :wabaId and event_uuid = any (cast(:ids as uuid[])) and day >= cast(:fromDay as date)
+      order by event_uuid, endpoint_id, day desc, id desc`,
+    { wabaId, ids: events.map(({ id }) => id), fromDay: firstDay(events) },
+  );
+  for (const { eventUuid, state } of rows) {
+    const summary = summaries.get(eventUuid);
+    if (summary !== undefined) summary[state] += 1;
+  }
+  return summaries;
+}
+
+function firstDay(events: readonly EventKey[]): string {
+  const days = events.map(({ day }) => Date.parse(day));
+  return new Date(Math.min(...days) - SPARE_DAYS * 86_400_000).toISOString().slice(0, 10);
+}
+
+export type EventDelivery = {
+  id: string;
+  endpointId: string;
+  state: keyof DeliverySummary;
+  attempts: number;
+  lastStatusCode: number | null;
+  lastError: string | null;
+  nextAttemptAt: Date | null;
+  /** When later events of its key began to go out without it, because it failed for too long; null: they did not. */
+  steppedAsideAt: Date | null;
+  createdAt: Date;
+  finishedAt: Date | null;
+  workflowId: string | null;
+  replayId: string | null;
+  /** The delivery that this one repeats. */
+  replayOf: string | null;
+};
+
+/** The newest deliveries of an event of a WABA, the newest first. */
+export async function listEventDeliveries(
+  database: Database,
+  wabaId: string,
+  event: EventKey,
+  limit: number,
+): Promise<EventDelivery[]> {
+  return await query<EventDelivery>(
+    database,
+    `select id, endpoint_id as "endpointId", state, attempts, last_status_code as "lastStatusCode",
+            last_error as "lastError", case when state = 'pending' then next_attempt_at end as "nextAttemptAt",
+            stepped_aside_at as "steppedAsideAt",
+            created_at as "createdAt", finished_at as "finishedAt", workflow_id as "workflowId",
+            replay_id as "replayId", replay_of as "replayOf"
+       from deliveries
+      where waba_id = :wabaId and event_uuid = :id and day >= cast(:fromDay as date)
+      order by day desc, id desc limit :limit`,
+    { wabaId, id: event.id, fromDay: firstDay([event]), limit },
+  );
+}
+
+/** The newest delivery of an event to each endpoint that still exists, and whether it is still open. */
+export async function newestDeliveries(
+  database: Database,
+  wabaId: string,
+  event: EventKey,
+): Promise<{ id: string; endpointId: string; isOpen: boolean }[]> {
+  return await query(
+    database,
+    `select distinct on (d.endpoint_id) d.id, d.endpoint_id as "endpointId", d.state = 'pending' as "isOpen"
+       from deliveries d join webhook_endpoints e on e.id = d.endpoint_id and e.waba_id = d.waba_id
+      where d.waba_id = :wabaId and d.event_uuid = :id and d.day >= cast(:fromDay as date)
+      order by d.endpoint_id, d.day desc, d.id desc`,
+    { wabaId, id: event.id, fromDay: firstDay([event]) },
+  );
+}
+
+/** An attempt as tenants may see it: the log's remote address and worker are for operators. */
+export type EventAttempt = {
+  deliveryId: string;
+  attempt: number;
+  startedAt: Date;
+  durationMs: number;
+  timings: Record<string, number | boolean | null>;
+  statusCode: number | null;
+  errorClass: string | null;
+  errorMessage: string | null;
+  url: string;
+  requestHeaders: Record<string, string>;
+  responseHeaders: Record<string, string> | null;
+  responseBody: Buffer | null;
+};
+
+/** The newest attempts of each of these deliveries of a WABA, the oldest first. */
+export async function listDeliveryAttempts(
+  database: Database,
+  wabaId: string,
+  deliveryIds: readonly string[],
+  limitEach: number,
+): Promise<EventAttempt[]> {
+  return await query<EventAttempt>(
+    database,
+    `select a.delivery_id as "deliveryId", a.attempt, a.started_at as "startedAt", a.duration_ms as "durationMs",
+            a.timings, a.status_code as "statusCode", a.error_class as "errorClass",
+            a.error_message as "errorMessage", a.url, a.request_headers as "requestHeaders",
+            a.response_headers as "responseHeaders", a.response_body as "responseBody"
+       from unnest(cast(:deliveryIds as uuid[])) as d (id)
+      cross join lateral (select * from attempts where delivery_id = d.id and waba_id = :wabaId
+                           order by attempt desc limit :limitEach) as a
+      order by a.delivery_id, a.attempt`,
+    { wabaId, deliveryIds, limitEach },
+  );
+}
+
+/** Everything about one delivery but its attempts. */
+export type DeliveryDetail = {
+  id: string;
+  wabaId: string;
+  businessName: string;
+  endpointId: string;
+  endpointUrl: string | null;
+  endpointMode: 'open' | 'probing' | 'paused' | 'disabled' | null;
+  eventUuid: string;
+  eventDay: string;
+  eventType: EventType | null;
+  eventId: string | null;
+  phoneNumberId: string | null;
+  sequence: string | null;
+  messageId: string | null;
+  conversationId: string | null;
+  occurredAt: Date | null;
+  body: Buffer | null;
+  state: DeliveryState;
+  attempts: number;
+  lastStatusCode: number | null;
+  lastError: string | null;
+  createdAt: Date;
+  finishedAt: Date | null;
+  workflowId: string | null;
+  replayId: string | null;
+  replayOf: string | null;
+  /** Where it stands in the queue; null once it is settled. */
+  queueState: QueueState | null;
+  nextAttemptAt: Date | null;
+  /** When later events of its key began to go out without it, because it failed for too long; null: they did not. */
+  steppedAsideAt: Date | null;
+};
+
+/** One delivery of a WABA; null when it has none with this id. */
+export async function findDeliveryDetail(
+  database: Database,
+  wabaId: string,
+  deliveryId: string,
+): Promise<DeliveryDetail | null> {
+  const [row] = await query<DeliveryDetail>(
+    database,
+    `select d.id, d.waba_id as "wabaId", t.business_name as "businessName", d.endpoint_id as "endpointId",
+            e.url as "endpointUrl", e.mode as "endpointMode", d.event_uuid as "eventUuid",
+            d.event_day as "eventDay", ev.event_type as "eventType", ev.event_id as "eventId",
+            ev.phone_number_id as "phoneNumberId", ev.sequence, ev.message_id as "messageId",
+            ev.conversation_id as "conversationId", ev.occurred_at as "occurredAt", ev.body, d.state, d.attempts,
+            d.last_status_code as "lastStatusCode", d.last_error as "lastError", d.created_at as "createdAt",
+            d.finished_at as "finishedAt", d.workflow_id as "workflowId", d.replay_id as "replayId",
+            d.replay_of as "replayOf", q.state as "queueState", q.next_attempt_at as "nextAttemptAt",
+            d.stepped_aside_at as "steppedAsideAt"
+       from deliveries d
+       join wabas w on w.waba_id = d.waba_id join tenants t on t.id = w.tenant_id
+       left join webhook_endpoints e on e.id = d.endpoint_id and e.waba_id = d.waba_id
+       left join delivery_queue q on q.delivery_id = d.id
+       left join lateral (select * from events where day = d.event_day and id = d.event_uuid offset 0) as ev on true
+      where d.day = cast(:day as date) and d.id = cast(:deliveryId as uuid) and d.waba_id = :wabaId`,
+    { wabaId, deliveryId, day: dayOfUuidV7(deliveryId) },
+  );
+  return row ?? null;
+}
+
+/** An attempt with what only operators see: the address that was connected to, and the process that made it. */
+export type LoggedAttempt = Omit<EventAttempt, 'deliveryId'> & {
+  remoteAddress: string | null;
+  worker: string;
+};
+
+/** The newest attempts of a delivery of a WABA, the newest first. */
+export async function listAttempts(
+  database: Database,
+  wabaId: string,
+  deliveryId: string,
+  limit: number,
+): Promise<LoggedAttempt[]> {
+  return await query<LoggedAttempt>(
+    database,
+    `select attempt, started_at as "startedAt", duration_ms as "durationMs", timings, status_code as "statusCode",
+            error_class as "errorClass", error_message as "errorMessage", url, remote_address as "remoteAddress",
+            request_headers as "requestHeaders", response_headers as "responseHeaders",
+            response_body as "responseBody", worker
+       from attempts where delivery_id = cast(:deliveryId as uuid) and waba_id = :wabaId
+      order by attempt desc limit :limit`,
+    { wabaId, deliveryId, limit },
+  );
+}
+
+/** A delivery as a list shows it. */
+export type ListedDelivery = {
+  id: string;
+  wabaId: string;
+  businessName: string;
+  endpointId: string;
+  /** Null when the endpoint is gone. */
+  endpointUrl: string | null;
+  eventType: EventType | null;
+  eventId: string | null;
+  state: DeliveryState;
+  attempts: number;
+  lastStatusCode: number | null;
+  lastError: string | null;
+  /** How long the last attempt took. */
+  lastDurationMs: number | null;
+  createdAt: Date;
+  finishedAt: Date | null;
+  /** Null unless another attempt has its time. */
+  nextAttemptAt: Date | null;
+  isReplay: boolean;
+};
+
+/**
+ * What a list shows of these deliveries, in their order. Everything is looked up by keys, in subqueries of their own:
+ * joined freely, the planner may read a whole day.
+ */
+export async function describeDeliveries(
+  database: Database,
+  keys: readonly { day: string; id: string }[],
+): Promise<ListedDelivery[]> {
+  if (keys.length === 0) return [];
+  return await query<ListedDelivery>(
+    database,
+    `select d.id, d.waba_id as "wabaId", t.business_name as "businessName", d.endpoint_id as "endpointId",
+            e.url as "endpointUrl", ev.event_type as "eventType", ev.event_id as "eventId", d.state, d.attempts,
+            d.last_status_code as "lastStatusCode", d.last_error as "lastError",
+            a.duration_ms as "lastDurationMs", d.created_at as "createdAt", d.finished_at as "finishedAt",
+            case when d.state = 'pending' then d.next_attempt_at end as "nextAttemptAt",
+            d.replay_of is not null as "isReplay"
+       from unnest(cast(:days as date[]), cast(:ids as uuid[])) with ordinality as k (day, id, n)
+      cross join lateral (select * from deliveries where day = k.day and id = k.id offset 0) as d
+       join wabas w on w.waba_id = d.waba_id join tenants t on t.id = w.tenant_id
+       left join webhook_endpoints e on e.id = d.endpoint_id and e.waba_id = d.waba_id
+       left join lateral (select event_type, event_id from events where day = d.event_day and id = d.event_uuid
+                          offset 0) as ev on true
+       left join lateral (select duration_ms from attempts where delivery_id = d.id and d.attempts > 0
+                           order by attempt desc limit 1) as a on true
+      order by k.n`,
+    { days: keys.map(({ day }) => day), ids: keys.map(({ id }) => id) },
+  );
+}
+
+/** Who carries a delivery and what comes next for it. */
+export type DeliveryOutlook = {
+  id: string;
+  state: 'pending' | 'delivered' | 'failed' | 'dropped';
+  attempts: number;
+  workflowId: string | null;
+  /** Of a delivery that waits between two attempts. */
+  nextAttemptAt: Date | null;
+};
+
+/** These deliveries of a WABA, by id; unknown ones are absent. */
+export async function findDeliveryOutlooks(
+  database: Database,
+  wabaId: string,
+  deliveryIds: readonly string[],
+): Promise<Map<string, DeliveryOutlook>> {
+  if (deliveryIds.length === 0) return new Map();
+  const days = [...new Set(deliveryIds.map(dayOfUuidV7))];
+  const rows = await query<DeliveryOutlook>(
+    database,
+    `select d.id, d.state, d.attempts, d.workflow_id as "workflowId",
+            case when q.state = 'retrying' then q.next_attempt_at end as "nextAttemptAt"
+       from deliveries d left join delivery_queue q on q.delivery_id = d.id
+      where d.day = any (cast(:days as date[])) and d.id = any (cast(:ids as uuid[])) and d.waba_id = :wabaId`,
+    { days, ids: deliveryIds, wabaId },
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
