@@ -25,7 +25,7 @@ export function statementsOn(client: pg.PoolClient): Statements {
     run: (statement) =>
       new Promise((resolve, reject) => {
         if (waiting.length === 0) process.nextTick(leave);
-        waiting.push({ statement, columns: null, result: emptyResult(), resolve, reject });
+        waiting.push({ statement, columns: null, result: newResult(), failure: null, resolve, reject });
       }),
     runText: (text) => {
       leave();
@@ -34,20 +34,32 @@ export function statementsOn(client: pg.PoolClient): Statements {
   };
 }
 
-type Column = { name: string; parse: (text: string) => unknown };
+/** The driver's own result, of which its types show less than it has. */
+type Result = StatementResult & {
+  addFields(fields: readonly { name: string; dataTypeID: number }[]): void;
+  parseRow(fields: readonly (string | null)[]): unknown;
+  addCommandComplete(message: { text: string }): void;
+};
+
+const { Result, utils } = pg as unknown as {
+  Result: new (rowMode: string, types: typeof pg.types) => Result;
+  utils: { prepareValue: (value: Binding) => unknown };
+};
+
+function newResult(): Result {
+  return new Result('', pg.types);
+}
 
 type Member = {
   statement: Statement;
-  /** Null until the server has described them. */
-  columns: readonly Column[] | null;
-  result: StatementResult;
+  /** Reads its rows; null until the server has described them. */
+  columns: Result | null;
+  result: Result;
+  /** Why it failed on this side: its values cannot be sent, or its rows cannot be read. */
+  failure: Error | null;
   resolve: (result: StatementResult) => void;
   reject: (error: Error) => void;
 };
-
-function emptyResult(): StatementResult {
-  return { rows: [], rowCount: null, command: '' };
-}
 
 /** What of the driver's connection is used here. */
 type Wire = pg.Connection & {
@@ -57,12 +69,11 @@ type Wire = pg.Connection & {
   submittedNamedStatements: Record<string, string | undefined>;
 };
 
-const { prepareValue } = (pg as unknown as { utils: { prepareValue: (value: Binding) => unknown } }).utils;
-
 /** What the named statements of a connection return: the server is asked once. */
-const described = new WeakMap<Wire, Map<string, readonly Column[]>>();
+const described = new WeakMap<Wire, Map<string, Result>>();
 
-const COMMAND = /^(\w+)(?: \d+)*?(?: (\d+))?$/;
+/** Sent in place of a statement whose values cannot be: the server must fail there, and with it the transaction. */
+const REFUSED = serialize.parse({ text: 'values that cannot be sent' });
 
 /**
  * For the driver it is one query. `name` and `text` are those of the statement that is being answered: by them the
@@ -72,7 +83,7 @@ class StatementGroup extends pg.Query {
   declare name: string | undefined;
   declare text: string;
   readonly #members: readonly Member[];
-  #columns = new Map<string, readonly Column[]>();
+  #columns = new Map<string, Result>();
   #answered = 0;
 
   constructor(members: readonly Member[]) {
@@ -82,9 +93,10 @@ class StatementGroup extends pg.Query {
   }
 
   callback = (error: Error | null): void => {
-    for (const [index, { result, resolve, reject }] of this.#members.entries()) {
-      if (error === null || index < this.#answered) resolve(result);
-      else reject(error);
+    for (const [index, { result, failure, resolve, reject }] of this.#members.entries()) {
+      const reason = failure ?? (index < this.#answered ? null : error);
+      if (reason === null) resolve(result);
+      else reject(reason);
     }
   };
 
@@ -98,12 +110,19 @@ class StatementGroup extends pg.Query {
 
   #messagesOf(wire: Wire, member: Member): Buffer[] {
     const { name = '', text, values } = member.statement;
+    let bound: Buffer;
+    try {
+      bound = serialize.bind({ statement: name, values, valueMapper: utils.prepareValue });
+    } catch (error) {
+      member.failure = asError(error);
+      return [REFUSED];
+    }
     const isParsed = (wire.parsedStatements[name] ?? wire.submittedNamedStatements[name]) !== undefined;
     if (!isParsed && name !== '') wire.submittedNamedStatements[name] = text;
     member.columns = this.#columns.get(name) ?? null;
     return [
       ...(isParsed ? [] : [serialize.parse({ name, text })]),
-      serialize.bind({ statement: name, values, valueMapper: prepareValue }),
+      bound,
       ...(member.columns === null ? [serialize.describe({ type: 'P' })] : []),
       serialize.execute(),
     ];
@@ -115,32 +134,28 @@ class StatementGroup extends pg.Query {
     this.text = this.#members[index]?.statement.text ?? '';
   }
 
-  handleRowDescription({ fields }: { fields: readonly { name: string; dataTypeID: number }[] }): void {
+  handleRowDescription({ fields }: { fields: Parameters<Result['addFields']>[0] }): void {
     const member = this.#members[this.#answered];
-    if (member !== undefined)
-      member.columns = fields.map(({ name, dataTypeID }) => ({
-        name,
-        parse: pg.types.getTypeParser(dataTypeID),
-      }));
+    if (member === undefined) return;
+    member.columns = newResult();
+    member.columns.addFields(fields);
   }
 
-  handleDataRow({ fields }: { fields: readonly (string | null)[] }): void {
+  handleDataRow({ fields }: { fields: Parameters<Result['parseRow']>[0] }): void {
     const member = this.#members[this.#answered];
-    const row: Record<string, unknown> = {};
-    member?.columns?.forEach(({ name, parse }, index) => {
-      const text = fields[index] ?? null;
-      row[name] = text === null ? null : parse(text);
-    });
-    member?.result.rows.push(row);
+    if (member === undefined || member.failure !== null) return;
+    try {
+      member.result.rows.push(member.columns?.parseRow(fields));
+    } catch (error) {
+      member.failure = asError(error);
+    }
   }
 
-  handleCommandComplete({ text }: { text: string }): void {
+  handleCommandComplete(message: { text: string }): void {
     const member = this.#members[this.#answered];
     if (member !== undefined) {
-      const [, command = '', rowCount] = COMMAND.exec(text) ?? [];
-      member.result.command = command;
-      member.result.rowCount = rowCount === undefined ? null : Number(rowCount);
-      if (this.name !== undefined) this.#columns.set(this.name, member.columns ?? []);
+      member.result.addCommandComplete(message);
+      if (this.name !== undefined) this.#columns.set(this.name, member.columns ?? newResult());
     }
     this.#turnTo(this.#answered + 1);
   }
@@ -149,10 +164,14 @@ class StatementGroup extends pg.Query {
     // The server parsed none of those behind it.
     for (const { statement } of this.#members.slice(this.#answered + 1))
       if (statement.name !== undefined) delete wire.submittedNamedStatements[statement.name];
-    this.callback(error);
+    this.callback(this.#members[this.#answered]?.failure ?? error);
   }
 
   handleReadyForQuery(): void {
     this.callback(null);
   }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }

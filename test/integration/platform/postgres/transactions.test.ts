@@ -1,6 +1,7 @@
+import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { type Database, LastStatements } from '../../../../src/platform/postgres/database.ts';
-import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+import { type Binding, execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { testDatabase } from '../../../support/test-database.ts';
 
 async function withTable() {
@@ -87,5 +88,74 @@ describe('a transaction', () => {
     });
     await expect(killed).rejects.toThrow();
     expect(await numbers(database)).toEqual([]);
+  });
+});
+
+/** The driver asks a value for its text. */
+const UNSENDABLE = {
+  toPostgres() {
+    throw new Error('this value cannot be sent');
+  },
+} as unknown as Binding;
+
+describe('statements side by side', () => {
+  test('with a value that cannot be sent fail from there on, and their transaction is undone', async () => {
+    const database = await withTable();
+    const addBoth = (trx: Database, n: Binding) =>
+      execute(trx, 'insert into kept select unnest(array[cast(? as integer), 20])', [n]);
+    for (let n = 0; n < 3; n += 1) {
+      const failing = database.transaction(async (trx) => {
+        const results = Promise.allSettled([add(trx, 1), addBoth(trx, UNSENDABLE), add(trx, 2)]);
+        expect(await results).toMatchObject([
+          { status: 'fulfilled', value: 1 },
+          { status: 'rejected', reason: { message: 'this value cannot be sent' } },
+          { status: 'rejected', reason: { message: 'this value cannot be sent' } },
+        ]);
+        throw new Error('as expected');
+      });
+      await expect(failing).rejects.toThrow('as expected');
+      const last = database.transaction(
+        async (trx) => new LastStatements(Promise.all([add(trx, 1), addBoth(trx, UNSENDABLE)])),
+      );
+      await expect(last).rejects.toThrow('this value cannot be sent');
+      await expect(addBoth(database, UNSENDABLE)).rejects.toThrow('this value cannot be sent');
+    }
+    expect(await numbers(database)).toEqual([]);
+    expect(await database.transaction((trx) => Promise.all([addBoth(trx, 10), add(trx, 1)]))).toEqual([2, 1]);
+    expect(await numbers(database)).toEqual([1, 10, 20]);
+  });
+
+  test('of which one has a row that cannot be read fail that one alone', async () => {
+    const database = await withTable();
+    pg.types.setTypeParser(pg.types.builtins.MONEY, (text) => {
+      throw new Error(`not read: ${text.length} characters`);
+    });
+    const rows = "select cast(n as money) as amount from generate_series(1, 3) as n where ? <> ''";
+    for (let n = 0; n < 3; n += 1) {
+      const results = database.transaction((trx) =>
+        Promise.allSettled([add(trx, n), query(trx, rows, ['all']), numbers(trx)]),
+      );
+      expect(await results).toMatchObject([
+        { status: 'fulfilled', value: 1 },
+        { status: 'rejected', reason: { message: 'not read: 5 characters' } },
+        { status: 'fulfilled', value: Array.from({ length: n + 1 }, (_, index) => index) },
+      ]);
+    }
+  });
+
+  test('tell what they did', async () => {
+    const database = await withTable();
+    const results = database.transaction((trx) =>
+      Promise.all([
+        trx.raw('create table other (n integer)', []),
+        trx.raw('insert into kept values (?), (?)', [1, 2]),
+        trx.raw('select n, n as twice, null as nothing from kept where n > ? order by n', [1]),
+      ]),
+    );
+    expect(await results).toMatchObject([
+      { command: 'CREATE', rowCount: null, rows: [] },
+      { command: 'INSERT', rowCount: 2, rows: [] },
+      { command: 'SELECT', rowCount: 1, rows: [{ n: 2, twice: 2, nothing: null }] },
+    ]);
   });
 });
