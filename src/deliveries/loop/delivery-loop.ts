@@ -24,7 +24,7 @@ import { leaveToWorkflow, retryInLoop } from '../queue/sweep.ts';
 import { type AttemptSlots, makeAttemptSlots, type UnderWay } from './attempt-limits.ts';
 import { type Begun, type DueFinder, makeDirectClaims, makeDueFinder } from './claiming.ts';
 import type { CarriedAttempt, DeliveryWorkflows } from './delivery-workflows.ts';
-import { makeResultRecorder, type Recorded, type ResultRecorder } from './result-recorder.ts';
+import { type Recorded, ResultRecorder } from './result-recorder.ts';
 
 /** Beside the wake-ups: rate limits and leases end by themselves. */
 const BUSY_POLL_MS = 50;
@@ -69,7 +69,7 @@ export class DeliveryLoop {
     this.#slots = makeAttemptSlots(tools.workflows.mode === 'always' ? ALWAYS_SLOTS : undefined);
     this.#due = makeDueFinder(tools);
     this.#endpoints = makeEndpointCache({ ...tools, onUnreadable: (_id, error) => tools.onTrouble(error) });
-    this.#recorder = makeResultRecorder(tools, {
+    this.#recorder = new ResultRecorder(tools, {
       giveUpMs: this.#leaseMs,
       followerClaims: () => this.#followerClaims(),
       onRecorded: (recorded) => this.#onRecorded(recorded),

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
-import { makeResultRecorder } from '../../../src/deliveries/loop/result-recorder.ts';
+import { ResultRecorder } from '../../../src/deliveries/loop/result-recorder.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { madeAttempt } from './made-attempts.ts';
 import { response } from './send-results.ts';
@@ -19,7 +19,7 @@ async function shortestGapMs({ promoted }: { promoted: number }): Promise<number
     ended.push(performance.now());
     return { rows: [{ settled: 'delivery-0', promoted, deliveryId: null }], rowCount: 1 };
   };
-  const recorder = makeResultRecorder(
+  const recorder = new ResultRecorder(
     {
       database: { raw } as unknown as Database,
       health: makeEndpointHealth(),
@@ -77,7 +77,7 @@ describe('a group that the database refuses', () => {
     const database = { raw, transaction: (work: (trx: unknown) => unknown) => work({ raw }) };
     const parts: Record<string, string | null>[] = [];
     const troubles: unknown[] = [];
-    const recorder = makeResultRecorder(
+    const recorder = new ResultRecorder(
       {
         database: database as unknown as Database,
         health: makeEndpointHealth(),
