@@ -28,6 +28,11 @@ describe('versions', () => {
     expect(new Set(found.map(({ version }) => version))).toEqual(new Set([packageJson.version]));
   });
 
+  test('heliograph --version says it', async () => {
+    const { stdout } = await run(process.execPath, ['src/main.ts', '--version'], { cwd: ROOT });
+    expect(stdout.trim()).toBe(packageJson.version);
+  });
+
   test('a release changes all of them, and nothing else', () => {
     const files = new Map(versionsIn(repositoryFile).map(({ path }) => [path, repositoryFile(path)]));
     for (const [path, text] of files) {
@@ -108,6 +113,7 @@ test('Renovate finds the programs and schemas that tests and images get by Go', 
   expect([...new Set(found)].toSorted()).toEqual([
     'github.com/caddyserver/caddy/v2',
     'github.com/kedacore/keda/v2',
+    'github.com/minio/minio',
     'github.com/prometheus-operator/prometheus-operator',
     'github.com/rhysd/actionlint',
     'github.com/versity/versitygw',
