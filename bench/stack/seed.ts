@@ -1,4 +1,4 @@
-import { createTenant } from '../../src/accounts/tenants.ts';
+import { createTenant } from '../../src/accounts/accounts.ts';
 import { addWaba } from '../../src/accounts/wabas.ts';
 import { storeEndpoint } from '../../src/endpoints/endpoints.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';

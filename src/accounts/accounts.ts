@@ -1,5 +1,7 @@
+import { type Audited, recordBy } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
+import { checkName, checkRowId, checkUpstreamId, RequestError } from '../platform/request-input.ts';
 
 /** Whose a phone number is. `removed`: an operator took it, or its WABA, away. */
 export type NumberOwner = { wabaId: string; tenantId: string; removed: boolean };
@@ -108,4 +110,144 @@ export async function listPhoneNumbers(database: Database, wabaId: string): Prom
        from phone_numbers where waba_id = ? and removed_at is null order by phone_number_id`,
     [wabaId],
   );
+}
+
+/** Who a WABA belongs to and its numbers; null when there is none such. One statement: it is asked often. */
+export async function findAccountIdentity(
+  database: Database,
+  wabaId: string,
+): Promise<{ businessName: string; phoneNumbers: PhoneNumber[] } | null> {
+  const rows = await query<
+    { businessName: string } & { [Name in keyof PhoneNumber]: PhoneNumber[Name] | null }
+  >(
+    database,
+    `select t.business_name as "businessName", n.phone_number_id as "phoneNumberId",
+            n.display_phone_number as "displayPhoneNumber", n.verified_name as "verifiedName",
+            n.quality_rating as "qualityRating"
+       from wabas w join tenants t on t.id = w.tenant_id left join phone_numbers n on n.waba_id = w.waba_id
+                                                      and n.removed_at is null
+      where w.waba_id = ? order by n.phone_number_id`,
+    [wabaId],
+  );
+  const [first] = rows;
+  if (first === undefined) return null;
+  const phoneNumbers = rows
+    .map(({ businessName, ...number }) => number)
+    .filter((number): number is PhoneNumber => number.phoneNumberId !== null);
+  return { businessName: first.businessName, phoneNumbers };
+}
+
+export type TenantSummary = { userId: string; businessName: string; wabaIds: string[]; createdAt: Date };
+
+/** All tenants, for operators. */
+export async function listTenants(database: Database): Promise<TenantSummary[]> {
+  return await query<TenantSummary>(
+    database,
+    `select t.id as "userId", t.business_name as "businessName", t.created_at as "createdAt",
+            array(select waba_id from wabas where tenant_id = t.id and removed_at is null order by waba_id) as "wabaIds"
+       from tenants t where t.removed_at is null order by t.id`,
+  );
+}
+
+/** The tenant with this id; null when there is none such. */
+export async function findTenant(
+  database: Database,
+  tenantId: string,
+): Promise<{ businessName: string } | null> {
+  const [row] = await query<{ businessName: string }>(
+    database,
+    'select business_name as "businessName" from tenants where id = ? and removed_at is null',
+    [tenantId],
+  );
+  return row ?? null;
+}
+
+type WabaSummary = {
+  wabaId: string;
+  userId: string;
+  businessName: string;
+  hasAccessToken: boolean;
+  createdAt: Date;
+};
+
+/** All WABAs with their tenants, for operators. */
+export async function listWabas(database: Database): Promise<WabaSummary[]> {
+  return await query<WabaSummary>(
+    database,
+    `select w.waba_id as "wabaId", w.tenant_id as "userId", t.business_name as "businessName",
+            w.access_token_sealed is not null as "hasAccessToken", w.created_at as "createdAt"
+       from wabas w join tenants t on t.id = w.tenant_id
+      where w.removed_at is null order by w.tenant_id, w.waba_id`,
+  );
+}
+
+/** The WABAs of one tenant with their numbers as people write them. */
+export async function listTenantWabas(
+  database: Database,
+  tenantId: string,
+): Promise<{ wabaId: string; numbers: string[] }[]> {
+  return await query(
+    database,
+    `select w.waba_id as "wabaId",
+            array(select display_phone_number from phone_numbers n where n.waba_id = w.waba_id and n.removed_at is null
+                   order by phone_number_id) as numbers
+       from wabas w where w.tenant_id = ? and w.removed_at is null order by w.waba_id`,
+    [tenantId],
+  );
+}
+
+/** A number of a business, with whose it is. */
+export type BusinessNumber = {
+  phoneNumberId: string;
+  displayPhoneNumber: string;
+  verifiedName: string;
+  wabaId: string;
+  businessName: string;
+};
+
+/** A page has room for so many to choose from. */
+const MAX_LISTED = 200;
+
+/** The numbers of a tenant; of all tenants when it is null, for operators. */
+export async function listBusinessNumbers(
+  database: Database,
+  tenantId: string | null,
+): Promise<BusinessNumber[]> {
+  return await query<BusinessNumber>(
+    database,
+    `select n.phone_number_id as "phoneNumberId", n.display_phone_number as "displayPhoneNumber",
+            n.verified_name as "verifiedName", w.waba_id as "wabaId", t.business_name as "businessName"
+       from phone_numbers n join wabas w using (waba_id) join tenants t on t.id = w.tenant_id
+      where n.removed_at is null and w.removed_at is null ${tenantId === null ? '' : 'and w.tenant_id = :tenantId'}
+      order by w.tenant_id, n.phone_number_id limit ${MAX_LISTED}`,
+    { tenantId },
+  );
+}
+
+/** The WABA with this id. Throws RequestError `invalid_value` or `unknown_waba`. */
+export async function knownWaba(database: Database, wabaId: string): Promise<WabaAccount> {
+  const waba = await findWaba(database, checkUpstreamId('The WABA id', wabaId));
+  if (waba === null) throw new RequestError('unknown_waba', `There is no WABA ${wabaId}.`);
+  return waba;
+}
+
+/** The tenant with this userId. Throws RequestError `invalid_value` or `unknown_tenant`. */
+export async function knownTenant(database: Database, userId: string): Promise<{ businessName: string }> {
+  const tenant = await findTenant(database, checkRowId('The userId of the tenant', userId));
+  if (tenant === null) throw new RequestError('unknown_tenant', `There is no tenant with userId ${userId}.`);
+  return tenant;
+}
+
+/** Adds a tenant. Two may have one name: only the userId tells them apart. Throws RequestError `invalid_value`. */
+export async function createTenant(
+  { database, actor }: { database: Database } & Audited,
+  name: string,
+): Promise<{ userId: string; businessName: string }> {
+  const businessName = checkName('The business name', name);
+  return await database.transaction(async (trx) => {
+    const userId = await insertTenant(trx, businessName);
+    const tenant = { tenantId: userId, wabaId: null, target: `tenant ${userId}`, detail: { businessName } };
+    await recordBy(trx, actor, { ...tenant, action: 'tenant.created' });
+    return { userId, businessName };
+  });
 }

@@ -1,7 +1,7 @@
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 import { invalidValue, RequestError, shown } from '../platform/request-input.ts';
-import { findWabaOfNumber, saveNumberPace } from './number-pace-store.ts';
 
 const FASTEST = 1_000;
 
@@ -40,4 +40,46 @@ export async function wabaOfNumber(database: Database, phoneNumberId: string): P
 function unknownNumber(phoneNumberId: string): RequestError {
   const message = `There is no phone number with the id ${shown(phoneNumberId)}.`;
   return new RequestError('unknown_phone_number', message);
+}
+
+/** A phone number and its own pace; null: the installation's. */
+type NumberPace = {
+  phoneNumberId: string;
+  displayPhoneNumber: string;
+  messagesPerSecond: number | null;
+};
+
+/** The numbers of a WABA with their paces. */
+export async function listNumberPaces(database: Database, wabaId: string): Promise<NumberPace[]> {
+  return await query<NumberPace>(
+    database,
+    `select phone_number_id as "phoneNumberId", display_phone_number as "displayPhoneNumber",
+            messages_per_second as "messagesPerSecond"
+       from phone_numbers where waba_id = ? order by phone_number_id`,
+    [wabaId],
+  );
+}
+
+/** For operators, who name numbers of every WABA; null when there is none such. */
+async function findWabaOfNumber(database: Database, phoneNumberId: string): Promise<string | null> {
+  const [row] = await query<{ wabaId: string }>(
+    database,
+    'select waba_id as "wabaId" from phone_numbers where phone_number_id = ?',
+    [phoneNumberId],
+  );
+  return row?.wabaId ?? null;
+}
+
+/** Sets the pace of a number; null goes back to the installation's. False: the WABA has no such number. */
+async function saveNumberPace(
+  database: Database,
+  wabaId: string,
+  { phoneNumberId, messagesPerSecond }: { phoneNumberId: string; messagesPerSecond: number | null },
+): Promise<boolean> {
+  const changed = await execute(
+    database,
+    'update phone_numbers set messages_per_second = ? where waba_id = ? and phone_number_id = ?',
+    [messagesPerSecond, wabaId, phoneNumberId],
+  );
+  return changed === 1;
 }

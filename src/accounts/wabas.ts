@@ -10,17 +10,18 @@ import {
   checkUpstreamId,
   RequestError,
 } from '../platform/request-input.ts';
+import { wabaHolder } from './account-removal.ts';
 import {
   findNumberOwners,
   findWaba,
+  knownTenant,
+  knownWaba,
   listPhoneNumbers,
   type PhoneNumber,
   savePhoneNumber,
   saveWaba,
 } from './accounts.ts';
 import { askForNumbersAgain } from './followed-numbers.ts';
-import { knownTenant, knownWaba } from './known-accounts.ts';
-import { wabaHolder } from './remove-account.ts';
 
 /** Members that are left out keep the value they have. */
 export type GivenPhoneNumber = { phoneNumberId: string } & Partial<Omit<PhoneNumber, 'phoneNumberId'>>;

@@ -7,9 +7,15 @@ import {
   type KnownProducts,
   type ProductTools,
 } from '../messages/orders/known-products.ts';
-import { orderEventData, orderService } from '../messages/orders/order-service.ts';
-import type { CartItem, OrderEventParts } from '../messages/orders.ts';
-import { findOrder, type StoredOrder, saveOrderService } from '../messages/orders.ts';
+import {
+  type CartItem,
+  findOrder,
+  type OrderEventParts,
+  orderEventData,
+  orderService,
+  type StoredOrder,
+  saveOrderService,
+} from '../messages/orders.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
 import { notYet, unexpectedFailure } from '../platform/temporal/activity-kit.ts';
 import { finishTask } from '../platform/temporal/workflow-tasks.ts';

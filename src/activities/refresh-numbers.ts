@@ -1,8 +1,8 @@
 import { AccessTokenProblem, openAccessToken } from '../accounts/access-token.ts';
-import { followNumbers } from '../accounts/follow-numbers.ts';
 import {
   askForAllNumbers,
   beginNumberLookup,
+  followNumbers,
   numbersWorkflowId,
   saveNumbersProblem,
 } from '../accounts/followed-numbers.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { AccessTokenProblem, openAccessToken } from '../accounts/access-token.ts';
-import { withUpstreamMedia } from '../messages/send/files-in-message.ts';
+import { withUpstreamMedia } from '../messages/send/message-content.ts';
 import { type SendTurn, takeSendTurn } from '../messages/send/outbound-messages.ts';
 import { followPhoneAlias } from '../messages/send/recipient-conversations.ts';
 import {
@@ -15,15 +15,16 @@ import {
   untilRecorded,
 } from '../messages/send/record-send.ts';
 import type { SendError } from '../messages/send/send-error.ts';
-import { later, SHORT_WAIT_MS } from '../messages/send/send-later.ts';
-import { numberPace, sendRetryDelayMs } from '../messages/send/send-pace.ts';
+import { numberPace, sendRetryDelayMs } from '../messages/send/send-pacing.ts';
 import { judgeSend, type SendVerdict, unknownOutcome } from '../messages/send/send-verdict.ts';
 import {
   forgetRefusedMedia,
   giveMedia,
+  later,
   type MediaSlots,
   makeMediaSlots,
   type SendMessageTools,
+  SHORT_WAIT_MS,
 } from '../messages/send/upload-media.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
 import { unexpectedFailure, withHeartbeat } from '../platform/temporal/activity-kit.ts';
@@ -76,7 +77,9 @@ async function send(
   const turn = await waitForTurn(tools, input);
   switch (turn.kind) {
     case 'media': {
-      const error = await giveMedia(tools, input, turn, { token, slots });
+      const { info, cancellationSignal: signal } = Context.current();
+      const run = { token, slots, attempt: info.attempt, signal };
+      const error = await giveMedia(tools, input, turn, run);
       return error === null ? await send(tools, input, slots) : await failForMedia(tools, input, error);
     }
     case 'send':

@@ -1,21 +1,29 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { Context } from '@temporalio/activity';
+import { type ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { Logger } from 'pino';
 import { openAccessToken } from '../accounts/access-token.ts';
-import { type ActivityRun, retryLater, startRun, throwIfEnded } from '../messages/media/activity-run.ts';
-import { type FetchedMedia, type FetchTools, fetchMedia } from '../messages/media/fetch-media.ts';
-import { type FetchTally, judgeFailure } from '../messages/media/media-verdict.ts';
+import { type FetchTally, judgeFailure, type MediaVerdict } from '../messages/media/media-verdict.ts';
 import {
+  type FetchTools,
+  fetchMedia,
   finishMediaTask,
   publishFailure,
   publishStored,
   type StoreInboundMediaInput,
-} from '../messages/media/publish-media.ts';
-import { type PendingMedia, takePendingMedia } from '../messages/media.ts';
+} from '../messages/media/store-media.ts';
+import { takePendingMedia } from '../messages/media.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { GraphError, isObjectGone } from '../platform/graph/graph-error.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
+import {
+  notYet,
+  retryBriefly,
+  retryDelayMs,
+  unexpectedFailure,
+  withHeartbeat,
+} from '../platform/temporal/activity-kit.ts';
 
 /** How it ended. `finished`: an earlier run had ended it. */
 export type MediaResult =
@@ -38,7 +46,7 @@ const OBJECT_KEY_BYTES = 24;
 /** A short absence of the database must not cost another download. */
 const PUBLISH_RETRY_DELAYS_MS = [1_000, 2_000, 5_000, 10_000, 15_000];
 
-const NOTHING_MET: FetchTally = { wrongDownloads: 0, goneAnswers: 0 };
+const NOTHING_MET: FetchTally = { wrongDownloads: 0, goneResponses: 0 };
 
 /** The activities of `storeInboundMedia`. */
 export function makeStoreInboundMediaActivities(tools: StoreInboundMediaTools) {
@@ -46,11 +54,7 @@ export function makeStoreInboundMediaActivities(tools: StoreInboundMediaTools) {
     /** Fetches, checks, stores and publishes; each failure that may pass carries the wait until the next attempt. */
     async fetchAndStoreMedia(input: StoreInboundMediaInput): Promise<MediaResult> {
       const run = startRun();
-      try {
-        return await store(tools, input, run);
-      } finally {
-        run.stop();
-      }
+      return await withHeartbeat(() => store(tools, input, run), run.progress);
     },
 
     /** Ends media as failed because its workflow was cancelled. */
@@ -78,7 +82,8 @@ async function store(
     ageMs = media.ageMs;
     const token = await openAccessToken(tools, input.wabaId);
     const fetched = await fetchMedia(tools, media, { ...run, token });
-    await publishPatiently(tools, input, media, fetched, run.signal);
+    const retries = { mayPass: isTransientError, signal: run.signal };
+    await retryBriefly(() => publishStored(tools, input, media, fetched), PUBLISH_RETRY_DELAYS_MS, retries);
     const { servedType, sizeBytes } = fetched;
     return { outcome: 'stored', summary: `${sizeBytes} bytes, served as ${servedType}` };
   } catch (error) {
@@ -94,24 +99,6 @@ async function endedBefore(
 ): Promise<MediaResult> {
   await database.transaction((trx) => finishMediaTask(trx, input));
   return { outcome: 'finished', summary: 'It was stored or had failed before.' };
-}
-
-async function publishPatiently(
-  tools: StoreInboundMediaTools,
-  input: StoreInboundMediaInput,
-  media: PendingMedia,
-  fetched: FetchedMedia,
-  signal: AbortSignal,
-): Promise<void> {
-  for (const delayMs of [...PUBLISH_RETRY_DELAYS_MS, null]) {
-    try {
-      await publishStored(tools, input, media, fetched);
-      return;
-    } catch (error) {
-      if (delayMs === null || !isTransientError(error)) throw error;
-      await sleep(delayMs, undefined, { signal });
-    }
-  }
 }
 
 /** Ends the media, or throws the failure after which the next attempt comes. */
@@ -133,4 +120,74 @@ async function settleFailure(
     return await settleFailure(tools, input, publishError, NOTHING_MET, null);
   }
   return { outcome: 'failed', code: verdict.code, summary: verdict.reason };
+}
+
+/** Over one whole attempt; the activity's own time-out is longer. */
+const ATTEMPT_DEADLINE_MS = 10 * 60 * 1_000;
+
+/** One execution of an activity that fetches: its heartbeat, its deadline and what earlier attempts met. */
+type ActivityRun = {
+  readonly isFirstAttempt: boolean;
+  /** Aborts on cancellation, at shutdown and when the attempt takes too long. */
+  readonly signal: AbortSignal;
+  readonly tally: FetchTally;
+  onBytes(receivedBytes: number): void;
+  onWrongBytes(): void;
+  onGone(): void;
+  /** What a heartbeat tells, and with it the next attempt. */
+  progress(): unknown;
+};
+
+/** Starts to heartbeat `{receivedBytes, wrongDownloads, goneResponses}`; the counts go on over attempts. */
+function startRun(): ActivityRun {
+  const context = Context.current();
+  const { heartbeatDetails, attempt } = context.info;
+  const progress = { receivedBytes: 0, ...tallyOf(heartbeatDetails) };
+  const beat = () => context.heartbeat({ ...progress });
+  beat();
+  return {
+    isFirstAttempt: attempt === 1,
+    signal: AbortSignal.any([context.cancellationSignal, AbortSignal.timeout(ATTEMPT_DEADLINE_MS)]),
+    tally: progress,
+    onBytes: (receivedBytes) => {
+      progress.receivedBytes = receivedBytes;
+    },
+    onWrongBytes: () => {
+      progress.wrongDownloads += 1;
+      beat();
+    },
+    onGone: () => {
+      progress.goneResponses += 1;
+      beat();
+    },
+    progress: () => ({ ...progress }),
+  };
+}
+
+function tallyOf(details: unknown): FetchTally {
+  const { wrongDownloads, goneResponses } = (details ?? {}) as Partial<Record<keyof FetchTally, unknown>>;
+  return {
+    wrongDownloads: typeof wrongDownloads === 'number' ? wrongDownloads : 0,
+    goneResponses: typeof goneResponses === 'number' ? goneResponses : 0,
+  };
+}
+
+/**
+ * Throws when the attempt was ended from outside: CancelledFailure when the workflow wants no more of it, a failure
+ * that is retried when only this worker stops.
+ */
+function throwIfEnded(error: unknown): void {
+  const { cancellationSignal, cancellationDetails } = Context.current();
+  if (!cancellationSignal.aborted) return;
+  const isWanted =
+    cancellationDetails?.cancelRequested || cancellationDetails?.paused || cancellationDetails?.reset;
+  if (isWanted) throw new CancelledFailure('cancelled', [], error instanceof Error ? error : undefined);
+  throw notYet('NotYetStored', 'The worker is shutting down; another one goes on.', 1_000);
+}
+
+/** The failure that makes Temporal retry. Trouble of others is BENIGN: no error metric, no error log. */
+function retryLater(verdict: Extract<MediaVerdict, { kind: 'retry' }>): ApplicationFailure {
+  const delayMs = retryDelayMs(Context.current().info.attempt, verdict.retryAfterMs);
+  const message = `${verdict.reason} Next attempt at ${new Date(Date.now() + delayMs).toISOString()}.`;
+  return verdict.unexpected ? unexpectedFailure(message, delayMs) : notYet('NotYetStored', message, delayMs);
 }

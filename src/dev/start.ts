@@ -1,8 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { findWaba } from '../accounts/accounts.ts';
-import { createTenant } from '../accounts/tenants.ts';
+import { createTenant, findWaba } from '../accounts/accounts.ts';
 import { addWaba } from '../accounts/wabas.ts';
 import { storeEndpoint } from '../endpoints/endpoints.ts';
 import { findEndpointSecret, listEndpoints, setEndpointUrl } from '../endpoints/store.ts';

@@ -1,4 +1,4 @@
-import { knownWaba } from '../accounts/known-accounts.ts';
+import { knownWaba } from '../accounts/accounts.ts';
 import { countWaiting, type WaitingDeliveries } from '../deliveries/backlog.ts';
 import { applyOrderScope } from '../deliveries/queue/order-scope.ts';
 import { newWebhookSecret } from '../deliveries/webhook-request.ts';

@@ -1,4 +1,4 @@
-import { knownWaba } from '../accounts/known-accounts.ts';
+import { knownWaba } from '../accounts/accounts.ts';
 import { insertDeliveries, recordWorkflow } from '../deliveries/delivery-log.ts';
 import { TEST_PHONE_NUMBER_ID, testEventData } from '../deliveries/envelope.ts';
 import { insertEvents, newDelivery } from '../deliveries/publish.ts';

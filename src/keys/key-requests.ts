@@ -1,4 +1,4 @@
-import { knownWaba } from '../accounts/known-accounts.ts';
+import { knownWaba } from '../accounts/accounts.ts';
 import { type Audited, recordChange, SYSTEM } from '../platform/audit/audit.ts';
 import { markdownLine } from '../platform/markdown-line.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';

@@ -1,4 +1,4 @@
-import { knownWaba } from '../accounts/known-accounts.ts';
+import { knownWaba } from '../accounts/accounts.ts';
 import { listEndpoints } from '../endpoints/store.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';

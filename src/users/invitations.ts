@@ -1,4 +1,4 @@
-import { knownTenant } from '../accounts/known-accounts.ts';
+import { knownTenant } from '../accounts/accounts.ts';
 import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';

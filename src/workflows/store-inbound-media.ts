@@ -7,7 +7,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { MediaResult, StoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
-import type { StoreInboundMediaInput } from '../messages/media/publish-media.ts';
+import type { StoreInboundMediaInput } from '../messages/media/store-media.ts';
 import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/task-queues.ts';
 
 function fetching(): StoreInboundMediaActivities {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createTenant } from '../../src/accounts/tenants.ts';
+import { createTenant } from '../../src/accounts/accounts.ts';
 import { addWaba } from '../../src/accounts/wabas.ts';
 import { ensureCertificate } from '../../src/dev/embedded/certificate.ts';
 import { embeddedEnvironment } from '../../src/dev/embedded/embedded-environment.ts';

@@ -1,10 +1,8 @@
 import { Command } from 'commander';
 import { adminAction, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
 import { invalidValue } from '../../platform/request-input.ts';
-import { listTenants } from '../account-list.ts';
 import { removeTenant, renameTenant } from '../account-removal.ts';
-import { knownTenant } from '../known-accounts.ts';
-import { createTenant } from '../tenants.ts';
+import { createTenant, knownTenant, listTenants } from '../accounts.ts';
 
 /** `admin tenant …` */
 export function tenantCommand(): Command {

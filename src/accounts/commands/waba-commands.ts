@@ -12,10 +12,8 @@ import {
   invalidValue,
   RequestError,
 } from '../../platform/request-input.ts';
-import { listWabas } from '../account-list.ts';
 import { removeNumber, removeWaba } from '../account-removal.ts';
-import { listPhoneNumbers } from '../accounts.ts';
-import { knownWaba } from '../known-accounts.ts';
+import { knownWaba, listPhoneNumbers, listWabas } from '../accounts.ts';
 import { setNumberPace, wabaOfNumber } from '../number-pace.ts';
 import { addWaba, type GivenPhoneNumber, openAccessToken, type SavedWaba, setAccessToken } from '../wabas.ts';
 

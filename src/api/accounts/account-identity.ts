@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { findAccountIdentity } from '../../accounts/account-identity.ts';
+import { findAccountIdentity } from '../../accounts/accounts.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { count, NoQuery, text } from '../external/schema-kit.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';

@@ -1,5 +1,5 @@
 import { openAccessToken } from '../../accounts/wabas.ts';
-import { sendErrorAdvice } from '../../messages/send/send-error-codes.ts';
+import { sendErrorAdvice } from '../../messages/send/send-error.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import type { SealedDatabase } from '../../platform/crypto/secret-keys.ts';

@@ -1,8 +1,5 @@
 import { type Static, Type } from 'typebox';
-import {
-  listConversationMessages,
-  type MessageFilter,
-} from '../../messages/conversations/conversation-messages.ts';
+import { listConversationMessages, type MessageFilter } from '../../messages/conversations/message-list.ts';
 import { notFound } from '../errors/api-error.ts';
 import { Time, timeOf } from '../external/api-time.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
@@ -12,8 +9,7 @@ import { PAGE_PARAMETERS, pageSize, positionOf } from '../external/page.ts';
 import { idParams, parameter } from '../external/schema-kit.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
-import { messageTexts } from './message-list.ts';
-import { MessageList } from './message-schemas.ts';
+import { MessageList, messageTexts } from './message-json.ts';
 
 const MessageQuery = Type.Object(
   {

@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
-import { findInboundMedia } from '../../messages/conversations/media-columns.ts';
+import { findInboundMedia } from '../../messages/conversations/message-list.ts';
 import { notFound } from '../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { objectId } from '../external/object-id.ts';
 import { idParams, NoQuery, nullable, text } from '../external/schema-kit.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
-import { MediaError, mediaAddress, mediaDescription, mediaErrorOf } from './media-members.ts';
+import { MediaError, mediaAddress, mediaDescription, mediaErrorOf } from './message-json.ts';
 
 const PATH = '/received_media/pP0mK1v3rQ9sZ2xYb7Lw4tNc6uHd8eFa';
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { findReadableMessage, markMessageRead } from '../../messages/conversations/message-reading.ts';
+import { findReadableMessage, markMessageRead } from '../../messages/conversations/message-detail.ts';
 import { ApiError, notFound } from '../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { objectId } from '../external/object-id.ts';

@@ -1,14 +1,14 @@
 import { Type } from 'typebox';
-import { listAnnotations, type MessageAnnotation } from '../../messages/conversations/message-annotations.ts';
 import {
   findMessage,
   listMessageStatuses,
   type MessageDetail,
   type MessageStatus,
 } from '../../messages/conversations/message-detail.ts';
-import { adviceFor } from '../../messages/send/send-error.ts';
-import { sendErrorAdvice } from '../../messages/send/send-error-codes.ts';
-import { localMessageId } from '../../messages/send-marker.ts';
+import { listAnnotations, type MessageAnnotation } from '../../messages/conversations/message-list.ts';
+import { localMessageId } from '../../messages/messages.ts';
+import { adviceFor, sendErrorAdvice } from '../../messages/send/send-error.ts';
+import { isMembers } from '../../platform/json/json-members.ts';
 import { notFound } from '../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { sendJsonText } from '../external/json-text.ts';
@@ -24,9 +24,8 @@ import {
 } from '../external/schema-kit.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
-import { messageMembers, messageText } from './message-list.ts';
-import { Message } from './message-schemas.ts';
-import { sendErrorOf } from './send/send-answer.ts';
+import { Message, messageMembers, messageText } from './message-json.ts';
+import { sendErrorOf } from './send/send-response.ts';
 
 const Anything = Type.Object({}, { additionalProperties: true });
 
@@ -162,9 +161,9 @@ function statusJson({ status, at, receivedAt, content }: MessageStatus) {
     timestamp: at?.toISOString() ?? null,
     receivedAt: receivedAt.toISOString(),
     ...(typeof recipientId === 'string' && { recipientId }),
-    ...(isObject(pricing) && { pricing }),
-    ...(isObject(conversation) && { conversation }),
-    ...(Array.isArray(errors) && { errors: errors.filter(isObject).map(withAdvice) }),
+    ...(isMembers(pricing) && { pricing }),
+    ...(isMembers(conversation) && { conversation }),
+    ...(Array.isArray(errors) && { errors: errors.filter(isMembers).map(withAdvice) }),
   };
 }
 
@@ -175,9 +174,5 @@ function withAdvice(error: Record<string, unknown>) {
 
 function parsed(content: string): Record<string, unknown> {
   const value: unknown = JSON.parse(content);
-  return isObject(value) ? value : {};
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isMembers(value) ? value : {};
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { ApiError } from '../errors/api-error.ts';
-import { storableProblem } from '../messages/send/storable-value.ts';
+import { storableProblem } from '../messages/send/problems.ts';
 
 const MAX_PARAM_CHARS = 200;
 

@@ -1,4 +1,4 @@
-import { type BusinessNumber, listBusinessNumbers } from '../../accounts/business-numbers.ts';
+import { type BusinessNumber, listBusinessNumbers } from '../../accounts/accounts.ts';
 import type { Viewer } from '../../api/portal/access/viewer.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { Customer, SandboxClient } from './sandbox-client.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { listBusinessNumbers } from '../../accounts/business-numbers.ts';
+import { listBusinessNumbers } from '../../accounts/accounts.ts';
 import { PAGES } from '../../api/portal/access/page-access.ts';
 import { pageNotFound } from '../../api/portal/access/page-error.ts';
 import { sendPage } from '../../api/portal/access/send-page.ts';

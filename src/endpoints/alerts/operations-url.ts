@@ -1,4 +1,4 @@
-import { knownWaba } from '../../accounts/known-accounts.ts';
+import { knownWaba } from '../../accounts/accounts.ts';
 import { newWebhookSecret } from '../../deliveries/webhook-request.ts';
 import { type Audited, recordChange } from '../../platform/audit/audit.ts';
 import { operationsSecretPlace } from '../../platform/crypto/secret-box.ts';

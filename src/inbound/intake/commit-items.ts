@@ -5,16 +5,17 @@ import { findSubscribers, type NewEvent, type PublishedEvent, publishTo } from '
 import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
 import type { DirectClaimer } from '../../deliveries/queue/enqueue.ts';
 import { insertMedia } from '../../messages/media.ts';
-import { lockMessageStates, recordStatuses } from '../../messages/message-statuses.ts';
 import {
   findMessageIds,
   insertInboundMessages,
+  lockMessageStates,
+  markedMessageId,
   messageKey,
   type NewInboundMessage,
+  recordStatuses,
 } from '../../messages/messages.ts';
 import { insertOrders } from '../../messages/orders.ts';
 import { insertPaymentReports, type NewPaymentReport } from '../../messages/payments.ts';
-import { markedMessageId } from '../../messages/send-marker.ts';
 import {
   type Database,
   LastStatements,

@@ -3,17 +3,16 @@ import { MediaHostRefused } from '../../platform/graph/graph-connection.ts';
 import { GraphError, isObjectGone, isTokenError } from '../../platform/graph/graph-error.ts';
 import { ObjectStoreUnavailable } from '../../platform/object-store/object-store.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
-import { type MediaErrorCode, MediaTooLarge, WrongBytes } from './media-error.ts';
 
 /** Upstream keeps inbound media for 7 days. */
 const UPSTREAM_RETENTION_MS = 7 * 24 * 60 * 60 * 1_000;
 
 /** The same answer is believed when it has come this often. */
 const MAX_WRONG_DOWNLOADS = 3;
-const MAX_GONE_ANSWERS = 2;
+const MAX_GONE_RESPONSES = 2;
 
 /** What the attempts for one media have met so far; kept in heartbeats. */
-export type FetchTally = { wrongDownloads: number; goneAnswers: number };
+export type FetchTally = { wrongDownloads: number; goneResponses: number };
 
 /** What a failed attempt leads to. `reason` is for operators, `code` for the tenant. */
 export type MediaVerdict =
@@ -42,11 +41,11 @@ export function judgeFailure(error: unknown, tally: FetchTally, ageMs: number | 
   };
 }
 
-function finalCode(error: unknown, { wrongDownloads, goneAnswers }: FetchTally): MediaErrorCode | null {
+function finalCode(error: unknown, { wrongDownloads, goneResponses }: FetchTally): MediaErrorCode | null {
   if (error instanceof MediaTooLarge) return 'media_too_large';
   if (error instanceof WrongBytes && wrongDownloads >= MAX_WRONG_DOWNLOADS) return 'media_hash_mismatch';
   const isGone = error instanceof GraphError && isObjectGone(error);
-  return isGone && goneAnswers >= MAX_GONE_ANSWERS ? 'media_gone' : null;
+  return isGone && goneResponses >= MAX_GONE_RESPONSES ? 'media_gone' : null;
 }
 
 /** What the tenant reads when the 7 days are over: the last obstacle. */
@@ -86,4 +85,42 @@ function isTyped(error: unknown): boolean {
     error instanceof AccessTokenProblem ||
     error instanceof MediaHostRefused
   );
+}
+
+/** Codes that tenants see in `mediaError` when media is never going to be there. */
+export type MediaErrorCode =
+  | 'media_gone'
+  | 'media_too_large'
+  | 'media_hash_mismatch'
+  | 'media_expired'
+  | 'access_token_invalid'
+  | 'media_host_refused'
+  | 'media_cancelled';
+
+/** The public text of each code. */
+export const MEDIA_ERROR_MESSAGES: Readonly<Record<MediaErrorCode, string>> = {
+  media_gone: 'The upstream platform does not have this media any more.',
+  media_too_large: 'The media is larger than this service stores.',
+  media_hash_mismatch: 'The downloaded bytes differ from what the upstream platform announced.',
+  media_expired: 'The media could not be fetched within the 7 days for which the upstream platform keeps it.',
+  access_token_invalid:
+    'The WABA had no valid upstream access token within the 7 days for which the upstream platform keeps media.',
+  media_host_refused: 'The upstream platform offered the media at a host that this service does not trust.',
+  media_cancelled: 'An operator gave up fetching this media.',
+};
+
+/** The media is larger than the limit: asking again does not help. */
+export class MediaTooLarge extends Error {
+  constructor(sizeBytes: number, maxBytes: number) {
+    super(`The media has ${sizeBytes} bytes or more; the limit is ${maxBytes}.`);
+    this.name = 'MediaTooLarge';
+  }
+}
+
+/** What was downloaded is not what upstream announced. */
+export class WrongBytes extends Error {
+  constructor(difference: string) {
+    super(`The downloaded bytes are wrong: ${difference}.`);
+    this.name = 'WrongBytes';
+  }
 }

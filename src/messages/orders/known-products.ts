@@ -5,7 +5,7 @@ import type { CatalogProduct } from '../../platform/graph/graph-lists.ts';
 import { storableText } from '../../platform/json/storable-text.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
-import type { Product } from './order-service.ts';
+import type { Product } from '../orders.ts';
 
 export type ProductTools = { database: Database; graph: GraphClient; secretBox: SecretBox };
 

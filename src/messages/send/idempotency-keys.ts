@@ -14,8 +14,8 @@ export type KnownKey = {
   /** Whether it came with the same body. */
   sameRequest: boolean;
   messageId: string;
-  /** The answer that was given; null while there is none. */
-  answer: { status: number; body: string } | null;
+  /** The response that was given; null while there is none. */
+  response: { status: number; body: string } | null;
   /** How long its request may still be under way, in ms; 0: it is not, its process died. */
   heldMs: number;
 };
@@ -67,7 +67,7 @@ export async function findIdempotencyKey(
     heldMs: number;
   }>(
     database,
-    `select fingerprint, message_id as "messageId", answer_status as status, answer_body as body,
+    `select fingerprint, message_id as "messageId", response_status as status, response_body as body,
             cast(greatest(extract(epoch from held_until - clock_timestamp()) * 1000, 0) as double precision)
               as "heldMs"
        from idempotency_keys where waba_id = ? and operation = ? and key = ?`,
@@ -75,11 +75,11 @@ export async function findIdempotencyKey(
   );
   if (row === undefined) return null;
   const { messageId, status, body, heldMs } = row;
-  const answer = status === null || body === null ? null : { status, body };
-  return { sameRequest: row.fingerprint.equals(fingerprint), messageId, answer, heldMs };
+  const response = status === null || body === null ? null : { status, body };
+  return { sameRequest: row.fingerprint.equals(fingerprint), messageId, response, heldMs };
 }
 
-/** Makes this process the one that answers, unless another one still is. */
+/** Makes this process the one that responds, unless another one still is. */
 export async function holdIdempotencyKey(
   database: Database,
   wabaId: string,
@@ -89,24 +89,24 @@ export async function holdIdempotencyKey(
   const held = await execute(
     database,
     `update idempotency_keys set held_until = now() + ? * interval '1 millisecond'
-      where waba_id = ? and operation = ? and key = ? and held_until <= clock_timestamp() and answer_status is null`,
+      where waba_id = ? and operation = ? and key = ? and held_until <= clock_timestamp() and response_status is null`,
     [holdMs, wabaId, operation, key],
   );
   return held === 1;
 }
 
-/** Keeps the first answer, for every repetition. */
-export async function saveIdempotentAnswer(
+/** Keeps the first response, for every repetition. */
+export async function saveIdempotentResponse(
   database: Database,
   wabaId: string,
   { operation, key }: IdempotencyKey,
-  answer: { status: number; body: string },
+  response: { status: number; body: string },
 ): Promise<void> {
   await execute(
     database,
-    `update idempotency_keys set answer_status = ?, answer_body = ?
-      where waba_id = ? and operation = ? and key = ? and answer_status is null`,
-    [answer.status, answer.body, wabaId, operation, key],
+    `update idempotency_keys set response_status = ?, response_body = ?
+      where waba_id = ? and operation = ? and key = ? and response_status is null`,
+    [response.status, response.body, wabaId, operation, key],
   );
 }
 

@@ -1,3 +1,5 @@
+import type { Logger } from '../../platform/logger.ts';
+import { type ObjectStore, ObjectStoreUnavailable } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import type { MediaKind } from './uploaded-media.ts';
@@ -99,7 +101,7 @@ const LOST_AFTER_HOURS = 1;
  * Files whose bytes are to be removed: expired, deleted, or lost on their way. For housekeeping, of all WABAs, a page by
  * their uuid; `after`: the last of the page before.
  */
-export async function listSpentMediaUploads(
+async function listSpentMediaUploads(
   database: Database,
   after: string | null,
   limit: number,
@@ -114,4 +116,131 @@ export async function listSpentMediaUploads(
       order by id limit :limit`,
     { after, limit, lostHours: LOST_AFTER_HOURS, graceDays: GRACE_DAYS },
   );
+}
+
+/** A file of ours for one phone number: upstream's ids are the number's own. */
+type MediaOfNumber = { uuid: string; phoneNumberId: string };
+
+/** Upstream keeps an upload for 30 days. */
+const UPSTREAM_KEEPS_DAYS = 29;
+
+/** Upstream's ids of those of these files that it has for the number, by our uuid. */
+export async function knownUpstreamMedia(
+  database: Database,
+  phoneNumberId: string,
+  uuids: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await query<{ uuid: string; upstreamMediaId: string }>(
+    database,
+    `select media_id as uuid, upstream_media_id as "upstreamMediaId" from media_upstream_ids
+      where media_id = any (?::uuid[]) and phone_number_id = ? and upstream_media_id is not null
+        and expires_at > now()`,
+    [uuids, phoneNumberId],
+  );
+  return new Map(rows.map(({ uuid, upstreamMediaId }) => [uuid, upstreamMediaId]));
+}
+
+/** Makes the caller the one who gives the file to upstream, for `leaseMs`; false: somebody else is, or it is there. */
+export async function claimUpstreamMedia(
+  database: Database,
+  { uuid, phoneNumberId }: MediaOfNumber,
+  leaseMs: number,
+): Promise<boolean> {
+  const claimed = await execute(
+    database,
+    `insert into media_upstream_ids as m (media_id, phone_number_id, uploading_until)
+     values (:uuid, :phoneNumberId, clock_timestamp() + :leaseMs * interval '1 millisecond')
+     on conflict (media_id, phone_number_id) do update
+        set uploading_until = excluded.uploading_until, upstream_media_id = null
+      where (m.upstream_media_id is null or m.expires_at <= now())
+        and (m.uploading_until is null or m.uploading_until <= clock_timestamp())`,
+    { uuid, phoneNumberId, leaseMs },
+  );
+  return claimed === 1;
+}
+
+/** Keeps what upstream called the file, for every later message of the number. */
+export async function saveUpstreamMedia(
+  database: Database,
+  { uuid, phoneNumberId }: MediaOfNumber,
+  upstreamMediaId: string,
+): Promise<void> {
+  await execute(
+    database,
+    `update media_upstream_ids
+        set upstream_media_id = ?, expires_at = now() + ? * interval '1 day', uploading_until = null
+      where media_id = ? and phone_number_id = ?`,
+    [upstreamMediaId, UPSTREAM_KEEPS_DAYS, uuid, phoneNumberId],
+  );
+}
+
+/** Forgets upstream's ids of these files for the number, also of one under way: the next message gives them anew. */
+export async function forgetUpstreamMedia(
+  database: Database,
+  phoneNumberId: string,
+  uuids: readonly string[],
+): Promise<void> {
+  await execute(
+    database,
+    'delete from media_upstream_ids where media_id = any (?::uuid[]) and phone_number_id = ?',
+    [uuids, phoneNumberId],
+  );
+}
+
+const BATCH = 200;
+
+/** After so many the store is taken to be away: asking it for every file would take hours. */
+const FAILURES_IN_A_ROW = 5;
+
+/**
+ * Removes the bytes of files that nobody can send any more, and then what is known of them. A file whose bytes cannot be
+ * removed stays until the next time and holds up no other. Returns how many could not be removed.
+ */
+export async function removeSpentUploads(tools: {
+  database: Database;
+  objectStore: Pick<ObjectStore, 'remove'>;
+  logger: Logger;
+}): Promise<number> {
+  const { database, objectStore, logger } = tools;
+  let failures = 0;
+  let inARow = 0;
+  let lastError: ObjectStoreUnavailable | null = null;
+  for await (const { uuid, objectKey } of spentUploads(database)) {
+    const error = await removeBytes(objectStore, objectKey);
+    if (error === null) {
+      await forgetMediaUpload(database, uuid);
+      inARow = 0;
+      continue;
+    }
+    lastError = error;
+    failures += 1;
+    inARow += 1;
+    if (inARow === FAILURES_IN_A_ROW) break;
+  }
+  if (lastError !== null) {
+    logger.warn({ err: lastError, failures }, 'uploaded files that have expired are removed later');
+  }
+  return failures;
+}
+
+async function* spentUploads(database: Database): AsyncGenerator<{ uuid: string; objectKey: string }> {
+  for (let after: string | null = null; ; ) {
+    const page = await listSpentMediaUploads(database, after, BATCH);
+    yield* page;
+    if (page.length < BATCH) return;
+    after = page.at(-1)?.uuid ?? null;
+  }
+}
+
+async function removeBytes(
+  objectStore: Pick<ObjectStore, 'remove'>,
+  objectKey: string,
+): Promise<ObjectStoreUnavailable | null> {
+  try {
+    await objectStore.remove(objectKey);
+    return null;
+  } catch (error) {
+    if (error instanceof ObjectStoreUnavailable) return error;
+    throw error;
+  }
 }

@@ -1,9 +1,8 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
-import { knownUpstreamMedia } from './media-upstream-ids.ts';
-import type { OrderPayment } from './requested-payment.ts';
-import { numberPace, PAIR_PACE } from './send-pace.ts';
-import { drawSendTime, type Pace } from './send-pacing.ts';
+import { knownUpstreamMedia } from './media-uploads.ts';
+import type { OrderPayment } from './message-content.ts';
+import { drawSendTime, numberPace, PAIR_PACE, type Pace } from './send-pacing.ts';
 
 /**
  * queued: waits for its turn or its next attempt; sending: an attempt is under way; accepted: upstream has it;

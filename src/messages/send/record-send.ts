@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { publishEvents } from '../../deliveries/publish.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { retryBriefly } from '../../platform/temporal/activity-kit.ts';
 import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
-import { recordStatuses } from '../message-statuses.ts';
-import { localMessageId } from '../send-marker.ts';
+import { localMessageId, recordStatuses } from '../messages.ts';
 import {
   acceptMessage,
   announceOutcome,
@@ -14,26 +13,18 @@ import {
   type SendState,
 } from './outbound-messages.ts';
 import { type SendError, statusErrorOf } from './send-error.ts';
-import { PAIR_PACE } from './send-pace.ts';
-import { holdBack, type Pace } from './send-pacing.ts';
+import { holdBack, PAIR_PACE, type Pace } from './send-pacing.ts';
 import type { SendVerdict } from './send-verdict.ts';
 
 /** Ids only: the message is in the database. */
 export type SendMessageInput = { wabaId: string; messageId: string };
 
-/** The answer is known by now: a short absence of the database must not turn it into an unknown outcome. */
+/** The response is known by now: a short absence of the database must not turn it into an unknown outcome. */
 const RETRY_DELAYS_MS = [100, 1_000, 2_000, 5_000, 10_000, 10_000, 10_000];
 
 /** Runs a recording until it succeeds, for half a minute. */
 export async function untilRecorded<T>(record: () => Promise<T>): Promise<T> {
-  for (const delayMs of RETRY_DELAYS_MS) {
-    try {
-      return await record();
-    } catch {
-      await sleep(delayMs);
-    }
-  }
-  return await record();
+  return await retryBriefly(record, RETRY_DELAYS_MS);
 }
 
 /** One transaction: upstream has it; its statuses follow from there. */

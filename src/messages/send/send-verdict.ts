@@ -1,6 +1,5 @@
 import type { SendOutcome, SendRefusal } from '../../platform/graph/send-message.ts';
-import type { SendError } from './send-error.ts';
-import { sendErrorClass } from './send-error-codes.ts';
+import { type SendError, sendErrorClass } from './send-error.ts';
 
 /** What an attempt leads to. */
 export type SendVerdict =

@@ -1,4 +1,3 @@
-import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Logger } from 'pino';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
@@ -13,18 +12,19 @@ import {
 } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { publicMediaId } from '../../platform/public-ids.ts';
-import { findMediaUploads, type MediaUpload } from './media-uploads.ts';
+import { notYet } from '../../platform/temporal/activity-kit.ts';
 import {
   claimUpstreamMedia,
+  findMediaUploads,
   forgetUpstreamMedia,
   knownUpstreamMedia,
+  type MediaUpload,
   saveUpstreamMedia,
-} from './media-upstream-ids.ts';
+} from './media-uploads.ts';
 import type { SendTurn } from './outbound-messages.ts';
 import { type SendMessageInput, untilRecorded } from './record-send.ts';
 import type { SendError } from './send-error.ts';
-import { later, SHORT_WAIT_MS } from './send-later.ts';
-import { sendRetryDelayMs } from './send-pace.ts';
+import { sendRetryDelayMs } from './send-pacing.ts';
 import { judgeSend } from './send-verdict.ts';
 
 export type SendMessageTools = {
@@ -55,6 +55,9 @@ export function makeMediaSlots(): MediaSlots {
 
 type MediaTurn = Extract<SendTurn, { kind: 'media' }>;
 
+/** The execution of the activity in which files are uploaded. */
+type UploadRun = { token: string; slots: MediaSlots; attempt: number; signal: AbortSignal };
+
 /**
  * Gives upstream the files of a message that it does not have for the number yet, each once for all messages. Null: it
  * has them now. Otherwise why the message cannot be sent. Throws the failure after which to try again.
@@ -63,7 +66,7 @@ export async function giveMedia(
   tools: SendMessageTools,
   { wabaId }: SendMessageInput,
   turn: MediaTurn,
-  run: { token: string; slots: MediaSlots },
+  run: UploadRun,
 ): Promise<SendError | null> {
   const startedAt = performance.now();
   const files = await findMediaUploads(tools.database, wabaId, turn.missing);
@@ -80,10 +83,11 @@ async function giveFile(
   tools: SendMessageTools,
   file: MediaUpload,
   turn: MediaTurn,
-  { token, slots }: { token: string; slots: MediaSlots },
+  run: UploadRun,
 ): Promise<SendError | null> {
   const { database } = tools;
   const { phoneNumberId } = turn;
+  const { slots } = run;
   if (slots.free === 0) throw laterWhenFree('Many files are being given to the upstream platform.');
   slots.free -= 1;
   try {
@@ -92,11 +96,11 @@ async function giveFile(
       if ((await knownUpstreamMedia(database, phoneNumberId, [file.uuid])).size > 0) return null;
       throw laterWhenFree('Its file is being given to the upstream platform by another message.');
     }
-    const upstreamMediaId = await upload(tools, file, phoneNumberId, token);
+    const upstreamMediaId = await upload(tools, file, phoneNumberId, run);
     await untilRecorded(() => saveUpstreamMedia(database, { ...file, phoneNumberId }, upstreamMediaId));
     return null;
   } catch (error) {
-    return await judgeUpload(tools, file, turn, error);
+    return await judgeUpload(tools, file, { ...turn, ...run }, error);
   } finally {
     slots.free += 1;
   }
@@ -106,12 +110,11 @@ async function upload(
   { sender, objectStore }: SendMessageTools,
   { objectKey, mimeType, fileName, sizeBytes }: MediaUpload,
   phoneNumberId: string,
-  token: string,
+  { token, signal }: UploadRun,
 ): Promise<string> {
   const body = await objectStore.getRange(objectKey);
   try {
     const file = { mimeType, fileName: fileName ?? 'file', sizeBytes, body: storedBytes(body, objectKey) };
-    const signal = Context.current().cancellationSignal;
     return await sender.uploadMedia({ phoneNumberId, token, file, signal });
   } finally {
     body.destroy();
@@ -130,7 +133,7 @@ async function* storedBytes(body: AsyncIterable<Uint8Array>, objectKey: string):
 async function judgeUpload(
   { database, sending, logger }: SendMessageTools,
   { uuid }: MediaUpload,
-  { phoneNumberId, ageMs }: MediaTurn,
+  { phoneNumberId, ageMs, attempt }: MediaTurn & UploadRun,
   error: unknown,
 ): Promise<SendError | null> {
   if (error instanceof ApplicationFailure) throw error;
@@ -148,7 +151,6 @@ async function judgeUpload(
     throw later(error.message, SHORT_WAIT_MS);
   }
   if (!(error instanceof GraphError)) throw error;
-  const { attempt } = Context.current().info;
   const verdict = judgeSend(outcomeOf(error), { attempt, ageMs, retryMs });
   if (verdict.kind === 'again') {
     throw later(`The file: ${verdict.error.message}`, sendRetryDelayMs(attempt, verdict.retryAfterMs));
@@ -197,4 +199,15 @@ export async function forgetRefusedMedia(
 
 function laterWhenFree(reason: string): ApplicationFailure {
   return later(reason, BUSY_WAIT_MS * (1 + Math.random()));
+}
+
+/** Shorter waits are sat out in the activity: giving it back would cost more. */
+export const SHORT_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 24 * 3_600_000;
+
+/** The failure that makes Temporal call again, and says when. */
+export function later(reason: string, waitMs: number): ApplicationFailure {
+  const delayMs = Math.min(Math.max(waitMs, 1), LONGEST_WAIT_MS);
+  const next = new Date(Date.now() + delayMs).toISOString();
+  return notYet('NotYetSent', `${reason} Next attempt at ${next}.`, delayMs);
 }

@@ -2,6 +2,11 @@
 
 export type Members = Readonly<Record<string, unknown>>;
 
+/** Whether a value is a JSON object: neither a list nor null. */
+export function isMembers(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** The members of an object; none for anything else. */
 export function membersOf(value: unknown): Members {
   return typeof value === 'object' && value !== null ? (value as Members) : {};

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import { isTransientError } from '../postgres/error-class.ts';
@@ -46,6 +47,23 @@ export async function awaitingDatabase<Result>(
   } catch (error) {
     throw isTransientError(error) ? notYet(type, 'The database is away or busy.', DATABASE_WAIT_MS) : error;
   }
+}
+
+/** Repeats work after each of these waits while it fails in a way that `mayPass`: a short absence must not cost its result. */
+export async function retryBriefly<Result>(
+  work: () => Promise<Result>,
+  delaysMs: readonly number[],
+  { mayPass = () => true, signal }: { mayPass?: (error: unknown) => boolean; signal?: AbortSignal } = {},
+): Promise<Result> {
+  for (const delayMs of delaysMs) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!mayPass(error)) throw error;
+      await sleep(delayMs, undefined, { signal });
+    }
+  }
+  return await work();
 }
 
 const SECOND_MS = 1_000;

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { knownTenant } from '../../accounts/known-accounts.ts';
+import { knownTenant } from '../../accounts/accounts.ts';
 import { OPERATOR_COMMAND } from '../../platform/audit/audit.ts';
 import {
   type AdminOutcome,

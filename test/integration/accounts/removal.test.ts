@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { listTenants } from '../../../src/accounts/account-list.ts';
 import { removeNumber, removeTenant, removeWaba } from '../../../src/accounts/account-removal.ts';
+import { listTenants } from '../../../src/accounts/accounts.ts';
 import { addWaba } from '../../../src/accounts/wabas.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

@@ -303,7 +303,7 @@ describe('what belongs to another WABA', () => {
     for (const { operationId } of writing) {
       await execute(
         api.database,
-        `insert into idempotency_keys (waba_id, operation, key, fingerprint, held_until, answer_status, answer_body)
+        `insert into idempotency_keys (waba_id, operation, key, fingerprint, held_until, response_status, response_body)
          values (?, ?, 'theirs', '', now() + interval '1 hour', 200, 'secret')`,
         [OTHER_WABA, operationId],
       );

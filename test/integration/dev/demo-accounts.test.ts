@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { listTenants } from '../../../src/accounts/account-list.ts';
+import { listTenants } from '../../../src/accounts/accounts.ts';
 import { seedDemoAccounts } from '../../../src/dev/start.ts';
 import { listEndpoints } from '../../../src/endpoints/store.ts';
 import { hashApiKey } from '../../../src/keys/api-key.ts';

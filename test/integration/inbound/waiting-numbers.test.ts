@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { findAccountIdentity } from '../../../src/accounts/account-identity.ts';
-import { listPhoneNumbers } from '../../../src/accounts/accounts.ts';
+import { findAccountIdentity, listPhoneNumbers } from '../../../src/accounts/accounts.ts';
 import { listUnfollowedWabas } from '../../../src/accounts/followed-numbers.ts';
 import { setAccessToken } from '../../../src/accounts/wabas.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';

@@ -6,7 +6,7 @@ import { webhookOperations } from '../../../src/api/openapi/webhooks/webhook-ope
 import { serializeEvent } from '../../../src/deliveries/envelope.ts';
 import { webhookHeaders } from '../../../src/deliveries/webhook-request.ts';
 import type { UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
-import { orderEventData, orderService } from '../../../src/messages/orders/order-service.ts';
+import { orderEventData, orderService } from '../../../src/messages/orders.ts';
 import { EVENT_TYPES, type EventType } from '../../../src/platform/event-type.ts';
 import { exampleEvents } from '../deployment/example-events.ts';
 import { fixtureNames, splitFixture } from '../inbound/support/upstream-body.ts';

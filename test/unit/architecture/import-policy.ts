@@ -59,7 +59,7 @@ export const HOUSE: readonly Rule[] = [
 
 /** Packages that only these folders import. */
 export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
-  '@temporalio/activity': ['src/activities', 'src/messages', 'src/platform/temporal'],
+  '@temporalio/activity': ['src/activities', 'src/platform/temporal'],
   '@temporalio/client': ['src/platform/temporal', 'src/worker', 'src/deliveries/dispatch'],
   '@temporalio/worker': ['src/platform/temporal', 'src/worker'],
   '@temporalio/workflow': ['src/workflows'],

@@ -6,7 +6,7 @@ import {
   testEventData,
 } from '../../../src/deliveries/envelope.ts';
 import { splitUpstreamBody, type UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
-import { orderEventData, orderService } from '../../../src/messages/orders/order-service.ts';
+import { orderEventData, orderService } from '../../../src/messages/orders.ts';
 import type { EventType } from '../../../src/platform/event-type.ts';
 import { repositoryFile } from './compose-file.ts';
 

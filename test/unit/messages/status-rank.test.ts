@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { nextStatus } from '../../../src/messages/message-statuses.ts';
+import { nextStatus } from '../../../src/messages/messages.ts';
 
 const LADDER = ['accepted', 'sent', 'delivered', 'read', 'played'];
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { mediaUsesOf, withUpstreamMedia } from '../../../src/messages/send/files-in-message.ts';
+import { mediaUsesOf, withUpstreamMedia } from '../../../src/messages/send/message-content.ts';
 import {
   essenceOf,
   maxBytesOf,

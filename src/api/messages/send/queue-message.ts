@@ -1,12 +1,11 @@
-import { mediaUsesOf } from '../../../messages/send/files-in-message.ts';
 import {
   bindIdempotencyKey,
   type IdempotencyKey,
   takeIdempotencyKey,
 } from '../../../messages/send/idempotency-keys.ts';
+import { mediaUsesOf, orderPaymentOf } from '../../../messages/send/message-content.ts';
 import { drawMessageId, insertOutboundMessage } from '../../../messages/send/outbound-messages.ts';
 import { lockRecipientConversation, type Recipient } from '../../../messages/send/recipient-conversations.ts';
-import { orderPaymentOf } from '../../../messages/send/requested-payment.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { insertWorkflowTasks } from '../../../platform/temporal/workflow-tasks.ts';
 import type { SendRequest } from './send-body.ts';

@@ -1,13 +1,19 @@
 import { type TObject, type TProperties, type TSchema, Type } from 'typebox';
-import { flowMessage } from './kinds/interactive-flow.ts';
-import { listMessage } from './kinds/interactive-list.ts';
+import { flowMessage, listMessage, productListMessage } from './kinds/interactive-kinds.ts';
 import { orderDetailsMessage } from './kinds/interactive-order-details.ts';
-import { Body, interactiveKind } from './kinds/interactive-parts.ts';
-import { productListMessage } from './kinds/interactive-product-list.ts';
-import { type MessageKind, messageKind } from './kinds/message-kind.ts';
-import { exactlyOne, firstProblem, noneTwice } from './kinds/problem.ts';
-import { MEDIA_SOURCE, strict, text, UpstreamId, WebAddress } from './kinds/schema-parts.ts';
+import {
+  Body,
+  interactiveKind,
+  MEDIA_SOURCE,
+  type MessageKind,
+  messageKind,
+  strict,
+  text,
+  UpstreamId,
+  WebAddress,
+} from './kinds/message-kind.ts';
 import { templateMessage } from './kinds/template-message.ts';
+import { exactlyOne, firstProblem, noneTwice } from './problems.ts';
 
 const MAX_CONTACTS = 257;
 const Word = Type.Optional(text(1_000));

@@ -2,16 +2,17 @@ import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Compile, type Validator } from 'typebox/compile';
 import { listPhoneNumbers } from '../../../accounts/accounts.ts';
-import { type MediaUse, mediaUsesOf } from '../../../messages/send/files-in-message.ts';
 import {
   findIdempotencyKey,
   holdIdempotencyKey,
   type IdempotencyKey,
   type KnownKey,
-  saveIdempotentAnswer,
+  saveIdempotentResponse,
 } from '../../../messages/send/idempotency-keys.ts';
 import { findMediaUploads } from '../../../messages/send/media-uploads.ts';
+import { type MediaUse, mediaUsesOf } from '../../../messages/send/message-content.ts';
 import { findSendProgress } from '../../../messages/send/outbound-messages.ts';
+import { isMembers } from '../../../platform/json/json-members.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { ApiError } from '../../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
@@ -20,12 +21,9 @@ import { NoQuery } from '../../external/schema-kit.ts';
 import { accountOf, SCOPES } from '../../keys/api-key-auth.ts';
 import { documented } from '../../openapi/documented.ts';
 import { validatorCompiler } from '../../plugins/validation.ts';
-import { extraProblem, isMembers, mergeExtra } from './extra-members.ts';
-import { exactlyOne, firstProblem, type Problem } from './kinds/problem.ts';
-import { memberProblem } from './member-problem.ts';
 import { isOutcome } from './outcome-waiter.ts';
+import { exactlyOne, firstProblem, memberProblem, type Problem, storableProblem } from './problems.ts';
 import { HOLD_MS, queueMessage } from './queue-message.ts';
-import { type SendAnswer, SentMessage, sendAnswer } from './send-answer.ts';
 import {
   INTERACTIVE_TYPES,
   MESSAGE_TYPES,
@@ -36,8 +34,8 @@ import {
   type SendForm,
   type SendRequest,
 } from './send-body.ts';
-import { storableProblem } from './storable-value.ts';
-import { messageOf } from './upstream-payload.ts';
+import { type SendResponse, SentMessage, sendResponse } from './send-response.ts';
+import { extraProblem, mergeExtra, messageOf } from './upstream-payload.ts';
 
 const OPERATION = 'sendMessage';
 
@@ -46,7 +44,7 @@ const BODY_LIMIT_BYTES = 256 * 1024;
 
 /**
  * POST /api/external/messages: sends a message to a customer. The upstream message object stands in the body as it is;
- * the answer waits for upstream, for about 10 s.
+ * the response waits for upstream, for about 10 s.
  */
 export function sendMessageRoute(app: ExternalApp, context: ExternalContext): void {
   const schema = {
@@ -64,9 +62,9 @@ export function sendMessageRoute(app: ExternalApp, context: ExternalContext): vo
   app.post('/api/external/messages', options, async (request, reply) => {
     const key = idempotencyKeyOf(request, OPERATION);
     const body = request.body as SendRequest;
-    const { answer, replayed } = await answerSend(context, request, body, key);
+    const { response, replayed } = await respondToSend(context, request, body, key);
     if (replayed) reply.header('idempotent-replayed', 'true');
-    return sendText(reply, answer);
+    return sendText(reply, response);
   });
 }
 
@@ -81,19 +79,19 @@ const sendValidator: typeof validatorCompiler = (route) => {
   };
 };
 
-/** Already serialized: a repeated answer is the first one, byte for byte. */
-function sendText(reply: FastifyReply, { status, body }: SendAnswer): FastifyReply {
+/** Already serialized: a repeated response is the first one, byte for byte. */
+function sendText(reply: FastifyReply, { status, body }: SendResponse): FastifyReply {
   return sendJsonText(reply.code(status), body);
 }
 
-type Answered = { answer: SendAnswer; replayed: boolean };
+type Responded = { response: SendResponse; replayed: boolean };
 
-async function answerSend(
+async function respondToSend(
   context: ExternalContext,
   request: FastifyRequest,
   body: SendRequest,
   key: IdempotencyKey | null,
-): Promise<Answered> {
+): Promise<Responded> {
   const { database, sends } = context;
   const { wabaId } = accountOf(request);
   const known = key === null ? null : await findIdempotencyKey(database, wabaId, key);
@@ -106,21 +104,21 @@ async function answerSend(
   const messageId = await queueMessage(database, wabaId, body, key);
   if (messageId === null) return await repeatTaken(context, request, key);
   void sends.starter.start(accountOf(request), messageId);
-  return { answer: await finalAnswer(context, request, messageId, key), replayed: false };
+  return { response: await finalResponse(context, request, messageId, key), replayed: false };
 }
 
-/** Waits for the outcome; what is answered then is the answer to all repetitions. */
-async function finalAnswer(
+/** Waits for the outcome; its response is the response to all repetitions. */
+async function finalResponse(
   { database, publicUrl, sends }: ExternalContext,
   request: FastifyRequest,
   messageId: string,
   key: IdempotencyKey | null,
-): Promise<SendAnswer> {
+): Promise<SendResponse> {
   const { wabaId } = accountOf(request);
   const progress = await sends.outcomes.wait(wabaId, messageId);
-  const answer = sendAnswer(messageId, progress, { publicUrl, requestId: request.id });
-  if (key !== null) await saveIdempotentAnswer(database, wabaId, key, answer);
-  return answer;
+  const response = sendResponse(messageId, progress, { publicUrl, requestId: request.id });
+  if (key !== null) await saveIdempotentResponse(database, wabaId, key, response);
+  return response;
 }
 
 /** The key was taken between our look and our attempt to take it. */
@@ -128,7 +126,7 @@ async function repeatTaken(
   context: ExternalContext,
   request: FastifyRequest,
   key: IdempotencyKey | null,
-): Promise<Answered> {
+): Promise<Responded> {
   const { wabaId } = accountOf(request);
   const known = key === null ? null : await findIdempotencyKey(context.database, wabaId, key);
   if (key === null || known === null) throw new Error('the key was taken and is not there');
@@ -138,23 +136,23 @@ async function repeatTaken(
 const RETRY_AFTER_SECONDS = '1';
 
 /**
- * A request that came before: its answer once more; its outcome, when that is known although the process that should
- * have answered is gone; 409 while it is under way.
+ * A request that came before: its response once more; its outcome, when that is known although the process that should
+ * have responded is gone; 409 while it is under way.
  */
 async function repeat(
   context: ExternalContext,
   request: FastifyRequest,
   key: IdempotencyKey,
   known: KnownKey,
-): Promise<Answered> {
+): Promise<Responded> {
   const { database } = context;
   const { wabaId } = accountOf(request);
   if (!known.sameRequest) throw new ApiError('idempotency_key_reused', { param: 'Idempotency-Key' });
-  if (known.answer !== null) return { answer: known.answer, replayed: true };
+  if (known.response !== null) return { response: known.response, replayed: true };
   const progress = await findSendProgress(database, wabaId, known.messageId);
   const isAbandoned = known.heldMs === 0 && (await holdIdempotencyKey(database, wabaId, key, HOLD_MS));
   if (isAbandoned || (progress !== null && isOutcome(progress))) {
-    return { answer: await finalAnswer(context, request, known.messageId, key), replayed: true };
+    return { response: await finalResponse(context, request, known.messageId, key), replayed: true };
   }
   throw new ApiError('idempotency_key_in_flight', { headers: { 'retry-after': RETRY_AFTER_SECONDS } });
 }

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { listTenantWabas } from '../../../accounts/account-list.ts';
+import { listTenantWabas } from '../../../accounts/accounts.ts';
 import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
 import { switchTenant } from '../../../users/sign-in.ts';
 import { dataTable, emptyState } from '../components/table.ts';

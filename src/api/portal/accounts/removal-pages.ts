@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { findTenant } from '../../../accounts/account-list.ts';
 import { removeNumber, removeTenant, removeWaba, renameTenant } from '../../../accounts/account-removal.ts';
+import { findTenant } from '../../../accounts/accounts.ts';
 import { RequestError } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';

@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { findTenant, listTenants, listTenantWabas } from '../../../accounts/account-list.ts';
-import { createTenant } from '../../../accounts/tenants.ts';
+import { createTenant, findTenant, listTenants, listTenantWabas } from '../../../accounts/accounts.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import { orShown, pageNotFound } from '../access/page-error.ts';

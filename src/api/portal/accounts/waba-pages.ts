@@ -1,10 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { findTenant } from '../../../accounts/account-list.ts';
-import { listPhoneNumbers } from '../../../accounts/accounts.ts';
+import { findTenant, listPhoneNumbers } from '../../../accounts/accounts.ts';
 import { readNumberLookup } from '../../../accounts/followed-numbers.ts';
-import { setNumberPace } from '../../../accounts/number-pace.ts';
-import { listNumberPaces } from '../../../accounts/number-pace-store.ts';
+import { listNumberPaces, setNumberPace } from '../../../accounts/number-pace.ts';
 import { addWaba, openAccessToken } from '../../../accounts/wabas.ts';
 import { listEndpoints } from '../../../endpoints/store.ts';
 import { readWabaArrivals } from '../../../inbound/inbox-admin.ts';

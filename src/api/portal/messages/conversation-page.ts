@@ -3,17 +3,16 @@ import {
   type ConversationDetail,
   findConversation,
   MAX_COUNTED_MESSAGES,
-} from '../../../messages/conversations/conversation-detail.ts';
-import { listConversationMessages } from '../../../messages/conversations/conversation-messages.ts';
+} from '../../../messages/conversations/conversations.ts';
 import {
+  type ConversationMessage,
   listAnnotations,
+  listConversationMessages,
   type MessageAnnotation,
-} from '../../../messages/conversations/message-annotations.ts';
-import type { ConversationMessage } from '../../../messages/conversations/message-columns.ts';
+} from '../../../messages/conversations/message-list.ts';
 import { listOf, type Members, membersOf, textOf } from '../../../platform/json/json-members.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
-import { annotationMembers, editedContent } from '../../messages/annotation-members.ts';
-import { mediaAddress, mediaErrorOf } from '../../messages/media-members.ts';
+import { annotationMembers, editedContent, mediaAddress, mediaErrorOf } from '../../messages/message-json.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';

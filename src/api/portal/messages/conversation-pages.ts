@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
-import { listConversations } from '../../../messages/conversations/conversation-list.ts';
-import { readCustomerReference } from '../../../messages/conversations/customer-reference.ts';
+import { listConversations, readCustomerReference } from '../../../messages/conversations/conversations.ts';
 import { pageOf } from '../../external/page.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';

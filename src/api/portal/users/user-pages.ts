@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { listTenants, type TenantSummary } from '../../../accounts/account-list.ts';
+import { listTenants, type TenantSummary } from '../../../accounts/accounts.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { invalidValue, type RequestError } from '../../../platform/request-input.ts';
 import { invitationsOf, inviteUser } from '../../../users/invitations.ts';

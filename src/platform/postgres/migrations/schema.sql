@@ -666,8 +666,8 @@ create table idempotency_keys (
   message_id bigint,
   -- Until then the request that brought the key is taken to be under way.
   held_until timestamptz not null,
-  answer_status integer,
-  answer_body text,
+  response_status integer,
+  response_body text,
   created_at timestamptz not null default now(),
   primary key (waba_id, operation, key)
 );

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { findConversation } from '../../../../src/messages/conversations/conversation-detail.ts';
-import { listConversations } from '../../../../src/messages/conversations/conversation-list.ts';
-import { listConversationMessages } from '../../../../src/messages/conversations/conversation-messages.ts';
-import { listAnnotations } from '../../../../src/messages/conversations/message-annotations.ts';
+import { findConversation, listConversations } from '../../../../src/messages/conversations/conversations.ts';
+import {
+  listAnnotations,
+  listConversationMessages,
+} from '../../../../src/messages/conversations/message-list.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';

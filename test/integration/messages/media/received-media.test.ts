@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { receivedMediaRoutes } from '../../../../src/api/messages/received-media/received-media.ts';
 import { addErrorHandling } from '../../../../src/api/plugins/errors.ts';
 import { addBaseHeaders } from '../../../../src/api/plugins/security-headers.ts';
-import { servedType } from '../../../../src/messages/media/fetch-media.ts';
+import { servedType } from '../../../../src/messages/media/store-media.ts';
 import { markMediaStored, takePendingMedia } from '../../../../src/messages/media.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { type ObjectStore, openObjectStore } from '../../../../src/platform/object-store/object-store.ts';

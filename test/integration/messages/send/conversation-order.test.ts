@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { insertBodies } from '../../../../src/inbound/inbox.ts';
-import { listConversationMessages } from '../../../../src/messages/conversations/conversation-messages.ts';
+import { listConversationMessages } from '../../../../src/messages/conversations/message-list.ts';
 import { drawMessageId, insertOutboundMessage } from '../../../../src/messages/send/outbound-messages.ts';
 import {
   followPhoneAlias,

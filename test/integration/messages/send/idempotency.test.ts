@@ -92,7 +92,7 @@ describe('Idempotency-Key', () => {
     const body = textTo();
     const key = { 'idempotency-key': 'died' };
     const first = await stack.send(body, key);
-    const forget = `update idempotency_keys set answer_status = null, answer_body = null`;
+    const forget = `update idempotency_keys set response_status = null, response_body = null`;
     await query(stack.database, `${forget}, held_until = now() + interval '1 hour' where key = 'died'`);
     const again = await stack.send(body, key);
     expect([again.status, again.body, again.headers['idempotent-replayed']]).toEqual([

@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
-import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { LoggedRequest } from '../../../../src/dev/sandbox/upstream-records.ts';
 import { giveMedia, makeMediaSlots } from '../../../../src/messages/send/upload-media.ts';
@@ -184,10 +183,9 @@ describe('a file on its way to upstream', () => {
     const tools = { database, secretBox: testSecretBox, sender, objectStore, sending, logger: silentLogger };
     const turn = { kind: 'media' as const, missing: [mediaUuidOf(id) ?? ''], phoneNumberId: NUMBER, ageMs };
     const input = { wabaId: WABA, messageId: '1' };
-    const run = { token: 'EAAG-test-token', slots: makeMediaSlots() };
-    return await new MockActivityEnvironment()
-      .run(async () => await giveMedia(tools, input, turn, run))
-      .finally(() => sender.close());
+    const { signal } = new AbortController();
+    const run = { token: 'EAAG-test-token', slots: makeMediaSlots(), attempt: 1, signal };
+    return await giveMedia(tools, input, turn, run).finally(() => sender.close());
   }
   type Store = Pick<ObjectStore, 'getRange'>;
 

@@ -1,8 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { forgetMediaUpload } from '../../../../src/messages/send/media-uploads.ts';
-import { removeSpentUploads } from '../../../../src/messages/send/spent-uploads.ts';
+import { forgetMediaUpload, removeSpentUploads } from '../../../../src/messages/send/media-uploads.ts';
 import {
   ObjectStoreUnavailable,
   openObjectStore,

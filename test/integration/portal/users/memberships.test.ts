@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTenant } from '../../../../src/accounts/tenants.ts';
+import { createTenant } from '../../../../src/accounts/accounts.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { forgetUsersWithoutTenant } from '../../../../src/users/user-store.ts';

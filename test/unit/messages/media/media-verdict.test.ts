@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { AccessTokenProblem } from '../../../../src/accounts/access-token.ts';
-import { MediaTooLarge, WrongBytes } from '../../../../src/messages/media/media-error.ts';
-import { judgeFailure } from '../../../../src/messages/media/media-verdict.ts';
+import { judgeFailure, MediaTooLarge, WrongBytes } from '../../../../src/messages/media/media-verdict.ts';
 import { MediaHostRefused } from '../../../../src/platform/graph/graph-connection.ts';
 import { graphErrorOf, noAnswer } from '../../../../src/platform/graph/graph-error.ts';
 import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/object-store.ts';
@@ -9,7 +8,7 @@ import { retryDelayMs } from '../../../../src/platform/temporal/activity-kit.ts'
 
 const FRESH_MS = 1_000;
 const OVER_MS = 7 * 24 * 60 * 60 * 1_000 + 1;
-const NOTHING = { wrongDownloads: 0, goneAnswers: 0 };
+const NOTHING = { wrongDownloads: 0, goneResponses: 0 };
 const graph = (status: number, error?: object, retryAfter?: string) =>
   graphErrorOf({ status, retryAfter, body: error === undefined ? null : { error } });
 
@@ -46,8 +45,8 @@ describe('what a failed attempt leads to', () => {
 
   test('a missing object is final when upstream says it again', () => {
     const error = graph(400, { code: 100, error_subcode: 33 });
-    expect(judgeFailure(error, { ...NOTHING, goneAnswers: 1 }, FRESH_MS).kind).toBe('retry');
-    expect(judgeFailure(error, { ...NOTHING, goneAnswers: 2 }, FRESH_MS)).toMatchObject({
+    expect(judgeFailure(error, { ...NOTHING, goneResponses: 1 }, FRESH_MS).kind).toBe('retry');
+    expect(judgeFailure(error, { ...NOTHING, goneResponses: 2 }, FRESH_MS)).toMatchObject({
       code: 'media_gone',
     });
   });

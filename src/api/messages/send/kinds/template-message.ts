@@ -1,9 +1,7 @@
 import { type TSchema, Type } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
-import { memberProblem } from '../member-problem.ts';
-import { messageKind } from './message-kind.ts';
-import { exactlyOne, joined, type Problem } from './problem.ts';
-import { MEDIA_SOURCE, strict, text, UpstreamId } from './schema-parts.ts';
+import { exactlyOne, joined, memberProblem, type Problem } from '../problems.ts';
+import { MEDIA_SOURCE, messageKind, strict, text, UpstreamId } from './message-kind.ts';
 
 const Name = { parameter_name: Type.Optional(text(512)) };
 const Anything = Type.Object({}, { additionalProperties: true });

@@ -19,17 +19,17 @@ export const SentMessage = Type.Object(
 );
 
 /** The answer to a send: HTTP status and body. */
-export type SendAnswer = { status: number; body: string };
+export type SendResponse = { status: number; body: string };
 
 /**
  * 200: upstream has the message; 202: it waits, or nobody knows; 424: it will not be sent. It follows from what is
  * stored alone, so that every process gives the same one.
  */
-export function sendAnswer(
+export function sendResponse(
   messageId: string,
   progress: SendProgress,
   request: { publicUrl: string; requestId: string },
-): SendAnswer {
+): SendResponse {
   if (progress.state === 'failed') return refusal(messageId, progress, request);
   const { conversationId, upstreamId, upstreamStatus } = progress;
   const isAccepted = progress.state === 'accepted';
@@ -51,7 +51,7 @@ function refusal(
   messageId: string,
   progress: SendProgress,
   request: { publicUrl: string; requestId: string },
-): SendAnswer {
+): SendResponse {
   const error = sendErrorOf(progress.error);
   const code = error?.code === 'upstream_refused' ? 'upstream_refused' : 'message_not_sent';
   const message = error?.message ?? ERROR_CODES[code].message;

@@ -34,7 +34,7 @@ export type ConversationWalk = {
 };
 
 /** The select list of ConversationRow, over `conversations c` and `contacts u`. */
-export const CONVERSATION_COLUMNS = `c.id, c.phone_number_id as "phoneNumberId", u.wa_id as "waId",
+const CONVERSATION_COLUMNS = `c.id, c.phone_number_id as "phoneNumberId", u.wa_id as "waId",
   nullif(u.user_id, '') as "userId", u.profile_name as "name", u.username, c.group_id as "groupId",
   c.last_message_at as "lastMessageAt", c.created_at as "createdAt",
   cast(c.last_message_at as text) as "lastMessageAtText"`;
@@ -123,4 +123,80 @@ async function conversationHorizon(database: Database): Promise<string> {
   );
   if (row === undefined) throw new Error('the database did not tell its time');
   return row.at;
+}
+
+const PHONE = /^(?:tel:)?[\s+]*\d[\d\s().\-/]*$/i;
+
+/** How a caller names a customer: the digits of a phone number (or wa_id), or a business-scoped user id. */
+type CustomerReference = { phone: string } | { userId: string };
+
+/**
+ * Reads a phone number in any usual form (`+1 (202) 555-0143`, `001202…`, `tel:+1-202-…`) or a wa_id; anything else is
+ * taken for a business-scoped user id.
+ */
+export function readCustomerReference(text: string): CustomerReference {
+  const trimmed = text.trim();
+  if (!PHONE.test(trimmed)) return { userId: trimmed };
+  // No country code begins with 0: two of them stand for the +.
+  return { phone: trimmed.replace(/\D/g, '').replace(/^00/, '') };
+}
+
+export type ConversationDetail = ConversationRow & {
+  displayPhoneNumber: string;
+  verifiedName: string;
+  inboundCount: number;
+  outboundCount: number;
+  /** When the customer last wrote, by upstream's clock; null: not among the messages that were looked at. */
+  lastInboundAt: Date | null;
+  /** Whether that was less than 24 hours ago, by the database's clock; a group has no such window. */
+  isWindowOpen: boolean;
+};
+
+/** How many of the newest messages are counted: read from the index alone, about 2 ms. */
+export const MAX_COUNTED_MESSAGES = 10_000;
+
+/**
+ * How many are looked through for what the customer wrote last: more than can be sent to one customer in 24 hours, so
+ * that an open window is always found.
+ */
+const MAX_SCANNED_MESSAGES = 20_000;
+
+/** Messages that overtook each other on their way: the latest of so many counts. */
+const NEWEST_INBOUND = 50;
+
+/** Upstream says these about a customer; he wrote nothing. */
+const NOT_WRITTEN = `('system', 'edit', 'revoke')`;
+
+/** One conversation of a WABA; for one that was merged into another, that one. Null when there is none. */
+export async function findConversation(
+  database: Database,
+  wabaId: string,
+  conversationId: string,
+): Promise<ConversationDetail | null> {
+  const newest = (limit: number) =>
+    `select x.id, x.direction, x.type from messages x where x.conversation_id = c.id order by x.id desc limit ${limit}`;
+  const [row] = await query<ConversationDetail>(
+    database,
+    `select ${CONVERSATION_COLUMNS}, n.display_phone_number as "displayPhoneNumber",
+            n.verified_name as "verifiedName", counted.inbound as "inboundCount", counted.outbound as "outboundCount",
+            written.at as "lastInboundAt",
+            coalesce(written.at > now() - interval '24 hours' and c.group_id is null, false) as "isWindowOpen"
+       from (select coalesce(merged_into, id) as id from conversations
+              where waba_id = :wabaId and id = :conversationId) as kept
+       join conversations c on c.id = kept.id and c.waba_id = :wabaId
+       left join contacts u on u.id = c.contact_id and u.waba_id = c.waba_id
+       join phone_numbers n on n.phone_number_id = c.phone_number_id
+      cross join lateral (
+        select cast(count(*) filter (where k.direction = 'inbound') as integer) as inbound,
+               cast(count(*) filter (where k.direction = 'outbound') as integer) as outbound
+          from (${newest(MAX_COUNTED_MESSAGES)}) as k) as counted
+      cross join lateral (
+        select max(coalesce(m.sent_at, m.created_at)) as at
+          from (select k.id from (${newest(MAX_SCANNED_MESSAGES)}) as k
+                 where k.direction = 'inbound' and k.type not in ${NOT_WRITTEN}
+                 order by k.id desc limit ${NEWEST_INBOUND}) as recent
+          join messages m on m.id = recent.id) as written`,
+    { wabaId, conversationId },
+  );
+  return row ?? null;
 }

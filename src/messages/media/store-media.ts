@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto';
+import { mediaReadyData, mediaReadyEventId } from '../../deliveries/envelope.ts';
+import { publishEvents } from '../../deliveries/publish.ts';
 import type { GraphClient } from '../../platform/graph/graph-client.ts';
 import { MediaHostRefused } from '../../platform/graph/graph-connection.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
-import type { PendingMedia } from '../media.ts';
-import { MediaTooLarge, WrongBytes } from './media-error.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
+import { hasMedia, markMediaFailed, markMediaStored, type PendingMedia } from '../media.ts';
+import { MEDIA_ERROR_MESSAGES, type MediaErrorCode, MediaTooLarge, WrongBytes } from './media-verdict.ts';
 
 /** The address in a webhook lives for five minutes. */
 const WEBHOOK_URL_LIFETIME_MS = 5 * 60 * 1_000;
@@ -270,3 +274,73 @@ function mpegAudioType([first = 0, second = 0, third = 0]: Uint8Array): string |
   const isMp3 = (second & 0xe0) === 0xe0 && (second & 0x18) !== 0x08 && (second & 0x06) === 0x02;
   return isMp3 && (third & 0xf0) !== 0xf0 ? 'audio/mpeg' : null;
 }
+
+/** Ids only: what is known of the media is in the database. */
+export type StoreInboundMediaInput = { wabaId: string; messageId: string };
+
+/** Ends the task that stands in the database until the workflow is done; only its own WABA can. */
+export async function finishMediaTask(
+  trx: Transaction,
+  { wabaId, messageId }: StoreInboundMediaInput,
+): Promise<void> {
+  if (await hasMedia(trx, wabaId, messageId)) await finishTask(trx, `media/${messageId}`);
+}
+
+/**
+ * Makes stored media known, in one transaction: the row, the `media.ready` event in the lane of its message, the end
+ * of the task. False: an earlier run had done it, and nothing changed.
+ */
+export async function publishStored(
+  { database, publicUrl }: { database: Database; publicUrl: string },
+  input: StoreInboundMediaInput,
+  media: PendingMedia,
+  fetched: FetchedMedia,
+): Promise<boolean> {
+  const { wabaId, messageId } = input;
+  return await database.transaction(async (trx) => {
+    await finishMediaTask(trx, input);
+    const stored = { ...fetched, objectKey: media.objectKey };
+    const owner = await markMediaStored(trx, wabaId, messageId, stored);
+    if (owner === null) return false;
+    const { tenantId, phoneNumberId, conversationId, upstreamId, mimeType } = owner;
+    const dataJson = mediaReadyData({
+      metaMessageId: upstreamId,
+      serviceMessageId: messageId,
+      mediaType: media.mediaType,
+      mimeType,
+      mediaPath: MEDIA_ROOT + media.objectKey,
+      publicBaseUrl: publicUrl,
+      caption: media.caption,
+    });
+    const event = {
+      type: 'media.ready' as const,
+      eventId: mediaReadyEventId(upstreamId),
+      laneKey: upstreamId,
+      dataJson,
+    };
+    await publishEvents(
+      trx,
+      [{ wabaId, tenantId, phoneNumberId, conversationId, messageId, ...event }],
+      new Date(),
+    );
+    return true;
+  });
+}
+
+/** Ends media as failed for good, and its task, and removes what an attempt may have left in the store. */
+export async function publishFailure(
+  { database, objectStore }: { database: Database; objectStore: ObjectStore },
+  input: StoreInboundMediaInput,
+  code: MediaErrorCode,
+): Promise<void> {
+  const { wabaId, messageId } = input;
+  const objectKey = await database.transaction(async (trx) => {
+    await finishMediaTask(trx, input);
+    return await markMediaFailed(trx, wabaId, messageId, { code, message: MEDIA_ERROR_MESSAGES[code] });
+  });
+  // Best effort: nothing refers to the object any more.
+  if (objectKey !== null) await objectStore.remove(objectKey).catch(() => undefined);
+}
+
+/** Where stored inbound media is served: the product spec's public path root. */
+export const MEDIA_ROOT = '/received_media/';

@@ -1,6 +1,7 @@
+import { member, parseJson, sourceOf, stringOf } from '../../platform/json/json-text.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
-import { type ConversationMessage, MESSAGE_COLUMNS, MESSAGE_JOINS } from './message-columns.ts';
+import type { SendState } from '../send/outbound-messages.ts';
 
 /** Which messages of a conversation to list; null means no restriction. `until` is exclusive. */
 export type MessageFilter = {
@@ -171,4 +172,169 @@ async function findIdRange(
   );
   const idOf = (bound: string) => rows.find((row) => row.bound === bound)?.id ?? null;
   return { low: idOf('low'), high: idOf('high') };
+}
+
+/** The media of a message; all null when it has none. */
+export type MessageMedia = {
+  mediaState: 'pending' | 'stored' | 'failed' | null;
+  mediaType: string | null;
+  mimeType: string | null;
+  caption: string | null;
+  fileName: string | null;
+  objectKey: string | null;
+  sizeBytes: string | null;
+  sha256: string | null;
+  errorCode: string | null;
+  errorMessage: string | null;
+};
+
+/** The select list of MessageMedia, from the table `media` under this alias. */
+function mediaColumns(alias: string): string {
+  return `${alias}.state as "mediaState", ${alias}.media_type as "mediaType",
+    coalesce(${alias}.mime_type, ${alias}.served_type) as "mimeType", ${alias}.caption,
+    ${alias}.file_name as "fileName", ${alias}.object_key as "objectKey", ${alias}.size_bytes as "sizeBytes",
+    ${alias}.sha256, ${alias}.error_code as "errorCode", ${alias}.error_message as "errorMessage"`;
+}
+
+type InboundMedia = MessageMedia & { id: string; upstreamId: string };
+
+/** The media of an inbound message; null when the WABA has no such message or it carries no media. */
+export async function findInboundMedia(
+  database: Database,
+  wabaId: string,
+  messageId: string,
+): Promise<InboundMedia | null> {
+  const [row] = await query<InboundMedia>(
+    database,
+    `select m.id, coalesce(m.upstream_id, m.superseded_upstream_id) as "upstreamId", ${mediaColumns('d')}
+       from messages m join media d on d.message_id = m.id and d.waba_id = m.waba_id
+      where m.waba_id = ? and m.id = ? and m.direction = 'inbound'`,
+    [wabaId, messageId],
+  );
+  return row ?? null;
+}
+
+/** A message as the API shows it. */
+export type ConversationMessage = {
+  id: string;
+  /** Null while upstream has not accepted an outbound message. */
+  upstreamId: string | null;
+  /** The Message_Id of the real message that followed this placeholder. */
+  supersededBy: string | null;
+  conversationId: string;
+  phoneNumberId: string;
+  direction: 'inbound' | 'outbound';
+  type: string;
+  sentAt: Date | null;
+  createdAt: Date;
+  /** When the business marked an inbound message as read. */
+  readAt: Date | null;
+  /** The upstream message object as JSON text. */
+  content: string;
+  contextId: string | null;
+  /** The Message_Id of the message with the id `contextId`; null when there is none. */
+  repliedId: string | null;
+  targetId: string | null;
+  /** Who of a group wrote it; null outside of groups. */
+  groupSender: string | null;
+  /** The state that the statuses of an outbound message lead to. */
+  status: string | null;
+  statusAt: Date | null;
+  /** How far the sending is; null for inbound messages. */
+  sendState: SendState | null;
+} & MessageMedia;
+
+/** The select list of ConversationMessage but for `content`, over MESSAGE_JOINS. */
+export const MESSAGE_COLUMNS = `m.id, coalesce(o.upstream_id, m.upstream_id, m.superseded_upstream_id) as "upstreamId", n.id as "supersededBy",
+  m.conversation_id as "conversationId", m.phone_number_id as "phoneNumberId", m.direction, m.type,
+  m.sent_at as "sentAt", m.created_at as "createdAt", m.read_at as "readAt", m.context_id as "contextId", r.id as "repliedId",
+  m.target_id as "targetId", m.group_sender as "groupSender", s.status, s.status_at as "statusAt", o.state as "sendState", ${mediaColumns('d')}`;
+
+/** What MESSAGE_COLUMNS needs besides `messages m`: at most one row of each. */
+export const MESSAGE_JOINS = `
+  left join outbound_messages o on o.message_id = m.id
+  left join message_states s on s.phone_number_id = m.phone_number_id
+                            and s.upstream_id = coalesce(o.upstream_id, m.upstream_id, 'local:' || m.id)
+  left join messages r on r.phone_number_id = m.phone_number_id and r.upstream_id = m.context_id
+                      and r.waba_id = m.waba_id
+  left join messages n on n.phone_number_id = m.phone_number_id and n.upstream_id = m.superseded_upstream_id
+                      and n.waba_id = m.waba_id
+  left join media d on d.message_id = m.id and d.waba_id = m.waba_id`;
+
+/** A message that changes how another one is shown: a reaction to it, an edit of it, its deletion by the customer. */
+export type MessageAnnotation = {
+  phoneNumberId: string;
+  targetId: string;
+  type: 'reaction' | 'edit' | 'revoke';
+  direction: 'inbound' | 'outbound';
+  id: string;
+  upstreamId: string;
+  at: Date;
+  /** JSON text; null when it is larger than any real one. */
+  content: string | null;
+};
+
+/** The kinds, and how many of each are looked at: who reacts again and again must not make reading slow. */
+const KINDS = `(values ('inbound', 'reaction', 100), ('outbound', 'reaction', 20), ('inbound', 'edit', 100),
+  ('inbound', 'revoke', 1)) as k (direction, type, newest)`;
+
+const MAX_CONTENT_BYTES = 65_536;
+
+/**
+ * What there is about these messages: the newest reaction of each sender (also one that takes it back), the newest
+ * edit, the deletion. Upstream's times decide what is newest, for messages overtake each other. Reactions of the
+ * business count once upstream has accepted them, unless they failed.
+ */
+export async function listAnnotations(
+  database: Database,
+  wabaId: string,
+  messages: readonly { phoneNumberId: string; upstreamId: string | null }[],
+): Promise<MessageAnnotation[]> {
+  const targets = messages.flatMap(({ phoneNumberId, upstreamId }) =>
+    upstreamId === null ? [] : [{ phoneNumberId, upstreamId }],
+  );
+  if (targets.length === 0) return [];
+  // Nearly all messages have nothing: `offset 0` has that found out before the kinds are looked through.
+  return await query<MessageAnnotation>(
+    database,
+    `select t.phone_number_id as "phoneNumberId", t.upstream_id as "targetId", k.type, k.direction, a.id, a.upstream_id as "upstreamId", a.at,
+            case when octet_length(a.content) <= ${MAX_CONTENT_BYTES} then a.content end as content
+       from (select w.phone_number_id, w.upstream_id
+               from unnest(cast(:phoneNumberIds as text[]), cast(:upstreamIds as text[])) as w (phone_number_id, upstream_id)
+              where exists (select from messages a
+                             where a.phone_number_id = w.phone_number_id and a.target_id = w.upstream_id)
+             offset 0) as t
+      cross join ${KINDS}
+      cross join lateral (
+        select distinct on (n.sender) n.* from (
+          select a.id, a.upstream_id, coalesce(a.sent_at, a.created_at) as at, a.content,
+                 case when k.type = 'reaction' then coalesce(a.group_sender, '') else '' end as sender
+            from messages a
+           where a.phone_number_id = t.phone_number_id and a.target_id = t.upstream_id
+             and a.direction = k.direction and a.type = k.type and a.waba_id = :wabaId
+           order by a.id desc limit k.newest
+        ) as n
+          left join message_states s on s.phone_number_id = t.phone_number_id and s.upstream_id = n.upstream_id
+         where k.direction = 'inbound' or (n.upstream_id is not null and s.status is distinct from 'failed')
+         order by n.sender, n.at desc, n.id desc
+      ) as a
+      order by a.at, a.id`,
+    {
+      wabaId,
+      phoneNumberIds: targets.map((target) => target.phoneNumberId),
+      upstreamIds: targets.map((target) => target.upstreamId),
+    },
+  );
+}
+
+/** The emoji of a `reaction` message, given as JSON text; null when it takes the reaction back. */
+export function reactionEmoji(messageJson: string): string | null {
+  const message = parseJson(messageJson, { deepNodes: 'mark' });
+  return stringOf(member(member(message, 'reaction'), 'emoji')) || null;
+}
+
+/** The new content that an `edit` message, given as JSON text, brings, as it is written; null when it brings none. */
+export function editedMessageJson(messageJson: string): string | null {
+  const edited = member(member(parseJson(messageJson, { deepNodes: 'mark' }), 'edit'), 'message');
+  return edited?.kind === 'object' ? sourceOf(edited) : null;
 }

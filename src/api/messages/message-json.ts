@@ -1,0 +1,220 @@
+import { type Static, Type } from 'typebox';
+import {
+  type ConversationMessage,
+  editedMessageJson,
+  listAnnotations,
+  type MessageAnnotation,
+  type MessageMedia,
+  reactionEmoji,
+} from '../../messages/conversations/message-list.ts';
+import { MEDIA_ROOT } from '../../messages/media/store-media.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { dateTime, listOf, nullable, text, upstreamObject } from '../external/schema-kit.ts';
+
+/** Each message as JSON text, in which upstream's objects stand exactly as they are stored; one statement for all. */
+export async function messageTexts(
+  database: Database,
+  wabaId: string,
+  messages: readonly ConversationMessage[],
+  publicUrl: string,
+): Promise<string[]> {
+  const annotationsOf = byMessage(await listAnnotations(database, wabaId, messages));
+  return messages.map((message) => {
+    const annotations = annotationsOf(message);
+    return messageText(message, annotations, messageMembers(message, annotations, publicUrl));
+  });
+}
+
+function byMessage(annotations: readonly MessageAnnotation[]) {
+  const byTarget = Map.groupBy(annotations, ({ phoneNumberId, targetId }) => `${phoneNumberId} ${targetId}`);
+  return ({ phoneNumberId, upstreamId }: ConversationMessage) =>
+    byTarget.get(`${phoneNumberId} ${upstreamId}`) ?? [];
+}
+
+/** A message as JSON text: these members, then upstream's objects as they are written. */
+export function messageText(
+  { content }: ConversationMessage,
+  annotations: readonly MessageAnnotation[],
+  members: object,
+): string {
+  const edited = editedContent(annotations);
+  const editedMember = edited === null ? '' : `,"editedMessage":${edited}`;
+  return `${JSON.stringify(members).slice(0, -1)}${editedMember},"message":${content}}`;
+}
+
+/** All members of a message but upstream's objects, whose text is not to be parsed. */
+export function messageMembers(
+  row: ConversationMessage,
+  annotations: readonly MessageAnnotation[],
+  publicUrl: string,
+) {
+  return {
+    serviceMessageId: row.id,
+    metaMessageId: row.upstreamId,
+    conversationId: row.conversationId,
+    phoneNumberId: row.phoneNumberId,
+    direction: row.direction,
+    type: row.type,
+    timestamp: row.sentAt?.toISOString() ?? null,
+    createdAt: row.createdAt.toISOString(),
+    ...(row.direction === 'inbound' && { readAt: row.readAt?.toISOString() ?? null }),
+    state: row.sendState ?? (row.direction === 'inbound' ? 'received' : 'accepted'),
+    status: row.status,
+    statusAt: row.statusAt?.toISOString() ?? null,
+    ...(row.contextId !== null && {
+      contextId: row.contextId,
+      replyTo: { serviceMessageId: row.repliedId, metaMessageId: row.contextId },
+    }),
+    ...(row.targetId !== null && { targetId: row.targetId }),
+    ...(row.supersededBy !== null && { supersededBy: row.supersededBy }),
+    ...(row.groupSender !== null && { sender: row.groupSender }),
+    ...mediaMembers(row, publicUrl),
+    ...annotationMembers(annotations),
+  };
+}
+
+function mediaMembers(row: ConversationMessage, publicUrl: string) {
+  return {
+    mediaPending: row.mediaState === 'pending',
+    mediaUrl: mediaAddress(row, publicUrl).mediaUrl,
+    ...mediaErrorOf(row),
+    ...(row.mediaType !== null && { mediaType: row.mediaType }),
+    ...(row.mimeType !== null && { mimeType: row.mimeType }),
+    ...mediaDescription(row),
+  };
+}
+
+/** What later messages made of one, given what there is about it in upstream's order of time. */
+export function annotationMembers(annotations: readonly MessageAnnotation[]) {
+  const edit = annotations.findLast(({ type }) => type === 'edit');
+  const revoke = annotations.findLast(({ type }) => type === 'revoke');
+  return {
+    reactions: annotations.flatMap(reactionOf),
+    ...(edit !== undefined && { editedAt: edit.at.toISOString(), editedBy: edit.id }),
+    ...(revoke !== undefined && { revokedAt: revoke.at.toISOString() }),
+  };
+}
+
+function reactionOf({ type, content, direction, at, id, upstreamId }: MessageAnnotation) {
+  const emoji = type === 'reaction' && content !== null ? reactionEmoji(content) : null;
+  if (emoji === null) return [];
+  const from = direction === 'inbound' ? 'customer' : 'business';
+  return [{ emoji, from, at: at.toISOString(), serviceMessageId: id, metaMessageId: upstreamId }];
+}
+
+/** The newest content of an edited message as JSON text; null when it was not edited. */
+export function editedContent(annotations: readonly MessageAnnotation[]): string | null {
+  const content = annotations.findLast(({ type }) => type === 'edit')?.content ?? null;
+  return content === null ? null : editedMessageJson(content);
+}
+
+export const MediaError = Type.Object(
+  { code: Type.String(), message: Type.String() },
+  { title: 'MediaError' },
+);
+
+/** Where the stored file of a message is; both null unless it is stored. */
+export function mediaAddress(
+  media: MessageMedia,
+  publicUrl: string,
+): { mediaPath: string | null; mediaUrl: string | null } {
+  if (media.mediaState !== 'stored' || media.objectKey === null) return { mediaPath: null, mediaUrl: null };
+  const mediaPath = `${MEDIA_ROOT}${media.objectKey}`;
+  return { mediaPath, mediaUrl: `${publicUrl}${mediaPath}` };
+}
+
+/** Why media will never be there; absent unless that is so. */
+export function mediaErrorOf(media: MessageMedia): { mediaError?: Static<typeof MediaError> } {
+  if (media.mediaState !== 'failed') return {};
+  return {
+    mediaError: {
+      code: media.errorCode ?? 'unknown',
+      message: media.errorMessage ?? 'The media could not be stored.',
+    },
+  };
+}
+
+/** What the message says about its file; absent where it says nothing. */
+export function mediaDescription(media: MessageMedia): { caption?: string; fileName?: string } {
+  return {
+    ...(media.caption !== null && { caption: media.caption }),
+    ...(media.fileName !== null && { fileName: media.fileName }),
+  };
+}
+
+const DATE_TIME = Type.String({ format: 'date-time' });
+
+const META_ID = 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUEyOUI4MDVFNjE0NEU0NzgwMAA=';
+
+/** An upstream object, passed on exactly as upstream wrote it. */
+const UpstreamObject = Type.Object({}, { additionalProperties: true });
+
+const Reaction = Type.Object(
+  {
+    emoji: Type.String(),
+    from: Type.Enum(['customer', 'business']),
+    at: DATE_TIME,
+    serviceMessageId: Type.String(),
+    metaMessageId: Type.String(),
+  },
+  { title: 'MessageReaction' },
+);
+
+/** How far a message is; `received` for inbound ones. */
+const MESSAGE_STATES = ['received', 'queued', 'sending', 'accepted', 'failed', 'unknown'];
+
+/** A message as lists and the message itself show it. */
+export const Message = Type.Object(
+  {
+    serviceMessageId: text('1042'),
+    /** Null until upstream has accepted an outbound message. */
+    metaMessageId: nullable(Type.String(), META_ID),
+    conversationId: text('42'),
+    phoneNumberId: text('800000000000111'),
+    direction: Type.Enum(['inbound', 'outbound']),
+    type: text('image'),
+    timestamp: nullable(DATE_TIME, '2026-11-21T09:29:58.000Z'),
+    createdAt: dateTime('2026-11-21T09:30:00.001Z'),
+    /** Of inbound messages: when the business marked it as read by its own id; marking a later one does not count. */
+    readAt: Type.Optional(Type.Union([DATE_TIME, Type.Null()])),
+    state: Type.Enum(MESSAGE_STATES),
+    status: nullable(Type.String()),
+    statusAt: nullable(DATE_TIME),
+    contextId: Type.Optional(Type.String()),
+    replyTo: Type.Optional(
+      Type.Object({ serviceMessageId: nullable(Type.String()), metaMessageId: Type.String() }),
+    ),
+    targetId: Type.Optional(Type.String()),
+    /** Of a placeholder: the message that upstream sent under its id later. */
+    supersededBy: Type.Optional(Type.String()),
+    /** Of a group's messages: who of the group wrote it, the user id if there is one, else the wa_id. */
+    sender: Type.Optional(Type.String()),
+    mediaPending: Type.Boolean(),
+    mediaUrl: nullable(
+      Type.String(),
+      'https://gateway.example/received_media/pP0mK1v3rQ9sZ2xYb7Lw4tNc6uHd8eFa',
+    ),
+    mediaError: Type.Optional(MediaError),
+    mediaType: Type.Optional(text('image')),
+    mimeType: Type.Optional(text('image/jpeg')),
+    caption: Type.Optional(text('Front door')),
+    fileName: Type.Optional(Type.String()),
+    reactions: Type.Array(Reaction, { examples: [[]] }),
+    editedAt: Type.Optional(DATE_TIME),
+    /** The edit message, which has the media that the edit brought. */
+    editedBy: Type.Optional(Type.String()),
+    editedMessage: Type.Optional(UpstreamObject),
+    revokedAt: Type.Optional(DATE_TIME),
+    message: upstreamObject({
+      from: '12025550143',
+      id: META_ID,
+      timestamp: '1790000007',
+      type: 'image',
+      image: { caption: 'Front door', mime_type: 'image/jpeg', id: '6000000000000001' },
+    }),
+  },
+  { title: 'Message' },
+);
+
+/** The answer of the conversation messages endpoint. */
+export const MessageList = listOf(Message);

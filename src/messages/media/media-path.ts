@@ -1,2 +1,0 @@
-/** Where stored inbound media is served: the product spec's public path root. */
-export const MEDIA_ROOT = '/received_media/';
