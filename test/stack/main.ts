@@ -1,0 +1,313 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { checkMonitoring, fetchMedia, firstMedia, verifySignatures } from './checks.ts';
+import { killContainer, whyNot } from './docker.ts';
+import {
+  containersOf,
+  type Installation,
+  PUBLIC_HOST,
+  prepareInstallation,
+  untilHealthy,
+} from './installation.ts';
+import type { Arrival } from './peer.ts';
+import { lossesIn, type Pump, startPump } from './pump.ts';
+
+const HELP = `The stack of docker-compose.yml, really started: builds the image, brings everything up on empty volumes as
+docs/operators/operations.md says, sends signed bodies through the proxy, and meanwhile restarts, kills, upgrades, backs up
+and restores. Nothing acknowledged may be lost or out of order, and upstream may get no answer but 200, except while
+PostgreSQL itself is down.
+
+  npm run test:stack -- [options]
+
+  --full     every disturbance three times, and the image of MinIO as well
+  --keep     leave it running, and say where
+  --help
+
+Needs Docker with Compose; says so and ends with code 0 where there is none. Ports are free ones of this machine.
+`;
+
+const WABA = '900000000000101';
+const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
+const SERVICES = ['api', 'worker', 'proxy', 'temporal', 'temporal-ui', 'object-store', 'postgres'];
+const WELL_WITHIN_MS = 240_000;
+const DRAIN_WITHIN_MS = 180_000;
+
+const startedMs = performance.now();
+const say = (line: string) =>
+  process.stdout.write(`${((performance.now() - startedMs) / 1_000).toFixed(0).padStart(5)} s  ${line}\n`);
+
+process.exitCode = await main();
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: { full: { type: 'boolean' }, keep: { type: 'boolean' }, help: { type: 'boolean' } },
+  });
+  if (values.help === true) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const reason = whyNot();
+  if (reason !== null) {
+    process.stdout.write(`The stack is not tested: ${reason}.\n`);
+    return 0;
+  }
+  const installation = await prepareInstallation();
+  process.once('SIGINT', () => {
+    void installation.remove().finally(() => process.exit(130));
+  });
+  try {
+    return await testStack(installation, values.full === true ? 3 : 1);
+  } catch (error) {
+    say(error instanceof Error ? error.message : String(error));
+    writeFileSync('stack-test.log', await installation.compose('logs', '--no-color', '--timestamps'));
+    say('what the containers said is in stack-test.log');
+    return 1;
+  } finally {
+    if (values.keep === true)
+      say(`left running: cd ${installation.folder}, COMPOSE_PROJECT_NAME=heliograph-stack`);
+    else await installation.remove();
+  }
+}
+
+async function testStack(installation: Installation, rounds: number): Promise<number> {
+  const { compose } = installation;
+  say('building the image');
+  appendImage(installation);
+  await compose('build', 'migrate');
+  say('docker compose up -d on empty volumes');
+  await compose('up', '-d');
+  await untilHealthy(installation, WELL_WITHIN_MS);
+  say('all healthy');
+  const secret = await addTenant(installation);
+  const ca = await compose('exec', '-T', 'proxy', 'cat', '/data/caddy/pki/authorities/local/root.crt');
+  const pump = startPump({ port: installation.httpsPort, ca, account: ACCOUNT, senders: 3, pauseMs: 200 });
+  await sleep(5_000);
+
+  for (let round = 0; round < rounds; round += 1) {
+    await restartEach(installation, pump);
+    await killEach(installation, pump);
+  }
+  await upgradeAndBack(installation, pump);
+  await backUpUnderLoad(installation, pump);
+  pump.phase('end');
+  await pump.stop();
+  const arrivals = await drained(installation, pump);
+  verifySignatures(arrivals, secret);
+  const result = lossesIn(pump.acknowledged, arrivals);
+  await restore(installation, { arrivals, ca });
+  say('the rules, the configuration of Prometheus and the dashboards');
+  await checkMonitoring(installation);
+  say('the bundled object store goes through our tests');
+  testObjectStore(installation);
+  return report(pump, result);
+}
+
+/** So that no image of an installation on this machine is replaced. */
+function appendImage({ folder }: Installation): void {
+  const path = join(folder, '.env');
+  writeFileSync(path, `${readFileSync(path, 'utf8')}SERVICE_IMAGE=heliograph:0-stack-test\n`);
+}
+
+/** By the commands of docs/operators/operations.md; returns the secret of the endpoint. */
+async function addTenant({ admin }: Installation): Promise<string> {
+  await admin(['tenant', 'create', '--name', 'Fixture Store']);
+  await admin(
+    ['waba', 'add', '--tenant', '1', '--waba', WABA, '--from-upstream', '--access-token-stdin'],
+    'fixture-token\n',
+  );
+  await admin(['key', 'create', '--waba', WABA, '--name', 'order system']);
+  const added = await admin([
+    'endpoint',
+    'add',
+    '--waba',
+    WABA,
+    '--url',
+    'https://tenant.test/webhooks',
+    '--json',
+  ]);
+  const { secret } = JSON.parse(added) as { secret: string };
+  await admin(['endpoint', 'test', '1']);
+  return secret;
+}
+
+async function restartEach(installation: Installation, pump: Pump): Promise<void> {
+  for (const service of SERVICES) {
+    say(`restart ${service}`);
+    pump.phase(`restart ${service}`);
+    await installation.compose('restart', service);
+    await settle(installation, pump);
+  }
+}
+
+async function killEach(installation: Installation, pump: Pump): Promise<void> {
+  for (const service of SERVICES) {
+    for (const container of await containersOf(installation, service)) {
+      say(`kill -9 ${container}`);
+      pump.phase(`kill ${service}`);
+      await killContainer(installation.run, container);
+      await sleep(1_000);
+      await settle(installation, pump);
+    }
+  }
+}
+
+async function settle(installation: Installation, pump: Pump): Promise<void> {
+  await untilHealthy(installation, WELL_WITHIN_MS);
+  await sleep(2_000);
+  pump.phase('calm');
+}
+
+/** An image with one more migration, back to the one before, and the newer one again while Temporal is away. */
+async function upgradeAndBack(installation: Installation, pump: Pump): Promise<void> {
+  const { compose, folder, run } = installation;
+  addMigration(folder);
+  say('upgrade to an image with one more migration');
+  pump.phase('upgrade');
+  await run('sh', ['deploy/upgrade.sh']);
+  await settle(installation, pump);
+  const applied = await compose(
+    'exec',
+    '-T',
+    'postgres',
+    'psql',
+    '-U',
+    'postgres',
+    '-At',
+    '-d',
+    'heliograph',
+    '-c',
+    "select count(*) from schema_migrations where name = '9999-stack-test'",
+  );
+  if (applied.trim() !== '1') throw new Error('the migration was not applied');
+  const [api = ''] = await containersOf(installation, 'api');
+  const newer = (await run('docker', ['inspect', '--format', '{{.Image}}', api])).trim();
+  await run('docker', ['tag', newer, 'heliograph:0-stack-next']);
+  say('back to the image before');
+  pump.phase('step back');
+  await run('sh', ['deploy/upgrade.sh', 'heliograph:previous']);
+  await settle(installation, pump);
+  say('the newer one again, while Temporal is away');
+  pump.phase('upgrade without Temporal');
+  await compose('stop', 'temporal');
+  await run('sh', ['deploy/upgrade.sh', 'heliograph:0-stack-next']);
+  await settle(installation, pump);
+}
+
+/** It takes a while, in which both versions serve. */
+function addMigration(folder: string): void {
+  const path = join(folder, 'src/platform/postgres/migrations/migration-list.ts');
+  const list = readFileSync(path, 'utf8');
+  const entry = `  '9999-stack-test': {
+    up: async (knex) => void (await knex.raw('select pg_sleep(5); alter table tenants add column stack_test text')),
+    down: async (knex) => void (await knex.raw('alter table tenants drop column stack_test')),
+  },
+};`;
+  writeFileSync(path, list.replace(/^};$/m, entry));
+}
+
+async function backUpUnderLoad({ run }: Installation, pump: Pump): Promise<void> {
+  say('backup under load');
+  pump.phase('backup');
+  await run('sh', ['deploy/backup.sh', 'backups/under-load']);
+  pump.phase('calm');
+}
+
+async function arrivalsAt(url: string): Promise<Arrival[]> {
+  return (await (await fetch(`${url}/arrivals`)).json()) as Arrival[];
+}
+
+/** All that arrived, once nothing is missing or the time is over. */
+async function drained({ peerUrl }: Installation, pump: Pump): Promise<Arrival[]> {
+  const deadline = Date.now() + DRAIN_WITHIN_MS;
+  for (;;) {
+    const arrivals = await arrivalsAt(peerUrl);
+    if (lossesIn(pump.acknowledged, arrivals).lost.length === 0 || Date.now() > deadline) return arrivals;
+    await sleep(1_000);
+  }
+}
+
+/** What was there at the backup is there again, files included, and what comes afterwards arrives. */
+async function restore(
+  installation: Installation,
+  { arrivals, ca }: { arrivals: readonly Arrival[]; ca: string },
+): Promise<void> {
+  const { admin, compose, httpsPort, peerUrl, run } = installation;
+  say('backup, all volumes of the data lost, restore');
+  await run('sh', ['deploy/backup.sh', 'backups/last']);
+  const media = firstMedia(arrivals);
+  if (media === null) throw new Error('no file was announced');
+  const before = await fetchMedia(httpsPort, ca, media.url);
+  if (before.status !== 200 || !before.text.startsWith('fixture-media:')) {
+    throw new Error(`the file is not there: ${before.status}`);
+  }
+  await compose('rm', '--stop', '--force', 'api', 'worker', 'temporal', 'postgres', 'object-store');
+  for (const volume of ['postgres-data', 'object-store-data']) {
+    await run('docker', ['volume', 'rm', `heliograph-stack_${volume}`]);
+  }
+  await compose('up', '-d');
+  await run('sh', ['deploy/restore.sh', 'backups/last']);
+  await untilHealthy(installation, WELL_WITHIN_MS);
+  const after = await fetchMedia(httpsPort, ca, media.url);
+  if (after.status !== 200 || after.text !== before.text)
+    throw new Error(`the file is not back: ${after.status}`);
+  if (!(await admin(['endpoint', 'list', '--waba', WABA])).includes('tenant.test'))
+    throw new Error('the endpoint is not back');
+  const known = (await arrivalsAt(peerUrl)).length;
+  const pump = startPump({
+    port: httpsPort,
+    ca,
+    account: { ...ACCOUNT },
+    senders: 1,
+    pauseMs: 100,
+    from: 1_000_000,
+  });
+  await sleep(5_000);
+  await pump.stop();
+  const later = lossesIn(pump.acknowledged, await drained(installation, pump));
+  if (later.lost.length + later.disordered.length > 0)
+    throw new Error('after the restore, events are lost or out of order');
+  say(`after the restore, ${pump.acknowledged.length} events arrived (${known} webhooks before)`);
+}
+
+function testObjectStore({ storeUrl }: Installation): void {
+  const result = spawnSync(
+    'npx',
+    [
+      'vitest',
+      'run',
+      '--project',
+      'integration',
+      'test/integration/platform/object-store/object-store.test.ts',
+    ],
+    { stdio: 'inherit', env: { ...process.env, OBJECT_STORE: storeUrl() } },
+  );
+  if (result.status !== 0) throw new Error('the object store does not pass');
+}
+
+/** One line per phase; 0 when nothing is wrong. */
+function report(pump: Pump, { lost, disordered, duplicates }: ReturnType<typeof lossesIn>): number {
+  const phases = [...new Set(pump.answers.map(({ phase }) => phase))];
+  let wrong = 0;
+  process.stdout.write('\nphase                        answers   200  other  none  slowest\n');
+  for (const phase of phases) {
+    const answers = pump.answers.filter((answer) => answer.phase === phase);
+    const good = answers.filter(({ status }) => status === 200).length;
+    const none = answers.filter(({ status }) => status === 0).length;
+    const other = answers.length - good - none;
+    const slowest = Math.max(...answers.map(({ ms }) => ms)) / 1_000;
+    if (other > 0 && !phase.includes('postgres')) wrong += other;
+    // Without the proxy there is nobody who could answer.
+    if (none > 0 && !phase.includes('proxy')) wrong += none;
+    const figures = [answers.length, good, other, none].map((count) => String(count).padStart(6)).join('');
+    process.stdout.write(`${phase.padEnd(29)}${figures}  ${slowest.toFixed(1)} s\n`);
+  }
+  process.stdout.write(
+    `\n${pump.acknowledged.length} events acknowledged: ${lost.length} lost, ${disordered.length} out of order, ` +
+      `${duplicates} twice; ${wrong} wrong answers\n${[...lost, ...disordered].slice(0, 20).join('\n')}\n`,
+  );
+  say(lost.length + disordered.length + wrong === 0 ? `good (${PUBLIC_HOST})` : 'not good');
+  return lost.length + disordered.length + wrong === 0 ? 0 : 1;
+}

@@ -1,0 +1,59 @@
+// Runs in a container of its own, on Node.js alone: what the service meets outside. Over https the Graph API with two
+// numbers and files of any id, and a tenant's server; over http, for the test, what the latter received.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+
+/** A webhook as it came. */
+export type Arrival = { headers: Record<string, string>; body: string };
+
+const arrivals: Arrival[] = [];
+const NUMBER = {
+  id: '800000000000111',
+  display_phone_number: '+1 202-555-0100',
+  verified_name: 'Fixture Store',
+  quality_rating: 'GREEN',
+};
+const fileOf = (mediaId: string) => Buffer.from(`fixture-media:${mediaId}\n`);
+
+function answerJson(response: ServerResponse, body: unknown, status = 200): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+function answerGraph(path: string, response: ServerResponse): void {
+  const [, first = '', id = '', edge] = path.split('/');
+  if (first === 'files') {
+    response.writeHead(200, { 'content-type': 'image/jpeg' }).end(fileOf(id));
+  } else if (edge === 'phone_numbers') {
+    answerJson(response, { data: [NUMBER] });
+  } else if (edge === undefined && /^6\d+$/.test(id)) {
+    const sha256 = createHash('sha256').update(fileOf(id)).digest('hex');
+    const url = `https://graph.test/files/${id}`;
+    answerJson(response, { id, url, mime_type: 'image/jpeg', sha256, file_size: fileOf(id).length });
+  } else {
+    answerJson(response, { error: { code: 100, message: 'Unsupported request' } }, 400);
+  }
+}
+
+async function answerOutside(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  if (request.headers.host === 'graph.test') {
+    answerGraph(new URL(request.url ?? '/', 'https://graph.test').pathname, response);
+    return;
+  }
+  const headers = Object.entries(request.headers).map(([name, value]) => [name, String(value)]);
+  arrivals.push({ headers: Object.fromEntries(headers), body: Buffer.concat(chunks).toString() });
+  response.writeHead(200).end();
+}
+
+const tls = {
+  cert: readFileSync(process.env.TLS_CERT ?? ''),
+  key: readFileSync(process.env.TLS_KEY ?? ''),
+};
+createTlsServer(tls, (request, response) => void answerOutside(request, response)).listen(443);
+createServer((request, response) => {
+  const from = Number(new URL(request.url ?? '/', 'http://peer').searchParams.get('from') ?? '0');
+  answerJson(response, arrivals.slice(from));
+}).listen(8099);
