@@ -16,6 +16,10 @@ export async function runMigrations(): Promise<void> {
   try {
     const names = await migrate(database);
     logger.info({ names }, names.length === 0 ? 'the schema is up to date' : 'migrated');
+  } catch (error) {
+    logger.error({ err: error }, 'the schema could not be migrated');
+    process.exitCode = 1;
+    return;
   } finally {
     await database.destroy();
   }
