@@ -8,7 +8,6 @@ import { killContainer, whyNot } from './docker.ts';
 import {
   containersOf,
   type Installation,
-  PUBLIC_HOST,
   prepareInstallation,
   untilHealthy,
 } from './installation.ts';
@@ -86,12 +85,17 @@ async function testStack(installation: Installation, rounds: number): Promise<nu
   const pump = startPump({ port: installation.httpsPort, ca, account: ACCOUNT, senders: 3, pauseMs: 200 });
   await sleep(5_000);
 
-  for (let round = 0; round < rounds; round += 1) {
-    await restartEach(installation, pump);
-    await killEach(installation, pump);
+  try {
+    for (let round = 0; round < rounds; round += 1) {
+      await restartEach(installation, pump);
+      await killEach(installation, pump);
+    }
+    await upgradeAndBack(installation, pump);
+    await backUpUnderLoad(installation, pump);
+  } catch (error) {
+    printAnswers(pump);
+    throw error;
   }
-  await upgradeAndBack(installation, pump);
-  await backUpUnderLoad(installation, pump);
   pump.phase('end');
   await pump.stop();
   const arrivals = await drained(installation, pump);
@@ -198,14 +202,16 @@ async function upgradeAndBack(installation: Installation, pump: Pump): Promise<v
 
 /** It takes a while, in which both versions serve. */
 function addMigration(folder: string): void {
-  const path = join(folder, 'src/platform/postgres/migrations/migration-list.ts');
+  const path = join(folder, 'src/platform/postgres/migrate.ts');
   const list = readFileSync(path, 'utf8');
   const entry = `  '9999-stack-test': {
     up: async (knex) => void (await knex.raw('select pg_sleep(5); alter table tenants add column stack_test text')),
     down: async (knex) => void (await knex.raw('alter table tenants drop column stack_test')),
   },
 };`;
-  writeFileSync(path, list.replace(/^};$/m, entry));
+  const changed = list.replace(/(?<=const MIGRATIONS[^;]+\n)};$/m, entry);
+  if (changed === list) throw new Error(`the list of migrations is not where this test looks: ${path}`);
+  writeFileSync(path, changed);
 }
 
 async function backUpUnderLoad({ run }: Installation, pump: Pump): Promise<void> {
@@ -287,27 +293,33 @@ function testObjectStore({ storeUrl }: Installation): void {
   if (result.status !== 0) throw new Error('the object store does not pass');
 }
 
-/** One line per phase; 0 when nothing is wrong. */
+/** 0 when nothing is wrong. */
 function report(pump: Pump, { lost, disordered, duplicates }: ReturnType<typeof lossesIn>): number {
-  const phases = [...new Set(pump.answers.map(({ phase }) => phase))];
-  let wrong = 0;
-  process.stdout.write('\nphase                        answers   200  other  none  slowest\n');
-  for (const phase of phases) {
-    const answers = pump.answers.filter((answer) => answer.phase === phase);
-    const good = answers.filter(({ status }) => status === 200).length;
-    const none = answers.filter(({ status }) => status === 0).length;
-    const other = answers.length - good - none;
-    const slowest = Math.max(...answers.map(({ ms }) => ms)) / 1_000;
-    if (other > 0 && !phase.includes('postgres')) wrong += other;
-    // Without the proxy there is nobody who could answer.
-    if (none > 0 && !phase.includes('proxy')) wrong += none;
-    const figures = [answers.length, good, other, none].map((count) => String(count).padStart(6)).join('');
-    process.stdout.write(`${phase.padEnd(29)}${figures}  ${slowest.toFixed(1)} s\n`);
-  }
+  const wrong = printAnswers(pump);
   process.stdout.write(
     `\n${pump.acknowledged.length} events acknowledged: ${lost.length} lost, ${disordered.length} out of order, ` +
       `${duplicates} twice; ${wrong} wrong answers\n${[...lost, ...disordered].slice(0, 20).join('\n')}\n`,
   );
-  say(lost.length + disordered.length + wrong === 0 ? `good (${PUBLIC_HOST})` : 'not good');
-  return lost.length + disordered.length + wrong === 0 ? 0 : 1;
+  const good = lost.length + disordered.length + wrong === 0;
+  say(good ? 'good' : 'not good');
+  return good ? 0 : 1;
+}
+
+/** One line per phase; returns how many answers upstream must not get. */
+function printAnswers({ answers: all }: Pump): number {
+  let wrong = 0;
+  process.stdout.write('\nphase                         answers    200  other   none  slowest\n');
+  for (const phase of new Set(all.map((answer) => answer.phase))) {
+    const answers = all.filter((answer) => answer.phase === phase);
+    const good = answers.filter(({ status }) => status === 200).length;
+    const none = answers.filter(({ status }) => status === 0).length;
+    const other = answers.length - good - none;
+    const slowest = Math.max(...answers.map(({ ms }) => ms)) / 1_000;
+    if (!phase.includes('postgres')) wrong += other;
+    // Without the proxy there is nobody who could answer.
+    if (!phase.includes('proxy')) wrong += none;
+    const figures = [answers.length, good, other, none].map((count) => String(count).padStart(7)).join('');
+    process.stdout.write(`${phase.padEnd(29)}${figures}  ${slowest.toFixed(1)} s\n`);
+  }
+  return wrong;
 }
