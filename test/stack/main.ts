@@ -5,12 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { checkMonitoring, fetchMedia, firstMedia, verifySignatures } from './checks.ts';
 import { killContainer, whyNot } from './docker.ts';
-import {
-  containersOf,
-  type Installation,
-  prepareInstallation,
-  untilHealthy,
-} from './installation.ts';
+import { containersOf, type Installation, prepareInstallation, untilHealthy } from './installation.ts';
 import type { Arrival } from './peer.ts';
 import { lossesIn, type Pump, startPump } from './pump.ts';
 

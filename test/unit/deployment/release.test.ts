@@ -113,6 +113,7 @@ test('Renovate finds the programs and schemas that tests and images get by Go', 
   expect([...new Set(found)].toSorted()).toEqual([
     'github.com/caddyserver/caddy/v2',
     'github.com/kedacore/keda/v2',
+    'github.com/minio/mc',
     'github.com/minio/minio',
     'github.com/prometheus-operator/prometheus-operator',
     'github.com/rhysd/actionlint',
