@@ -37,37 +37,64 @@ const OF_THE_KUBELET = {
   HELIOGRAPH_API_PORT_80_TCP_ADDR: '10.96.0.8',
 };
 
+/** The image to run; without one the same commands run on the sources. */
+const IMAGE = process.env.HELIOGRAPH_TEST_IMAGE;
+
+/** What finds the programs; the Docker client also needs to know its engine. */
+const OWN_ENVIRONMENT = {
+  PATH: process.env.PATH ?? '',
+  ...(IMAGE !== undefined &&
+    process.env.DOCKER_HOST !== undefined && { DOCKER_HOST: process.env.DOCKER_HOST }),
+};
+
+const SOME_UID = String(randomInt(1_000_000_000, 2_000_000_000));
+
 /** A user that nobody has heard of and a root that cannot be written to, where this machine can make them. */
 const CONFINED = [
-  'unshare',
-  '--mount',
-  'sh',
-  '-c',
+  ...['unshare', '--mount', 'sh', '-c'],
   `mount -o remount,bind,ro / && mount -t tmpfs tmpfs /tmp && uid=$1 && shift &&
    exec setpriv --reuid="$uid" --regid=0 --clear-groups --inh-caps=-all --bounding-set=-all -- "$@"`,
-  'sh',
-  String(randomInt(1_000_000_000, 2_000_000_000)),
+  ...['sh', SOME_UID],
 ];
+const [confine = '', ...confinement] = CONFINED;
 const canConfine =
   process.getuid?.() === 0 &&
-  spawnSync(CONFINED[0] ?? '', [
-    ...CONFINED.slice(1),
-    process.execPath,
-    '-e',
-    'process.chdir(process.argv[1])',
-    ROOT,
-  ]).status === 0;
+  spawnSync(confine, [...confinement, process.execPath, '-e', 'process.chdir(process.argv[1])', ROOT])
+    .status === 0;
+
+/** The command line that runs `args` of a container with these variables, which the command line itself is given. */
+function commandLine(
+  name: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): string[] {
+  if (IMAGE === undefined) return [...(canConfine ? CONFINED : []), process.execPath, ...args.slice(1)];
+  const options = [
+    '--rm',
+    `--name=${name}`,
+    '--network=host',
+    '--read-only',
+    '--tmpfs=/tmp',
+    '--cap-drop=ALL',
+    `--user=${SOME_UID}:0`,
+  ];
+  const variables = Object.keys(environment).map((name) => `--env=${name}`);
+  return ['docker', 'run', ...options, '--security-opt=no-new-privileges', ...variables, IMAGE, ...args];
+}
+
+/** On a busy machine. */
+const START_TIMEOUT_MS = 150_000;
 
 type Running = { child: ChildProcess; output(): string; exitCode: Promise<number | null> };
 
 /** Runs what stands in a container, as a kubelet would; a port that the chart names is this one here. */
 function runContainer(container: Container, environment: Record<string, string>): Running {
-  const [node, ...args] = container.args;
-  expect(node).toBe('node');
-  const [program = '', ...rest] = [...(canConfine ? CONFINED : []), process.execPath, ...args];
+  expect(container.args[0]).toBe('node');
+  const given = { HOSTNAME: `gw-heliograph-${container.name}-${randomInt(1_000_000)}`, ...environment };
+  const [program = '', ...rest] = commandLine(given.HOSTNAME, container.args, given);
   const child = spawn(program, rest, {
     cwd: ROOT,
-    env: { PATH: process.env.PATH ?? '', HOSTNAME: `gw-heliograph-${container.name}-x7k2p`, ...environment },
+    env: { ...OWN_ENVIRONMENT, ...given },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -78,6 +105,7 @@ function runContainer(container: Container, environment: Record<string, string>)
   }
   const exitCode = once(child, 'exit').then(([code]) => code as number | null);
   onTestFinished(async () => {
+    if (IMAGE !== undefined) spawnSync('docker', ['rm', '--force', given.HOSTNAME]);
     child.kill('SIGKILL');
     await exitCode;
   });
@@ -134,7 +162,7 @@ async function startPod(manifests: Manifest[], component: 'api' | 'worker', secr
 }
 
 async function untilReady({ ask, container, output, child }: Awaited<ReturnType<typeof startPod>>) {
-  const deadline = performance.now() + 45_000;
+  const deadline = performance.now() + 90_000;
   while ((await ask(container.readinessProbe)) !== 200) {
     if (child.exitCode !== null || performance.now() > deadline) throw new Error(`not ready:\n${output()}`);
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -159,6 +187,7 @@ describe.skipIf(GO === undefined)('pods of the chart, as a kubelet runs them', (
       expect(await pod.exitCode, pod.output()).toBe(0);
       expect(performance.now() - stoppedAt).toBeLessThan(terminationGracePeriodSeconds * 1000);
     },
+    START_TIMEOUT_MS,
   );
 
   test('migrate ends well while Temporal is away', async () => {
@@ -175,10 +204,9 @@ describe.skipIf(GO === undefined)('pods of the chart, as a kubelet runs them', (
 
   test('this machine runs them with a read-only root and a user of no name', ({ skip }) => {
     if (!canConfine) skip('NOT TESTED: needs root, unshare and setpriv');
-    const [program = '', ...args] = CONFINED;
     const written = spawnSync(
-      program,
-      [...args, process.execPath, '-e', 'fs.writeFileSync("package.json", "")'],
+      confine,
+      [...confinement, process.execPath, '-e', 'fs.writeFileSync("package.json", "")'],
       {
         cwd: ROOT,
       },
