@@ -62,7 +62,7 @@ export async function startBenchProcesses(
 
 async function seedReceiver(stack: Stack, receiver: Child<ReceiverProtocol>) {
   const manners = MANNERS.flatMap(([, manner, count]) => Array<Manner>(count).fill(manner));
-  const ports = await receiver.ask('listen', manners);
+  const ports = await receiver.ask('listen', { manners });
   const urls = ports.map((port) => `http://127.0.0.1:${port}`);
   const seeded = await seedTargets(stack, 1, urls);
   const none: SeededTarget[] = [];

@@ -8,22 +8,26 @@ import type { RunPlan, RunTimes } from './run-plan.ts';
 
 export type DriverProtocol = {
   /** Builds and signs everything, so that it costs nothing during the run. */
-  prepare: { argument: { plan: RunPlan; ingress: { port: number; appSecret: string } }; result: null };
+  prepare: {
+    argument: { plan: RunPlan; ingress: { host?: string; port: number; appSecret: string } };
+    result: null;
+  };
   run: { argument: null; result: RunTimes };
 };
 
-let prepared: { plan: RunPlan; port: number; requests: Buffer[] } | null = null;
+let prepared: { plan: RunPlan; host: string; port: number; requests: Buffer[] } | null = null;
 
 answerParent<DriverProtocol>({
   prepare: ({ plan, ingress }) => {
-    prepared = { plan, port: ingress.port, requests: buildUpstreamRequests(plan, ingress) };
+    const { host = '127.0.0.1', port } = ingress;
+    prepared = { plan, host, port, requests: buildUpstreamRequests(plan, ingress) };
     return null;
   },
   run: async () => {
     if (prepared === null) throw new Error('nothing is prepared');
-    const { plan, port, requests } = prepared;
+    const { plan, host, port, requests } = prepared;
     const initial = Math.min(plan.concurrency, plan.count, initialConnections(plan));
-    const connections = await openHttpConnections(port, { initial, max: plan.concurrency });
+    const connections = await openHttpConnections(port, { host, initial, max: plan.concurrency });
     try {
       return await sendAsPlanned(plan, (n, done) => connections.send(requests[n] ?? Buffer.alloc(0), done));
     } finally {

@@ -17,7 +17,7 @@ export type HttpConnections = {
  */
 export async function openHttpConnections(
   port: number,
-  { initial, max }: { initial: number; max: number },
+  { initial, max, host = '127.0.0.1' }: { initial: number; max: number; host?: string },
 ): Promise<HttpConnections> {
   const all = new Set<Connection>();
   const idle: Connection[] = [];
@@ -33,7 +33,7 @@ export async function openHttpConnections(
     else start(connection, next.request, next.done);
   };
   const open = (): Connection => {
-    const connection: Connection = { socket: connect({ port, host: '127.0.0.1' }), done: null, text: '' };
+    const connection: Connection = { socket: connect({ port, host }), done: null, text: '' };
     all.add(connection);
     connection.socket.setNoDelay(true);
     connection.socket.on('data', (chunk) => onData(connection, chunk, release));

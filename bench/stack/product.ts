@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { findFreePorts } from '../../src/dev/embedded/ports.ts';
-import { type CpuCap, makeCpuCap } from './cpu-cap.ts';
+import { type ControlGroup, makeControlGroup } from './control-group.ts';
 import { type HeliographProcess, type ProcessName, startHeliographProcess } from './heliograph-process.ts';
 
 /** How the product is run. */
@@ -27,15 +27,15 @@ export type ProductOptions = {
 /** The processes of the product that run now, in the order of their start. */
 export type Product = { pids: Record<string, number[]>; stop(): Promise<void> };
 
-type Part = { group: string; process: HeliographProcess; cap: CpuCap | null };
+type Part = { kind: string; process: HeliographProcess; group: ControlGroup | null };
 
 /** Starts API and workers and waits until they are ready. */
 export async function startProduct(options: ProductOptions, layout: ProductLayout): Promise<Product> {
   const parts: Part[] = [];
   const stop = async () => {
-    for (const { process, cap } of parts.splice(0).reverse()) {
+    for (const { process, group } of parts.splice(0).reverse()) {
       await process.stop();
-      await cap?.remove();
+      group?.remove();
     }
   };
   try {
@@ -51,13 +51,13 @@ export async function startProduct(options: ProductOptions, layout: ProductLayou
     throw error;
   }
   const pids: Record<string, number[]> = {};
-  for (const { group, process } of parts) pids[group] = [...(pids[group] ?? []), process.pid];
+  for (const { kind, process } of parts) pids[kind] = [...(pids[kind] ?? []), process.pid];
   return { pids, stop };
 }
 
 async function startApi(options: ProductOptions): Promise<Part> {
   const process = await start(options, { name: 'api', index: 0, settings: {}, ports: [options.apiPort] });
-  return { group: 'api', process, cap: null };
+  return { kind: 'api', process, group: null };
 }
 
 async function startWorker(
@@ -65,8 +65,8 @@ async function startWorker(
   { deliveryWorkflows, coresPerWorker }: ProductLayout,
   { name, index, healthPort }: { name: ProcessName; index: number; healthPort: number },
 ): Promise<Part> {
-  const cap =
-    coresPerWorker === null ? null : await makeCpuCap(`heliograph-bench-${healthPort}`, coresPerWorker);
+  const group = coresPerWorker === null ? null : makeControlGroup(`heliograph-bench-${healthPort}`);
+  group?.limitCores(coresPerWorker);
   const settings = {
     HELIOGRAPH_WORKER_HEALTH_PORT: String(healthPort),
     HELIOGRAPH_DELIVERY_WORKFLOWS: deliveryWorkflows,
@@ -74,10 +74,10 @@ async function startWorker(
   try {
     const ports = name === 'all' ? [healthPort, options.apiPort] : [healthPort];
     const process = await start(options, { name, index, settings, ports });
-    await cap?.add(process.pid);
-    return { group: name, process, cap };
+    group?.add(process.pid);
+    return { kind: name, process, group };
   } catch (error) {
-    await cap?.remove();
+    group?.remove();
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 import { createTenant } from '../../src/accounts/accounts.ts';
 import { addWaba } from '../../src/accounts/wabas.ts';
 import { storeEndpoint } from '../../src/endpoints/endpoints.ts';
+import type { StoredEndpointOptions } from '../../src/endpoints/store.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
 import type { SealedDatabase } from '../../src/platform/crypto/secret-keys.ts';
 import type { Target } from '../run-plan.ts';
@@ -13,6 +14,7 @@ export async function seedTargets(
   accounts: SealedDatabase,
   firstNumber: number,
   urls: readonly string[],
+  options: Partial<StoredEndpointOptions> = {},
 ): Promise<SeededTarget[]> {
   const tools = { ...accounts, actor: SYSTEM };
   const targets: SeededTarget[] = [];
@@ -27,6 +29,7 @@ export async function seedTargets(
       url,
       description: 'bench',
       eventTypes: null,
+      ...options,
     });
     targets.push({ wabaId, phoneNumberId, endpointId, endpoint: index });
   }

@@ -16,8 +16,11 @@ export type DrillBody = { wabaId: string; bytes: Buffer; events: ExpectedEvent[]
 
 const LADDER = ['sent', 'delivered', 'read'];
 
-/** An endless stream of bodies for one account, the same for the same seed; every id occurs once. */
-export function bodyStream(account: UpstreamAccount, seed: number): () => DrillBody {
+/**
+ * An endless stream of bodies for one account, the same for the same seed; every id occurs once. Without `media` it has
+ * no images, which need an upstream that hands them out.
+ */
+export function bodyStream(account: UpstreamAccount, seed: number, media = true): () => DrillBody {
   const dice = seededDice(seed);
   /** The later parts of ladders that are split over bodies: one part per body, in their order. */
   const later: UpstreamItem[][] = [];
@@ -34,7 +37,7 @@ export function bodyStream(account: UpstreamAccount, seed: number): () => DrillB
   return () => {
     const due = dice() < 0.6 ? later.shift() : undefined;
     if (due !== undefined) return asBody(due);
-    const [first = [], ...rest] = newBodies(dice, id, account);
+    const [first = [], ...rest] = newBodies(dice, id, account, media);
     later.push(...rest);
     return asBody(first);
   };
@@ -45,6 +48,7 @@ function newBodies(
   dice: () => number,
   id: (what: string) => string,
   account: UpstreamAccount,
+  media: boolean,
 ): UpstreamItem[][] {
   const roll = dice();
   const texts = (count: number) => Array.from({ length: count }, () => textMessage(id('t'), 'Hello'));
@@ -57,6 +61,7 @@ function newBodies(
     const reference = id('ref');
     return ['pending', 'captured'].map((status) => [paymentStatus(id('p'), reference, status)]);
   }
+  if (roll < 0.96 && !media) return [texts(1)];
   if (roll < 0.96) return [[imageMessage(id('i'), String(600_000_000_100_000 + Math.floor(dice() * 1_000)))]];
   return [[...texts(2), ...ladder(id('s')), ...ladder(id('s'))]];
 }

@@ -19,6 +19,8 @@ export type DrillSupervisor = Supervisor & {
   hurt(name: string, kill: (pid: number) => void): Promise<number>;
   /** Freezes, waits, thaws. */
   pauseFor(name: string, awayMs: number): Promise<number>;
+  /** Ends a part for good, asking it first or not; it can be started again like a new one. */
+  remove(name: string, how: 'stop' | 'kill'): Promise<void>;
   /** Resolves once every part runs and answers; throws after `timeoutMs`. */
   allReady(timeoutMs: number): Promise<void>;
 };
@@ -28,6 +30,7 @@ type Part = {
   process: PartProcess;
   /** How long to leave it dead after the kill under way; null when its end is no deed of ours. */
   awayMs: number | null;
+  isRemoved: boolean;
 };
 
 type Options = {
@@ -56,7 +59,12 @@ export function createDrillSupervisor(options: Options): DrillSupervisor {
   return {
     start: async (definition) => {
       await definition.removeLeftovers?.();
-      const part: Part = { definition, process: startPartProcess(definition), awayMs: null };
+      const part: Part = {
+        definition,
+        process: startPartProcess(definition),
+        awayMs: null,
+        isRemoved: false,
+      };
       parts.set(definition.name, part);
       void keepRunning(part, stopping.signal, options);
       await untilReady(part, definition.readyTimeoutMs, stopping.signal);
@@ -105,6 +113,15 @@ export function createDrillSupervisor(options: Options): DrillSupervisor {
       send(pid, 'SIGCONT');
       return awayMs;
     },
+    remove: async (name, how) => {
+      const part = parts.get(name);
+      if (part === undefined) return;
+      part.isRemoved = true;
+      parts.delete(name);
+      if (how === 'kill') part.process.kill();
+      else await part.process.stop();
+      await part.process.exited;
+    },
     allReady: async (timeoutMs) => {
       await Promise.all([...parts.values()].map((part) => untilReady(part, timeoutMs, stopping.signal)));
     },
@@ -144,12 +161,12 @@ async function keepRunning(part: Part, signal: AbortSignal, { log, onCrash }: Op
   const { definition } = part;
   for (;;) {
     const exit = await part.process.exited;
-    if (signal.aborted) return;
+    if (signal.aborted || part.isRemoved) return;
     if (part.awayMs === null) onCrash(definition.name, describeExit(exit));
     await delay(part.awayMs ?? CRASH_RESTART_MS);
     part.awayMs = null;
     await definition.removeLeftovers?.().catch((error: Error) => log(error.message));
-    if (signal.aborted) return;
+    if (signal.aborted || part.isRemoved) return;
     part.process = startPartProcess(definition);
   }
 }

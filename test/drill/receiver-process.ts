@@ -11,7 +11,8 @@ import { contentOf } from './webhook-content.ts';
 
 /** All receivers of a drill, in a process of their own: what they log goes to the drill over IPC. */
 
-const { seed, kinds, dripIntervalMs } = JSON.parse(process.argv[2] ?? '{}') as {
+const { host, seed, kinds, dripIntervalMs } = JSON.parse(process.argv[2] ?? '{}') as {
+  host?: string;
   seed: number;
   kinds: ReceiverKind[];
   dripIntervalMs: number;
@@ -52,6 +53,7 @@ const receivers: BadReceiver[] = [];
 for (const [index, kind] of kinds.entries()) {
   receivers.push(
     await startBadReceiver(kind, {
+      ...(host === undefined ? {} : { host }),
       dice: seededDice(seed * 1_000 + index),
       goodShare: 0.7,
       dripIntervalMs,

@@ -46,7 +46,7 @@ const SCRIPT = fileURLToPath(new URL('receiver-process.ts', import.meta.url));
 
 /** Starts one receiver per kind, all in one process beside this one. */
 export async function startReceivers(
-  options: { seed: number; kinds: ReceiverKind[]; dripIntervalMs: number },
+  options: { host?: string; seed: number; kinds: ReceiverKind[]; dripIntervalMs: number },
   onAccepted: (arrival: LoggedArrival) => void,
 ): Promise<Receivers> {
   const child = fork(SCRIPT, [JSON.stringify(options)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });

@@ -9,6 +9,8 @@ export type SentBody = {
   wabaId: string;
   events: ExpectedEvent[];
   firstSentTick: number;
+  /** Unix time in ms. */
+  firstSentMs: number;
   /** Null: never answered 200, so it may have been kept or not. */
   acknowledgedTick: number | null;
   tries: number;
@@ -16,8 +18,12 @@ export type SentBody = {
   repeated: boolean;
 };
 
+/** An answer other than 200; 0: none at all in time. */
+type Refusal = { atMs: number; status: number };
+
 export type Senders = {
   bodies: SentBody[];
+  refusals: Refusal[];
   /** Begins nothing new, sends again what is not acknowledged until it is or `timeoutMs` are over. */
   finish(timeoutMs: number): Promise<void>;
   abort(): void;
@@ -30,6 +36,7 @@ type Sender = {
   dice: () => number;
   next: () => DrillBody;
   bodies: SentBody[];
+  refusals: Refusal[];
   waiting: Waiting[];
   tick: () => number;
   signal: AbortSignal;
@@ -45,9 +52,10 @@ const EVENTS_PER_BODY = 2;
 /** Two senders per account that post at a steady rate; `eventsPerSecond` counts events over all. */
 export function startSenders(
   target: UpstreamTarget,
-  options: { accounts: readonly DrillAccount[]; seed: number; eventsPerSecond: number },
+  options: { accounts: readonly DrillAccount[]; seed: number; eventsPerSecond: number; media?: boolean },
 ): Senders {
   const bodies: SentBody[] = [];
+  const refusals: Refusal[] = [];
   const aborted = new AbortController();
   let ticks = 0;
   let ending = false;
@@ -64,8 +72,8 @@ export function startSenders(
     const sender: Sender = {
       target,
       dice: seededDice(seed),
-      next: bodyStream(account, seed),
-      bodies,
+      next: bodyStream(account, seed, options.media),
+      ...{ bodies, refusals },
       waiting: [],
       tick,
       signal: aborted.signal,
@@ -78,7 +86,7 @@ export function startSenders(
     }
   });
   return {
-    bodies,
+    ...{ bodies, refusals },
     finish: async (timeoutMs) => {
       ending = true;
       const timer = setTimeout(() => aborted.abort(), timeoutMs);
@@ -101,6 +109,7 @@ async function turn(sender: Sender, ending: boolean): Promise<void> {
     wabaId: body.wabaId,
     events: body.events,
     firstSentTick: sender.tick(),
+    firstSentMs: Date.now(),
     acknowledgedTick: null,
     tries: 0,
     repeated: false,
@@ -114,6 +123,7 @@ async function post(sender: Sender, body: DrillBody, sent: SentBody): Promise<vo
   const status = await postUpstream(sender.target, body.bytes);
   const dueMs = performance.now() + AGAIN_MS.low + sender.dice() * (AGAIN_MS.high - AGAIN_MS.low);
   if (status !== 200) {
+    sender.refusals.push({ atMs: Date.now(), status });
     sender.waiting.push({ body, sent, dueMs });
     return;
   }

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { chmod, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { delimiter, join, resolve } from 'node:path';
+import { basename, delimiter, join, resolve } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -131,7 +131,9 @@ async function buildWithGo(source: BinarySource, work: string, { env, log }: Bin
       timeoutMs: BUILD_TIMEOUT_MS,
     },
   ).finally(() => clearInterval(progress));
-  const built = join(work, executableName(source.name));
+  // Go names a program after its folder.
+  const [folder = ''] = source.goPackage.split('@');
+  const built = join(work, executableName(basename(folder)));
   if (code === 0 && isExecutable(built)) return built;
   const lastLines = output.trim().split('\n').slice(-5).join('\n      ');
   throw new Error(`exit code ${code}\n      ${lastLines}`);

@@ -9,6 +9,8 @@ interface MinioOptions {
   readonly binary: string;
   readonly dataDir: string;
   readonly logFile: string;
+  /** 127.0.0.1 unless told. */
+  readonly host?: string;
   readonly port: number;
   readonly consolePort: number;
   /** Variables of the server beside those that every one gets. */
@@ -27,11 +29,12 @@ export async function startMinio(supervisor: Supervisor, options: MinioOptions):
   mkdirSync(objects, { recursive: true, mode: 0o700 });
   const accessKey = 'heliograph';
   const secretKey = keptSecret(join(options.dataDir, 'secret-key'), 24);
-  const address = `127.0.0.1:${options.port}`;
+  const host = options.host ?? '127.0.0.1';
+  const address = `${host}:${options.port}`;
   await supervisor.start({
     name: 'minio',
     command: options.binary,
-    args: ['server', objects, '--address', address, '--console-address', `127.0.0.1:${options.consolePort}`],
+    args: ['server', objects, '--address', address, '--console-address', `${host}:${options.consolePort}`],
     env: minimalEnvironment({
       MINIO_ROOT_USER: accessKey,
       MINIO_ROOT_PASSWORD: secretKey,

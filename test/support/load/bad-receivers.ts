@@ -46,6 +46,8 @@ export type Arrival = {
 };
 
 export type BadReceiverOptions = {
+  /** Where it listens; 127.0.0.1 unless told. */
+  host?: string;
   /** Uniform in [0, 1). */
   dice: () => number;
   /** Share of good answers of a bad receiver, 0 to 1; 0.7 unless told. */
@@ -78,7 +80,7 @@ const nextTick = (): number => {
 };
 const nowMs = (): number => performance.timeOrigin + performance.now();
 
-/** A tenant's server on a free port of 127.0.0.1 that misbehaves as its kind says. */
+/** A tenant's server on a free port that misbehaves as its kind says. */
 export async function startBadReceiver(
   kind: ReceiverKind,
   options: BadReceiverOptions,
@@ -88,9 +90,10 @@ export async function startBadReceiver(
     void serve(request, response, choose.next, options).catch(() => undefined);
   });
   server.keepAliveTimeout = 60_000;
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', 1_024, resolve));
+  const { host = '127.0.0.1' } = options;
+  await new Promise<void>((resolve) => server.listen(0, host, 1_024, resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    url: `http://${host}:${(server.address() as AddressInfo).port}/hook`,
     kind,
     beGood: choose.beGood,
     close: async () => {

@@ -14,6 +14,7 @@ function body(status: string, tick: number, acknowledged = true): SentBody {
     wabaId,
     events: messageStatus('m1', status).events,
     firstSentTick: tick,
+    firstSentMs: tick,
     acknowledgedTick: acknowledged ? tick + 0.5 : null,
     tries: 1,
     repeated: false,
