@@ -30,7 +30,7 @@ import { isTransientError } from '../platform/postgres/error-class.ts';
 import { unexpectedFailure, withHeartbeat } from '../platform/temporal/activity-kit.ts';
 
 /** How it ended. `over`: an earlier run had ended it, or a status had told. */
-export type SendResult = { outcome: 'accepted' | 'failed' | 'unknown' | 'over'; summary: string };
+export type SendResult = { outcome: 'accepted' | 'failed' | 'unknown' | 'finished'; summary: string };
 
 export type SendMessageActivities = ReturnType<typeof makeSendMessageActivities>;
 
@@ -92,7 +92,7 @@ async function send(
       return await endLost(tools, input);
     case 'over':
       await recordOver(tools.database, input);
-      return { outcome: 'over', summary: `It was ${turn.state} before.` };
+      return { outcome: 'finished', summary: `It was ${turn.state} before.` };
   }
 }
 
@@ -199,7 +199,7 @@ async function endLostAttempt(
   if (turn.kind === 'lost') return await endLost(tools, input);
   if (turn.kind === 'over') {
     await recordOver(tools.database, input);
-    return { outcome: 'over', summary: 'It had ended before.' };
+    return { outcome: 'finished', summary: 'It had ended before.' };
   }
   // It went back into the queue meanwhile, and its turn is ours: nobody else sends it.
   await recordFailed(tools.database, input, error, ['queued', 'sending']);

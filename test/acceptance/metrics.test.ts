@@ -16,7 +16,7 @@ describe('metrics', () => {
     expect(await postUpstream(textBody('wamid.metrics', 'metrics'))).toBe(200);
     const { apiMetrics, workerHealth } = ports();
     expect(await scrape(apiMetrics)).toMatch(
-      /^heliograph_upstream_requests_total\{status="200"\} [1-9]\d*$/m,
+      /^heliograph_upstream_webhooks_total\{status="200"\} [1-9]\d*$/m,
     );
     expect(await scrape(workerHealth)).toMatch(/^heliograph_database_up 1$/m);
   });

@@ -31,13 +31,13 @@ export function makeApiMetrics(): ApiMetrics {
 function makeUpstreamMetrics(registry: Registry): NoteRequest {
   const registers = [registry];
   const requests = new Counter({
-    name: 'heliograph_upstream_requests_total',
-    help: 'Webhooks of the upstream platform, by the status that it got.',
+    name: 'heliograph_upstream_webhooks_total',
+    help: 'Webhooks of the upstream platform, by the status of the response.',
     labelNames: ['status'],
     registers,
   });
   const acknowledge = new Histogram({
-    name: 'heliograph_upstream_acknowledge_seconds',
+    name: 'heliograph_upstream_webhook_duration_seconds',
     help: 'From the head of an upstream webhook to its 200, which says that it is committed.',
     buckets: ACKNOWLEDGE_BUCKETS_SECONDS,
     registers,
@@ -55,12 +55,12 @@ function makeRequestMetrics(registry: Registry): (operation: string) => NoteRequ
   const requests = new Counter({
     name: 'heliograph_http_requests_total',
     help: 'All other requests, by operation of the External API or part of the service.',
-    labelNames: ['operation', 'status_class'],
+    labelNames: ['operation', 'status'],
     registers,
   });
   const duration = new Histogram({
     name: 'heliograph_http_request_duration_seconds',
-    help: 'From the head of a request to the end of its answer.',
+    help: 'From the head of a request to the end of its response.',
     labelNames: ['operation'],
     buckets: REQUEST_BUCKETS_SECONDS,
     registers,
@@ -110,28 +110,28 @@ export function watchProcess(registry: Registry): void {
   build.set({ version: packageJson.version }, 1);
 }
 
-/** Counts one more of this result. */
-export type CountResult<Result extends string> = (result: Result) => void;
+/** Counts one more of this outcome. */
+export type CountOutcome<Outcome extends string> = (outcome: Outcome) => void;
 
 /**
- * A counter with the label `result`, which has these values and no other. All are there from the start with 0:
+ * A counter with the label `outcome`, which has these values and no other. All are there from the start with 0:
  * a series that begins with its first failure has no increase to alert on.
  */
-export function makeResultCounter<Result extends string>(
+export function makeOutcomeCounter<Outcome extends string>(
   registry: Registry,
-  metric: { name: string; help: string; results: readonly Result[] },
-): CountResult<Result> {
-  const { name, help, results } = metric;
-  const counter = new Counter({ name, help, labelNames: ['result'], registers: [registry] });
-  const children = new Map(results.map((result) => [result, counter.labels(result)]));
+  metric: { name: string; help: string; outcomes: readonly Outcome[] },
+): CountOutcome<Outcome> {
+  const { name, help, outcomes } = metric;
+  const counter = new Counter({ name, help, labelNames: ['outcome'], registers: [registry] });
+  const children = new Map(outcomes.map((outcome) => [outcome, counter.labels(outcome)]));
   for (const child of children.values()) child.inc(0);
-  return (result) => children.get(result)?.inc();
+  return (outcome) => children.get(outcome)?.inc();
 }
 
-/** The same activity with each run counted by its outcome; one that throws is run again and counts as `later`. */
+/** The same activity with each run counted by its outcome; one that throws is run again and counts as `retrying`. */
 export function counted<Input, Result extends { outcome: string }>(
   run: (input: Input) => Promise<Result>,
-  count: CountResult<Result['outcome'] | 'later'>,
+  count: CountOutcome<Result['outcome'] | 'retrying'>,
 ): (input: Input) => Promise<Result> {
   return async (input) => {
     try {
@@ -139,7 +139,7 @@ export function counted<Input, Result extends { outcome: string }>(
       count(result.outcome);
       return result;
     } catch (error) {
-      count('later');
+      count('retrying');
       throw error;
     }
   };

@@ -92,12 +92,12 @@ export function makeSystemGauges(registry: Registry): ShowFigures {
   const up = plainGauge(
     registry,
     'database_up',
-    '1 when PostgreSQL told the figures of this scrape, otherwise 0.',
+    '1 when PostgreSQL returned the figures of this scrape, otherwise 0.',
   );
   const open = labelledGauge(
     registry,
-    'deliveries_open',
-    'Deliveries not done, by state of the queue.',
+    'deliveries_pending',
+    'Pending deliveries by state of the queue.',
     'state',
   );
   const endpoints = labelledGauge(registry, 'endpoints', 'Webhook endpoints by mode.', 'mode');
@@ -105,7 +105,7 @@ export function makeSystemGauges(registry: Registry): ShowFigures {
     registry,
     'stored_secrets',
     'Stored secrets by the id of the key that encrypted them.',
-    'key',
+    'key_id',
   );
   const housekeeping = labelledGauge(
     registry,
@@ -114,13 +114,13 @@ export function makeSystemGauges(registry: Registry): ShowFigures {
     'step',
   );
   const plain = [
-    ['oldestOpenSeconds', 'delivery_oldest_open_seconds', 'Age of the oldest delivery that is not done.'],
-    ['oldestDueSeconds', 'delivery_oldest_due_seconds', 'Age of the oldest delivery that may go out now.'],
-    ['inboxBacklog', 'inbox_backlog', 'Upstream bodies that are not taken in yet.'],
-    ['inboxOldestSeconds', 'inbox_oldest_seconds', 'Age of the oldest of them.'],
-    ['inboxFailed', 'inbox_failed', 'Upstream bodies that could not be taken in.'],
+    ['oldestOpenSeconds', 'deliveries_oldest_pending_seconds', 'Age of the oldest pending delivery.'],
+    ['oldestDueSeconds', 'deliveries_oldest_due_seconds', 'Age of the oldest delivery that is due.'],
+    ['inboxBacklog', 'inbox_backlog', 'Upstream bodies that wait for intake.'],
+    ['inboxOldestSeconds', 'inbox_oldest_pending_seconds', 'Age of the oldest of them.'],
+    ['inboxFailed', 'inbox_failed', 'Upstream bodies whose intake failed.'],
     ['inboxAwaitingNumber', 'inbox_awaiting_number', 'Upstream bodies that wait for a phone number.'],
-    ['inboxAwaitingNumberSeconds', 'inbox_awaiting_number_seconds', 'Since when the first of them waits.'],
+    ['inboxAwaitingNumberSeconds', 'inbox_awaiting_number_oldest_seconds', 'Age of the oldest of them.'],
   ] as const;
   const gauges = plain.map(([key, name, help]) => ({ key, gauge: plainGauge(registry, name, help) }));
   return (figures) => {

@@ -2,16 +2,16 @@ import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import type { AttemptObserver, MadeAttempt } from '../../deliveries/attempt/settle-attempts.ts';
 import type { SettledOutcome } from '../../deliveries/judge-outcome.ts';
 import type { SendResult } from '../../deliveries/sender/http-sender.ts';
-import { type CountResult, makeResultCounter } from '../../platform/metrics/metrics.ts';
+import { type CountOutcome, makeOutcomeCounter } from '../../platform/metrics/metrics.ts';
 import { msOfUuidV7 } from '../../platform/public-ids.ts';
 
 /** What the parts of a worker count with; made once per process and handed to them. */
 export type WorkerMetrics = {
   registry: Registry;
   attempt: AttemptObserver;
-  inboxBody: CountResult<'done' | 'quarantined' | 'waiting' | 'failed'>;
-  mediaDownload: CountResult<'stored' | 'failed' | 'finished' | 'later'>;
-  send: CountResult<'accepted' | 'failed' | 'unknown' | 'over' | 'later'>;
+  inboxBody: CountOutcome<'done' | 'quarantined' | 'waiting' | 'failed'>;
+  mediaDownload: CountOutcome<'stored' | 'failed' | 'finished' | 'retrying'>;
+  send: CountOutcome<'accepted' | 'failed' | 'unknown' | 'finished' | 'retrying'>;
 };
 
 export function makeWorkerMetrics(): WorkerMetrics {
@@ -19,20 +19,20 @@ export function makeWorkerMetrics(): WorkerMetrics {
   return {
     registry,
     attempt: makeAttemptMetrics(registry),
-    inboxBody: makeResultCounter(registry, {
+    inboxBody: makeOutcomeCounter(registry, {
       name: 'heliograph_inbox_bodies_total',
-      help: 'Upstream bodies that were taken in; waiting: for a phone number that upstream is asked for.',
-      results: ['done', 'quarantined', 'waiting', 'failed'],
+      help: 'Upstream bodies by the outcome of intake; waiting: for a phone number that upstream has yet to confirm.',
+      outcomes: ['done', 'quarantined', 'waiting', 'failed'],
     }),
-    mediaDownload: makeResultCounter(registry, {
+    mediaDownload: makeOutcomeCounter(registry, {
       name: 'heliograph_media_downloads_total',
-      help: 'Runs that fetch inbound media; later: tried again, finished: it had ended before.',
-      results: ['stored', 'failed', 'finished', 'later'],
+      help: 'Runs that fetch inbound media; retrying: tried again, finished: it had ended before.',
+      outcomes: ['stored', 'failed', 'finished', 'retrying'],
     }),
-    send: makeResultCounter(registry, {
+    send: makeOutcomeCounter(registry, {
       name: 'heliograph_sends_total',
-      help: 'Runs that send a message; later: waits for its turn or is tried again, over: it had ended before.',
-      results: ['accepted', 'failed', 'unknown', 'over', 'later'],
+      help: 'Runs that send a message; retrying: waits or is tried again, finished: it had ended before.',
+      outcomes: ['accepted', 'failed', 'unknown', 'finished', 'retrying'],
     }),
   };
 }
@@ -70,25 +70,25 @@ type Child = { inc(): void };
 export function makeAttemptMetrics(registry: Registry): AttemptObserver {
   const registers = [registry];
   const attempts = new Counter({
-    name: 'heliograph_webhook_attempts_total',
-    help: 'Webhook attempts that were recorded, by what became of the delivery and by the answer.',
-    labelNames: ['outcome', 'answer'],
+    name: 'heliograph_delivery_attempts_total',
+    help: 'Delivery attempts by outcome, and by the class of the status or of the error.',
+    labelNames: ['outcome', 'status'],
     registers,
   });
   const failed = new Counter({
     name: 'heliograph_deliveries_failed_total',
-    help: 'Deliveries that failed for good: by their last attempt. Test events are left out.',
+    help: 'Deliveries whose last attempt has failed, without test events.',
     registers,
   });
   const duration = new Histogram({
-    name: 'heliograph_webhook_attempt_duration_seconds',
-    help: 'From the begin of an attempt to the end of its answer or its failure.',
+    name: 'heliograph_delivery_attempt_duration_seconds',
+    help: 'From the start of an attempt to the end of the response, or to the error.',
     buckets: DURATION_BUCKETS_SECONDS,
     registers,
   });
   const latency = new Histogram({
-    name: 'heliograph_webhook_delivery_latency_seconds',
-    help: 'From the publication of an event to the 2xx of an endpoint, retries included, replays and tests not.',
+    name: 'heliograph_delivery_latency_seconds',
+    help: 'From the publication of an event to the 2xx of the endpoint, with retries, without replays and test events.',
     buckets: LATENCY_BUCKETS_SECONDS,
     registers,
   });
@@ -96,12 +96,12 @@ export function makeAttemptMetrics(registry: Registry): AttemptObserver {
   return (attempt, outcome) => {
     const state = outcome?.state ?? 'lost';
     const { result } = attempt.sent;
-    const answer = answerOf(result);
-    const known = children.get(state)?.get(answer);
+    const status = statusOf(result);
+    const known = children.get(state)?.get(status);
     if (known !== undefined) known.inc();
     else {
-      const child: Child = attempts.labels(state, answer);
-      children.get(state)?.set(answer, child);
+      const child: Child = attempts.labels(state, status);
+      children.get(state)?.set(status, child);
       child.inc();
     }
     duration.observe(result.timings.totalMs / 1_000);
@@ -112,7 +112,7 @@ export function makeAttemptMetrics(registry: Registry): AttemptObserver {
 }
 
 /** The class of the status, or that of the error: about 20 values in all. */
-function answerOf(result: SendResult): string {
+function statusOf(result: SendResult): string {
   if (result.outcome === 'error') return result.errorClass;
   return STATUS_CLASSES[Math.trunc(result.statusCode / 100)] ?? 'other';
 }

@@ -34,11 +34,11 @@ describe('the metrics of the API', () => {
     ]);
     await post('{}', {});
     const text = await scrape();
-    expect(counted(text, 'heliograph_upstream_requests_total')).toEqual({
+    expect(counted(text, 'heliograph_upstream_webhooks_total')).toEqual({
       '{status="200"}': 2,
       '{status="401"}': 2,
     });
-    expect(samplesOf(text).get('heliograph_upstream_acknowledge_seconds_count')).toBe(2);
+    expect(samplesOf(text).get('heliograph_upstream_webhook_duration_seconds_count')).toBe(2);
     expect(counted(text, REQUESTS)).toEqual({});
   });
 
@@ -58,14 +58,14 @@ describe('the metrics of the API', () => {
     await app.inject({ method: 'DELETE', url: '/me' });
     const text = await scrape();
     expect(counted(text, REQUESTS)).toEqual({
-      '{operation="getAccountIdentity",status_class="2xx"}': 2,
-      '{operation="getAccountIdentity",status_class="4xx"}': 1,
-      '{operation="testConnection",status_class="2xx"}': 1,
-      '{operation="getEvent",status_class="4xx"}': 1,
-      '{operation="portal",status_class="2xx"}': 1,
-      '{operation="portal",status_class="4xx"}': 1,
-      '{operation="other",status_class="2xx"}': 1,
-      '{operation="unknown",status_class="4xx"}': 2,
+      '{operation="getAccountIdentity",status="2xx"}': 2,
+      '{operation="getAccountIdentity",status="4xx"}': 1,
+      '{operation="testConnection",status="2xx"}': 1,
+      '{operation="getEvent",status="4xx"}': 1,
+      '{operation="portal",status="2xx"}': 1,
+      '{operation="portal",status="4xx"}': 1,
+      '{operation="other",status="2xx"}': 1,
+      '{operation="unknown",status="4xx"}': 2,
     });
   });
 

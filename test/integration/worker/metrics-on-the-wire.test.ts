@@ -13,7 +13,7 @@ import { answer, eventually, startReceiver } from '../../support/webhook-receive
 
 const WABA = '900000000000101';
 const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
-const ATTEMPTS = 'heliograph_webhook_attempts_total';
+const ATTEMPTS = 'heliograph_delivery_attempts_total';
 
 test('a running worker counts each attempt once, whether a workflow or a session made it', async () => {
   const { database, url } = await testDatabase(20);
@@ -38,11 +38,11 @@ test('a running worker counts each attempt once, whether a workflow or a session
   );
   await eventually(
     'all delivered',
-    async () => (await attempts())['{outcome="delivered",answer="2xx"}'] === 301,
+    async () => (await attempts())['{outcome="delivered",status="2xx"}'] === 301,
   );
   expect(await attempts()).toEqual({
-    '{outcome="delivered",answer="2xx"}': 301,
-    '{outcome="retrying",answer="5xx"}': receiver.received.length - 301,
+    '{outcome="delivered",status="2xx"}': 301,
+    '{outcome="retrying",status="5xx"}': receiver.received.length - 301,
   });
-  expect(counted(await scrape(), 'heliograph_inbox_bodies_total')).toEqual({ '{result="done"}': 301 });
+  expect(counted(await scrape(), 'heliograph_inbox_bodies_total')).toEqual({ '{outcome="done"}': 301 });
 });

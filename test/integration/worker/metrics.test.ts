@@ -103,21 +103,21 @@ describe('the metrics of a worker', () => {
 
     const text = await worker.scrape();
     expect(counted(text, 'heliograph_inbox_bodies_total')).toEqual({
-      '{result="done"}': 3,
-      '{result="failed"}': 1,
+      '{outcome="done"}': 3,
+      '{outcome="failed"}': 1,
     });
-    expect(counted(text, 'heliograph_webhook_attempts_total')).toEqual({
-      '{outcome="delivered",answer="2xx"}': 2,
-      '{outcome="retrying",answer="5xx"}': 1,
+    expect(counted(text, 'heliograph_delivery_attempts_total')).toEqual({
+      '{outcome="delivered",status="2xx"}': 2,
+      '{outcome="retrying",status="5xx"}': 1,
     });
     const samples = samplesOf(text);
-    expect(samples.get('heliograph_webhook_attempt_duration_seconds_count')).toBe(3);
-    expect(samples.get('heliograph_webhook_delivery_latency_seconds_count')).toBe(2);
+    expect(samples.get('heliograph_delivery_attempt_duration_seconds_count')).toBe(3);
+    expect(samples.get('heliograph_delivery_latency_seconds_count')).toBe(2);
     expect(samples.get('heliograph_database_up')).toBe(1);
-    expect(counted(text, 'heliograph_deliveries_open')).toEqual({ '{state="retrying"}': 1 });
+    expect(counted(text, 'heliograph_deliveries_pending')).toEqual({ '{state="retrying"}': 1 });
     expect(counted(text, 'heliograph_endpoints')).toEqual({ '{mode="open"}': 1 });
-    expect(samples.get('heliograph_delivery_oldest_open_seconds')).toBeGreaterThan(0);
-    expect(samples.get('heliograph_delivery_oldest_due_seconds')).toBe(0);
+    expect(samples.get('heliograph_deliveries_oldest_pending_seconds')).toBeGreaterThan(0);
+    expect(samples.get('heliograph_deliveries_oldest_due_seconds')).toBe(0);
     expect([samples.get('heliograph_inbox_backlog'), samples.get('heliograph_inbox_failed')]).toEqual([0, 1]);
   });
 
@@ -132,14 +132,14 @@ describe('the metrics of a worker', () => {
        update inbox set received_at = now() - interval '2 minutes' where state = 'new'`,
     );
     const samples = samplesOf(await worker.scrape());
-    expect(Math.round((samples.get('heliograph_delivery_oldest_due_seconds') ?? 0) / 60)).toBe(10);
-    expect(Math.round((samples.get('heliograph_inbox_oldest_seconds') ?? 0) / 60)).toBe(2);
+    expect(Math.round((samples.get('heliograph_deliveries_oldest_due_seconds') ?? 0) / 60)).toBe(10);
+    expect(Math.round((samples.get('heliograph_inbox_oldest_pending_seconds') ?? 0) / 60)).toBe(2);
     expect(samples.get('heliograph_inbox_backlog')).toBe(1);
 
     await worker.database.raw(`update webhook_endpoints set mode = 'paused' where waba_id = '${WABA}'`);
     const again = makeWorkerScrape(makeWorkerMetrics(), { ...worker, loop: { inFlight: () => 0 } });
     const paused = samplesOf((await again()).text);
-    expect(paused.get('heliograph_delivery_oldest_due_seconds')).toBe(0);
+    expect(paused.get('heliograph_deliveries_oldest_due_seconds')).toBe(0);
     expect(paused.get('heliograph_endpoints{mode="paused"}')).toBe(1);
   });
 
@@ -154,7 +154,7 @@ describe('the metrics of a worker', () => {
     await database.destroy();
     expect(samples.get('heliograph_database_up')).toBe(0);
     expect(samples.has('heliograph_inbox_backlog')).toBe(false);
-    expect(samples.get('heliograph_sends_total{result="accepted"}')).toBe(1);
+    expect(samples.get('heliograph_sends_total{outcome="accepted"}')).toBe(1);
     expect(samples.get('heliograph_deliveries_in_flight')).toBe(3);
   });
 

@@ -9,8 +9,8 @@ import { counted, samplesOf } from '../../../support/metrics-text.ts';
 import { madeAttempt } from '../../deliveries/made-attempts.ts';
 import { failure, response } from '../../deliveries/send-results.ts';
 
-const NAME = 'heliograph_webhook_attempts_total';
-const LATENCY = 'heliograph_webhook_delivery_latency_seconds';
+const NAME = 'heliograph_delivery_attempts_total';
+const LATENCY = 'heliograph_delivery_latency_seconds';
 
 const DELIVERED: SettledOutcome = { state: 'delivered', statusCode: 200, attempt: 1 };
 const RETRYING: SettledOutcome = {
@@ -27,18 +27,18 @@ function observed(result: SendResult, outcome: SettledOutcome | null, more: Part
 
 describe('attempts', () => {
   test.each([
-    [response(204), DELIVERED, '{outcome="delivered",answer="2xx"}'],
-    [response(302), RETRYING, '{outcome="retrying",answer="3xx"}'],
+    [response(204), DELIVERED, '{outcome="delivered",status="2xx"}'],
+    [response(302), RETRYING, '{outcome="retrying",status="3xx"}'],
     [
       response(410),
       { state: 'deferred', reason: 'x', attempt: 1 } as const,
-      '{outcome="deferred",answer="4xx"}',
+      '{outcome="deferred",status="4xx"}',
     ],
-    [response(503), { state: 'failed', reason: 'x', attempt: 1 } as const, '{outcome="failed",answer="5xx"}'],
-    [failure('timeout'), RETRYING, '{outcome="retrying",answer="timeout"}'],
-    [response(200), null, '{outcome="lost",answer="2xx"}'],
-    [response(999), RETRYING, '{outcome="retrying",answer="other"}'],
-  ])('are counted by outcome and answer: %#', async (result, outcome, series) => {
+    [response(503), { state: 'failed', reason: 'x', attempt: 1 } as const, '{outcome="failed",status="5xx"}'],
+    [failure('timeout'), RETRYING, '{outcome="retrying",status="timeout"}'],
+    [response(200), null, '{outcome="lost",status="2xx"}'],
+    [response(999), RETRYING, '{outcome="retrying",status="other"}'],
+  ])('are counted by outcome and status: %#', async (result, outcome, series) => {
     expect(counted(await observed(result, outcome), NAME)).toEqual({ [series]: 1 });
   });
 
@@ -64,9 +64,9 @@ describe('attempts', () => {
 
   test('have their time in seconds', async () => {
     const samples = samplesOf(await observed(response(200, { totalMs: 80 }), DELIVERED));
-    expect(samples.get('heliograph_webhook_attempt_duration_seconds_sum')).toBeCloseTo(0.08);
-    expect(samples.get('heliograph_webhook_attempt_duration_seconds_bucket{le="0.05"}')).toBe(0);
-    expect(samples.get('heliograph_webhook_attempt_duration_seconds_bucket{le="0.1"}')).toBe(1);
+    expect(samples.get('heliograph_delivery_attempt_duration_seconds_sum')).toBeCloseTo(0.08);
+    expect(samples.get('heliograph_delivery_attempt_duration_seconds_bucket{le="0.05"}')).toBe(0);
+    expect(samples.get('heliograph_delivery_attempt_duration_seconds_bucket{le="0.1"}')).toBe(1);
   });
 });
 

@@ -10,20 +10,7 @@ import { counted, samplesOf } from '../../../support/metrics-text.ts';
 import { repositoryFile } from '../../deployment/compose-file.ts';
 
 /** All labels that there may be: none of them may name a tenant, an endpoint or an event. */
-const LABELS = [
-  'answer',
-  'le',
-  'key',
-  'mode',
-  'operation',
-  'outcome',
-  'result',
-  'state',
-  'status',
-  'status_class',
-  'step',
-  'version',
-];
+const LABELS = ['le', 'key_id', 'mode', 'operation', 'outcome', 'state', 'status', 'step', 'version'];
 
 const FIGURES: SystemFigures = {
   openDeliveries: { due: 3, retrying: 1 },
@@ -94,10 +81,10 @@ describe('the metrics of worker and API', () => {
   test('have every known result from the start, so that a first failure shows as an increase', async () => {
     const { worker } = fullRegistries();
     const samples = samplesOf(await worker.registry.metrics());
-    expect(samples.get('heliograph_inbox_bodies_total{result="failed"}')).toBe(0);
+    expect(samples.get('heliograph_inbox_bodies_total{outcome="failed"}')).toBe(0);
     worker.inboxBody('failed');
     expect(counted(await worker.registry.metrics(), 'heliograph_inbox_bodies_total')).toEqual({
-      '{result="failed"}': 1,
+      '{outcome="failed"}': 1,
     });
   });
 });
@@ -107,12 +94,12 @@ describe('the figures of the database', () => {
     const { worker, show } = fullRegistries();
     show(FIGURES);
     const samples = samplesOf(await worker.registry.metrics());
-    const own = ['database_up', 'deliveries_open{state="due"}', 'deliveries_open{state="suspended"}'].map(
+    const own = ['database_up', 'deliveries_pending{state="due"}', 'deliveries_pending{state="suspended"}'].map(
       (name) => samples.get(`heliograph_${name}`),
     );
     expect(own).toEqual([1, 3, 0]);
     expect(samples.get('heliograph_endpoints{mode="disabled"}')).toBe(0);
-    expect(samples.get('heliograph_delivery_oldest_due_seconds')).toBe(2.5);
+    expect(samples.get('heliograph_deliveries_oldest_due_seconds')).toBe(2.5);
   });
 
   test('disappear while it is away: the last ones would pass for fresh', async () => {
@@ -121,14 +108,14 @@ describe('the figures of the database', () => {
     show(null);
     const samples = samplesOf(await worker.registry.metrics());
     expect(samples.get('heliograph_database_up')).toBe(0);
-    const gone = /^heliograph_(deliveries_open|delivery_oldest|endpoints|inbox_(backlog|oldest|failed$))/;
+    const gone = /^heliograph_(deliveries_(pending|oldest)|endpoints|inbox_(backlog|oldest|failed$))/;
     expect([...samples.keys()].filter((series) => gone.test(series))).toEqual([]);
     show(FIGURES);
     expect(samplesOf(await worker.registry.metrics()).get('heliograph_inbox_backlog')).toBe(6);
   });
 });
 
-test('an activity counts by its outcome, and as later when it throws', async () => {
+test('an activity counts by its outcome, and as retrying when it throws', async () => {
   const { worker } = fullRegistries();
   const results = [{ outcome: 'accepted' as const }, new Error('busy')];
   const run = countedActivity(async (n: number) => {
@@ -139,8 +126,8 @@ test('an activity counts by its outcome, and as later when it throws', async () 
   expect(await run(0)).toEqual({ outcome: 'accepted' });
   await expect(run(1)).rejects.toThrow('busy');
   expect(counted(await worker.registry.metrics(), 'heliograph_sends_total')).toEqual({
-    '{result="accepted"}': 1,
-    '{result="later"}': 1,
+    '{outcome="accepted"}': 1,
+    '{outcome="retrying"}': 1,
   });
 });
 
