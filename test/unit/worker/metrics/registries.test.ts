@@ -94,9 +94,11 @@ describe('the figures of the database', () => {
     const { worker, show } = fullRegistries();
     show(FIGURES);
     const samples = samplesOf(await worker.registry.metrics());
-    const own = ['database_up', 'deliveries_pending{state="due"}', 'deliveries_pending{state="suspended"}'].map(
-      (name) => samples.get(`heliograph_${name}`),
-    );
+    const own = [
+      'database_up',
+      'deliveries_pending{state="due"}',
+      'deliveries_pending{state="suspended"}',
+    ].map((name) => samples.get(`heliograph_${name}`));
     expect(own).toEqual([1, 3, 0]);
     expect(samples.get('heliograph_endpoints{mode="disabled"}')).toBe(0);
     expect(samples.get('heliograph_deliveries_oldest_due_seconds')).toBe(2.5);
