@@ -10,30 +10,29 @@ import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { openTemporalConnection, type TemporalConnection } from '../platform/temporal/client-connection.ts';
 import { externalRoutes } from './external/external-routes.ts';
-import { makePageCursors } from './external/page-cursor.ts';
+import { makePageCursors } from './external/page.ts';
 import { makeUpstreamCalls } from './external/upstream-calls.ts';
-import { checkClock } from './health/clock-check.ts';
-import { healthRoutes } from './health/health-routes.ts';
-import { checkObjectStore } from './health/object-store-check.ts';
-import { createReadiness } from './health/readiness.ts';
+import { checkClock, checkObjectStore, createReadiness, healthRoutes } from './health/health-routes.ts';
 import { type KeepAtOnce, upstreamWebhookRoutes } from './inbound/upstream-webhook.ts';
 import { receivedMediaRoutes } from './messages/received-media/received-media.ts';
 import { createOutcomeWaiter } from './messages/send/outcome-waiter.ts';
 import { createSendStarter } from './messages/send/send-starter.ts';
-import { docsPage } from './openapi/docs-page.ts';
+import { docsPage } from './openapi/document-routes.ts';
 import { addOpenApiDocument } from './openapi/openapi-document.ts';
 import { pageRoutes } from './pages/page-routes.ts';
-import { closeConnectionsWhileDraining } from './plugins/draining.ts';
 import { addErrorHandling } from './plugins/errors.ts';
-import { noticeUntrustedProxy } from './plugins/forwarded-headers.ts';
-import { addRequestMetrics } from './plugins/request-metrics.ts';
-import { addBaseHeaders } from './plugins/security-headers.ts';
+import {
+  addBaseHeaders,
+  addRequestMetrics,
+  closeConnectionsWhileDraining,
+  noticeUntrustedProxy,
+} from './plugins/request-hooks.ts';
 import { schemaErrorFormatter, validatorCompiler } from './plugins/validation.ts';
 import type { ConsolePages } from './portal/portal-app.ts';
 import { portalRoutes } from './portal/portal-routes.ts';
 import { createRequestLimits } from './rate-limits/request-limits.ts';
 import { serverOptions, type TlsFiles } from './server-options.ts';
-import { limitConnections } from './shares/connection-limit.ts';
+import { limitConnections } from './shares/client-shares.ts';
 import { type ConnectionShares, shareConnections } from './shares/connection-shares.ts';
 
 /** Of the portal's connections, what one person has, and what all have together who are not signed in. */

@@ -14,7 +14,7 @@ import type { DatabaseOptions } from '../platform/postgres/connection.ts';
 import { type DatabasePool, openDatabase } from '../platform/postgres/database.ts';
 import { warnWhenNotDurable } from '../platform/postgres/server-checks.ts';
 import { type ApiDependencies, buildApp } from './app.ts';
-import { warnOfClock } from './health/clock-check.ts';
+import { warnOfClock } from './health/health-routes.ts';
 import { rehearseIngress } from './inbound/rehearsal.ts';
 import { INGRESS_TIMEOUTS } from './inbound/upstream-webhook.ts';
 import { announceSetUp } from './portal/users/set-up-page.ts';

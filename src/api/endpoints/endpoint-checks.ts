@@ -3,10 +3,19 @@ import { readEndpointStatistics } from '../../endpoints/endpoint-statistics.ts';
 import { endpointStatus } from '../../endpoints/endpoints.ts';
 import { sendTestEvent } from '../../endpoints/test-event.ts';
 import { ApiError } from '../errors/api-error.ts';
-import { Time, timeOf } from '../external/api-time.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
-import { accountObjectId } from '../external/object-id.ts';
-import { count, dateTime, NoBody, NoQuery, nullable, parameter, text } from '../external/schema-kit.ts';
+import {
+  accountObjectId,
+  count,
+  dateTime,
+  NoBody,
+  NoQuery,
+  nullable,
+  parameter,
+  Time,
+  text,
+  timeOf,
+} from '../external/schema-kit.ts';
 import { accountOf, apiActorOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
 import { IdParams, Waiting } from './endpoint-schemas.ts';

@@ -10,9 +10,8 @@ import {
   updateEndpoint,
 } from '../../endpoints/endpoints.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
-import { accountObjectId } from '../external/object-id.ts';
 import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../external/page.ts';
-import { count, dateTime, listOf, NoQuery, nullable, text } from '../external/schema-kit.ts';
+import { accountObjectId, count, dateTime, listOf, NoQuery, nullable, text } from '../external/schema-kit.ts';
 import { accountOf, apiActorOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
 import { testWebhookEndpoint, webhookEndpointStatistics } from './endpoint-checks.ts';

@@ -1,4 +1,3 @@
-import type { ErrorExtras } from './error-body.ts';
 import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 
 type Details = {
@@ -42,4 +41,37 @@ const RETRY_AFTER_SECONDS = '2';
 /** 503: something we depend on is away or full, and trying again helps. */
 export function unavailable(cause: unknown): ApiError {
   return new ApiError('service_unavailable', { cause, headers: { 'retry-after': RETRY_AFTER_SECONDS } });
+}
+
+/** What every error answer holds, whatever raised it. */
+export type ErrorBody = {
+  error: {
+    type: string;
+    code: ErrorCode;
+    message: string;
+    param: string | null;
+    docUrl: string;
+    requestId: string;
+  } & ErrorExtras;
+};
+
+/** What only some errors say. */
+type ErrorExtras = {
+  /** What to do about it, where the code alone does not tell. */
+  advice?: string;
+  /** The message that the request made and that was not sent. */
+  serviceMessageId?: string;
+  /** The upstream platform's error as it came. */
+  upstream?: Readonly<Record<string, unknown>>;
+};
+
+/** Shapes an error answer; `publicUrl` is where the documentation is. */
+export function errorBody(
+  error: { code: ErrorCode; message: string; param: string | null },
+  { publicUrl, requestId }: { publicUrl: string; requestId: string },
+  extras: ErrorExtras = {},
+): ErrorBody {
+  const { code, message, param } = error;
+  const docUrl = `${publicUrl}/docs/errors#${code}`;
+  return { error: { type: ERROR_CODES[code].type, code, message, param, docUrl, requestId, ...extras } };
 }

@@ -14,7 +14,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import type { KeyTools } from '../keys/api-key-auth.ts';
 import type { OutcomeWaiter } from '../messages/send/outcome-waiter.ts';
 import type { SendStarter } from '../messages/send/send-starter.ts';
-import type { PageCursors } from './page-cursor.ts';
+import type { PageCursors } from './page.ts';
 import type { UpstreamCalls } from './upstream-calls.ts';
 
 /** A scope whose handlers have the types of their schemas. */

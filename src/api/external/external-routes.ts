@@ -14,12 +14,10 @@ import { getPayment } from '../messages/payments/get-payment.ts';
 import { listTemplates } from '../messages/send/list-templates.ts';
 import { sendMessageRoute } from '../messages/send/send-message.ts';
 import { mediaRoutes } from '../messages/uploads/media-routes.ts';
-import { openApiDocumentRoute } from '../openapi/document-route.ts';
-import { refuseWhileClosing } from '../plugins/draining.ts';
-import { refuseNullBody } from '../plugins/null-body.ts';
-import { requireStorableValues } from '../plugins/storable-values.ts';
+import { openApiDocumentRoute } from '../openapi/document-routes.ts';
+import { refuseNullBody, refuseWhileClosing, requireStorableValues } from '../plugins/request-hooks.ts';
 import { getReplay, listReplays, replayEvent, startReplayOfMany, switchReplays } from '../replays/replays.ts';
-import { guardBodies } from '../shares/body-guard.ts';
+import { guardBodies } from '../shares/client-shares.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
 
 const HANDLER_TIMEOUT_MS = 15_000;

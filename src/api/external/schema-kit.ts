@@ -1,4 +1,5 @@
 import { type TSchema, Type } from 'typebox';
+import { ApiError, notFound } from '../errors/api-error.ts';
 
 /** A text as answers have it. */
 export function text(example: string) {
@@ -49,3 +50,54 @@ export const NoQuery = Type.Object({}, { additionalProperties: false });
 
 /** For requests that say nothing. */
 export const NoBody = Type.Object({}, { additionalProperties: false });
+
+const DIGITS = /^[1-9]\d{0,18}$/;
+const MAX_ID = 2n ** 63n - 1n;
+
+/** One of our ids from a path. What cannot be an id is answered as what does not exist: throws ApiError 404. */
+export function objectId(text: string): string {
+  if (!DIGITS.test(text) || BigInt(text) > MAX_ID) throw notFound();
+  return text;
+}
+
+const MAX_ACCOUNT_DIGITS = 18;
+
+/** As `objectId`, for what the accounts hold (endpoints, replays), whose ids are shorter. Throws ApiError 404. */
+export function accountObjectId(text: string): string {
+  if (text.length > MAX_ACCOUNT_DIGITS) throw notFound();
+  return objectId(text);
+}
+
+/** A time as tenants write it: ISO 8601 with a zone. */
+export const Time = Type.String({
+  format: 'date-time',
+  pattern: '^\\d{4}-\\d{2}-\\d{2}T[0-9:.]{5,18}(Z|[+-]\\d{2}:\\d{2})$',
+});
+
+/** The instant a parameter names; null without one. Throws ApiError 400. */
+export function timeOf(param: string, text: string | undefined): Date | null {
+  if (text === undefined) return null;
+  const time = new Date(text);
+  if (Number.isFinite(time.getTime()) && time.getTime() >= 0) return time;
+  throw new ApiError('invalid_parameter', {
+    param,
+    message: 'The parameter must be a time such as 2027-01-31T12:00:00Z.',
+  });
+}
+
+type TextReply = {
+  type(contentType: string): TextReply;
+  serializer(write: (payload: unknown) => string): TextReply;
+  send(payload: never): unknown;
+};
+
+/**
+ * Sends an answer that is JSON text already: the upstream objects in it must not pass through JSON.parse, which rounds
+ * large numbers. Typed as what a handler of any answer may return.
+ */
+export function sendJsonText(reply: TextReply, json: string): never {
+  return reply
+    .type('application/json; charset=utf-8')
+    .serializer(String)
+    .send(json as never) as never;
+}

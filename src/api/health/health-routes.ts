@@ -1,5 +1,108 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import type { Readiness } from './readiness.ts';
+import type { Logger } from 'pino';
+import { ObjectMissing, type ObjectStore } from '../../platform/object-store/object-store.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { MOST_CLOCK_SKEW_MS, readClockSkewMs } from '../../platform/postgres/server-checks.ts';
+
+type Checks = Readonly<Record<string, () => Promise<unknown>>>;
+
+type CheckResult = 'ok' | 'failed';
+
+export type Readiness = {
+  status: 'ready' | 'unavailable' | 'draining';
+  checks: Readonly<Record<string, CheckResult>>;
+  /** What an operator should mend, although requests are served. */
+  warnings?: readonly string[];
+};
+
+const CHECK_TIMEOUT_MS = 2_000;
+
+/** Anybody may ask, so the parts behind it are asked once in this time at most. */
+const KEEP_FOR_MS = 1_000;
+
+/**
+ * Tells whether requests can be served: every required check passes within two seconds and the process is not about to stop.
+ * `isDraining` is asked each time, the checks at most once a second.
+ */
+export function createReadiness(options: {
+  /** Each must pass. */
+  checks: Checks;
+  /** Shown, but no reason to be out of service. */
+  optionalChecks: Checks;
+  isDraining: () => boolean;
+  warnings: () => readonly string[];
+  now: () => number;
+}): () => Promise<Readiness> {
+  let latest: { at: number; results: Promise<Record<string, CheckResult>> } | null = null;
+  return async () => {
+    if (options.isDraining()) return { status: 'draining', checks: {} };
+    if (latest === null || options.now() - latest.at >= KEEP_FOR_MS) {
+      latest = { at: options.now(), results: runChecks({ ...options.checks, ...options.optionalChecks }) };
+    }
+    const checks = await latest.results;
+    const isReady = Object.keys(options.checks).every((name) => checks[name] === 'ok');
+    const warnings = options.warnings();
+    return {
+      status: isReady ? 'ready' : 'unavailable',
+      checks,
+      ...(warnings.length > 0 && { warnings }),
+    };
+  };
+}
+
+async function runChecks(
+  checks: Readonly<Record<string, () => Promise<unknown>>>,
+): Promise<Record<string, CheckResult>> {
+  const results = await Promise.all(
+    Object.entries(checks).map(async ([name, check]) => [name, await resultOf(check)] as const),
+  );
+  return Object.fromEntries(results);
+}
+
+async function resultOf(check: () => Promise<unknown>): Promise<CheckResult> {
+  const done = check().then(
+    () => 'ok' as const,
+    () => 'failed' as const,
+  );
+  return await Promise.race([done, sleep(CHECK_TIMEOUT_MS, 'failed' as const, { ref: false })]);
+}
+
+/** Rejects when the clocks of this process and of the database differ by more than a minute. */
+export async function checkClock(database: Database): Promise<void> {
+  const skewMs = await readClockSkewMs(database);
+  if (Math.abs(skewMs) > MOST_CLOCK_SKEW_MS) throw new ClockSkew(skewMs);
+}
+
+/** Says at the start when they do. Nothing is refused: whose clock is wrong cannot be told from here. */
+export async function warnOfClock(database: Database, logger: Logger): Promise<void> {
+  try {
+    await checkClock(database);
+  } catch (error) {
+    if (error instanceof ClockSkew) logger.warn(error.message);
+  }
+}
+
+class ClockSkew extends Error {
+  constructor(skewMs: number) {
+    const seconds = Math.round(Math.abs(skewMs) / 1_000);
+    super(
+      `the database's clock is ${seconds} s ${skewMs > 0 ? 'ahead of' : 'behind'} this process's: set them`,
+    );
+  }
+}
+
+const PROBE_KEY = 'readiness-probe';
+
+/** Resolves when the object store answers and its bucket is there; the object asked for never is. */
+export async function checkObjectStore(objectStore: ObjectStore): Promise<void> {
+  await objectStore.ensureBucket();
+  try {
+    await objectStore.stat(PROBE_KEY);
+  } catch (error) {
+    if (!(error instanceof ObjectMissing)) throw error;
+  }
+}
 
 /** GET /healthz: the process answers. GET /readyz: what it needs answers too; 503 while not, and while stopping. */
 export async function healthRoutes(

@@ -7,8 +7,7 @@ import type { Config } from '../../platform/config/config.ts';
 import { makeApiMetrics } from '../../platform/metrics/metrics.ts';
 import { type Database, undone } from '../../platform/postgres/database.ts';
 import { addErrorHandling } from '../plugins/errors.ts';
-import { addRequestMetrics } from '../plugins/request-metrics.ts';
-import { addBaseHeaders } from '../plugins/security-headers.ts';
+import { addBaseHeaders, addRequestMetrics } from '../plugins/request-hooks.ts';
 import { serverOptions } from '../server-options.ts';
 import { upstreamWebhookRoutes } from './upstream-webhook.ts';
 

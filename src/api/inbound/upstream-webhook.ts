@@ -7,7 +7,7 @@ import type { AppSecret } from '../../platform/config/read-settings.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isDataError } from '../../platform/postgres/error-class.ts';
 import { ApiError, unavailable } from '../errors/api-error.ts';
-import { guardBodies } from '../shares/body-guard.ts';
+import { guardBodies } from '../shares/client-shares.ts';
 import { entriesOf, type SignedBody } from './bound-secrets.ts';
 
 /** Less than the 5 seconds after which upstream is said to give up. */

@@ -1,12 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { listConversationMessages, type MessageFilter } from '../../messages/conversations/message-list.ts';
 import { notFound } from '../errors/api-error.ts';
-import { Time, timeOf } from '../external/api-time.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
-import { sendJsonText } from '../external/json-text.ts';
-import { objectId } from '../external/object-id.ts';
 import { PAGE_PARAMETERS, pageSize, positionOf } from '../external/page.ts';
-import { idParams, parameter } from '../external/schema-kit.ts';
+import { idParams, objectId, parameter, sendJsonText, Time, timeOf } from '../external/schema-kit.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
 import { MessageList, messageTexts } from './message-json.ts';

@@ -10,10 +10,7 @@ import {
 } from '../../messages/conversations/conversations.ts';
 import { listConversationMessages } from '../../messages/conversations/message-list.ts';
 import { notFound } from '../errors/api-error.ts';
-import { Time, timeOf } from '../external/api-time.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
-import { sendJsonText } from '../external/json-text.ts';
-import { objectId } from '../external/object-id.ts';
 import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../external/page.ts';
 import {
   count,
@@ -22,12 +19,16 @@ import {
   listOf,
   NoQuery,
   nullable,
+  objectId,
   parameter,
+  sendJsonText,
+  Time,
   text,
+  timeOf,
 } from '../external/schema-kit.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
-import { exampleOf } from '../openapi/schema-examples.ts';
+import { exampleOf } from '../openapi/schemas.ts';
 import { Message, messageTexts } from './message-json.ts';
 
 /** A conversation as lists show it. */

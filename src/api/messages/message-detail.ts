@@ -11,14 +11,14 @@ import { adviceFor, sendErrorAdvice } from '../../messages/send/send-error.ts';
 import { isMembers } from '../../platform/json/json-members.ts';
 import { notFound } from '../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
-import { sendJsonText } from '../external/json-text.ts';
-import { objectId } from '../external/object-id.ts';
 import {
   count,
   dateTime,
   idParams,
   NoQuery,
   nullable,
+  objectId,
+  sendJsonText,
   text,
   upstreamObject,
 } from '../external/schema-kit.ts';

@@ -1,5 +1,4 @@
 import type { ErrorCode } from '../errors/error-codes.ts';
-import type { Tag } from './tags.ts';
 
 /** Headers that only some answers have; those of every answer are added by themselves. */
 type AnswerHeader = 'Location' | 'Idempotent-Replayed' | 'ETag' | 'Retry-After';
@@ -37,3 +36,21 @@ export function documented(docs: OperationDocs) {
   const { operationId, summary, description, tag } = docs;
   return { operationId, summary, description, tags: [tag], [DOCS]: docs };
 }
+
+/** The parts of the API, in the order of the document. */
+export const TAGS = [
+  { name: 'Account', description: 'Whose the API key is, and what it may do.' },
+  { name: 'Messages', description: 'Sending messages, and what became of them.' },
+  { name: 'Media', description: 'Files that customers sent, and files to send.' },
+  { name: 'Conversations', description: 'What was said, by customer and phone number.' },
+  { name: 'Templates', description: 'Message templates of the WABA.' },
+  { name: 'Payments', description: 'What became of payments that messages asked for.' },
+  { name: 'Events', description: 'What was sent to webhook endpoints, attempt by attempt.' },
+  { name: 'Replays', description: 'Sending events again.' },
+  { name: 'Webhook endpoints', description: 'Where events are sent, and how.' },
+  { name: 'Endpoint alerts', description: 'Who is told when an endpoint fails.' },
+  { name: 'Service', description: 'The service itself.' },
+  { name: 'Webhooks', description: 'What the service sends to your endpoints.' },
+] as const;
+
+type Tag = (typeof TAGS)[number]['name'];

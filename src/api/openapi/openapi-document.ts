@@ -3,18 +3,18 @@ import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { API_KEY_SCOPES } from '../../keys/api-key.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
-import { ANSWER_HEADERS, type HeaderName, RATE_HEADERS } from './answer-headers.ts';
-import { type Components, documentSchema } from './components.ts';
-import { type AnswerDocs, DOCS, type OperationDocs } from './documented.ts';
+import { type AnswerDocs, DOCS, type OperationDocs, TAGS } from './documented.ts';
 import {
+  ANSWER_HEADERS,
   ERROR_CODE_SCHEMA,
   ERROR_SCHEMA,
   errorAnswers,
+  type HeaderName,
   headerReferences,
+  RATE_HEADERS,
   sharedErrorAnswers,
-} from './error-answers.ts';
-import { exampleOf, type ParameterDocs, parameterDocs } from './schema-examples.ts';
-import { TAGS } from './tags.ts';
+} from './error-responses.ts';
+import { type Components, documentSchema, exampleOf, type ParameterDocs, parameterDocs } from './schemas.ts';
 import { webhookOperations } from './webhooks/webhook-operations.ts';
 
 const DESCRIPTION = `REST API of a tenant's server to Heliograph, the gateway between the WhatsApp Business Platform and that server.

@@ -6,7 +6,7 @@ import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { TemporalConnection } from '../../platform/temporal/client-connection.ts';
 import type { ExternalApp } from '../external/external-app.ts';
-import type { PageCursors } from '../external/page-cursor.ts';
+import type { PageCursors } from '../external/page.ts';
 import type { UpstreamCalls } from '../external/upstream-calls.ts';
 import type { ConnectionShares } from '../shares/connection-shares.ts';
 

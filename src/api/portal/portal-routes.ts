@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
-import { guardBodies } from '../shares/body-guard.ts';
+import { guardBodies } from '../shares/client-shares.ts';
 import { accessPages } from './access/access-pages.ts';
 import { requirePortalAccess } from './access/portal-access.ts';
 import { ASSET_DIRECTORY, ASSET_PREFIX } from './asset-urls.ts';

@@ -3,8 +3,7 @@ import { EVENT_TYPES } from '../../platform/event-type.ts';
 import type { GivenSelection } from '../../replays/replay-input.ts';
 import { REPLAYABLE_STATES } from '../../replays/replay-selection.ts';
 import type { ReplayView } from '../../replays/replays.ts';
-import { Time, timeOf } from '../external/api-time.ts';
-import { count, dateTime, idParams, nullable, text } from '../external/schema-kit.ts';
+import { count, dateTime, idParams, nullable, Time, text, timeOf } from '../external/schema-kit.ts';
 
 const EXAMPLE_ID = '12';
 

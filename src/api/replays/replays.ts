@@ -7,9 +7,16 @@ import { EventParams } from '../deliveries/event-schemas.ts';
 import { eventOfPath } from '../deliveries/events.ts';
 import { ApiError } from '../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
-import { accountObjectId } from '../external/object-id.ts';
 import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../external/page.ts';
-import { count, dateTime, listOf, NoBody, NoQuery, nullable } from '../external/schema-kit.ts';
+import {
+  accountObjectId,
+  count,
+  dateTime,
+  listOf,
+  NoBody,
+  NoQuery,
+  nullable,
+} from '../external/schema-kit.ts';
 import { accountOf, apiActorOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
 import {

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import fastify from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
-import { limitConnections } from '../../../src/api/shares/connection-limit.ts';
+import { limitConnections } from '../../../src/api/shares/client-shares.ts';
 
 const MAX_CONNECTIONS = 20;
 

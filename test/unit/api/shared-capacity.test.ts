@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSharedCapacity } from '../../../src/api/shares/shared-capacity.ts';
+import { createSharedCapacity } from '../../../src/api/shares/client-shares.ts';
 
 function start(capacity: number, ownerShare: number) {
   const dropped: string[] = [];

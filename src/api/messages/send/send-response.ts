@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import type { SendProgress } from '../../../messages/send/outbound-messages.ts';
 import { adviceFor, type SendError } from '../../../messages/send/send-error.ts';
-import { errorBody } from '../../errors/error-body.ts';
+import { errorBody } from '../../errors/api-error.ts';
 import { ERROR_CODES } from '../../errors/error-codes.ts';
 import { nullable, text } from '../../external/schema-kit.ts';
 

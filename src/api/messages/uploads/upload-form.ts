@@ -12,7 +12,7 @@ import {
   uploadedFileName,
 } from '../../../messages/send/uploaded-media.ts';
 import { ApiError } from '../../errors/api-error.ts';
-import { mayTakeMs, tooSlow } from '../../shares/lowest-rate.ts';
+import { mayTakeMs, tooSlow } from '../../shares/client-shares.ts';
 
 /** What a whole upload was. */
 type UploadedFile = {

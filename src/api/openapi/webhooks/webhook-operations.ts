@@ -1,6 +1,6 @@
 import { webhookHeaders } from '../../../deliveries/webhook-request.ts';
 import { EVENT_TYPES, type EventType } from '../../../platform/event-type.ts';
-import { type Components, documentSchema } from '../components.ts';
+import { type Components, documentSchema } from '../schemas.ts';
 import { EVENT_BODIES } from './event-body-schemas.ts';
 import { WEBHOOK_EXAMPLES } from './webhook-examples.ts';
 

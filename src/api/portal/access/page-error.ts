@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequestError } from '../../../platform/request-input.ts';
-import { classifyError, refusalHeaders } from '../../errors/classify-error.ts';
-import { setBaseHeaders } from '../../plugins/security-headers.ts';
+import { classifyError, refusalHeaders } from '../../plugins/errors.ts';
+import { setBaseHeaders } from '../../plugins/request-hooks.ts';
 import { html } from '../markup.ts';
 import { sendPage, setPortalHeaders } from './send-page.ts';
 import { viewerIfAny } from './viewer.ts';

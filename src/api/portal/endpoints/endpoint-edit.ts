@@ -12,7 +12,7 @@ import { type InstallationSettings, type Section, textOf } from '../../../endpoi
 import { type AnySetting, type SettingName, settingsOf } from '../../../endpoints/settings.ts';
 import { checkEndpointUrl } from '../../../platform/http/outbound-url.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
-import { accountObjectId } from '../../external/object-id.ts';
+import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';

@@ -9,7 +9,7 @@ import { type InstallationSettings, textOf } from '../../../endpoints/setting.ts
 import { type AnySetting, settingsOf } from '../../../endpoints/settings.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
-import { accountObjectId } from '../../external/object-id.ts';
+import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';

@@ -6,7 +6,7 @@ import { type EndpointStatus, endpointStatus, endpointsOf } from '../../../endpo
 import { sendTestEvent } from '../../../endpoints/test-event.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { publicDeliveryId } from '../../../platform/public-ids.ts';
-import { accountObjectId } from '../../external/object-id.ts';
+import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { viewerOf, wabaOf } from '../access/viewer.ts';

@@ -13,7 +13,7 @@ import {
 } from '../../../keys/key-requests.ts';
 import { type RevealedKey, revealKey } from '../../../keys/reveal-key.ts';
 import { RequestError } from '../../../platform/request-input.ts';
-import { accountObjectId } from '../../external/object-id.ts';
+import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound, roleRefused } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';

@@ -14,7 +14,7 @@ import { countInbox, listQuarantineReasons, oldestWaitingBodyAt } from '../../..
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { query } from '../../../platform/postgres/sql.ts';
 import { type HousekeepingStep, listHousekeepingSteps } from '../../../platform/postgres/worker-processes.ts';
-import { checkObjectStore } from '../../health/object-store-check.ts';
+import { checkObjectStore } from '../../health/health-routes.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { badge } from '../components/badge.ts';

@@ -15,7 +15,7 @@ import {
   startReplay,
   switchReplay,
 } from '../../../replays/replays.ts';
-import { accountObjectId } from '../../external/object-id.ts';
+import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
 import { orShown, pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';

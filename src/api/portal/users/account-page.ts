@@ -4,7 +4,7 @@ import type { RequestError } from '../../../platform/request-input.ts';
 import { changePassword } from '../../../users/sign-in.ts';
 import { endSession, type SessionSummary, sessionsOf } from '../../../users/user-sessions.ts';
 import { findUser, type User } from '../../../users/user-store.ts';
-import { accountObjectId } from '../../external/object-id.ts';
+import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
 import { orShown, pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Invitation } from '../../../users/invitation-store.ts';
 import { invitationsForProven, joinProven, type ProvenPerson } from '../../../users/oidc-sign-in.ts';
-import { accountObjectId } from '../../external/object-id.ts';
+import { accountObjectId } from '../../external/schema-kit.ts';
 import type { FormTokens } from '../access/form-tokens.ts';
 import { PAGES } from '../access/page-access.ts';
 import { PageError } from '../access/page-error.ts';

@@ -3,7 +3,7 @@ import { type TObject, Type } from 'typebox';
 import { type MadeInvitation, withdrawInvitation } from '../../../users/invitations.ts';
 import { makePasswordLink } from '../../../users/password-links.ts';
 import type { Authority } from '../../../users/user-authority.ts';
-import { accountObjectId } from '../../external/object-id.ts';
+import { accountObjectId } from '../../external/schema-kit.ts';
 import type { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { viewerOf } from '../access/viewer.ts';

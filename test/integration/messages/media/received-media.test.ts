@@ -6,7 +6,7 @@ import fastify, { type FastifyInstance, type InjectOptions } from 'fastify';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { receivedMediaRoutes } from '../../../../src/api/messages/received-media/received-media.ts';
 import { addErrorHandling } from '../../../../src/api/plugins/errors.ts';
-import { addBaseHeaders } from '../../../../src/api/plugins/security-headers.ts';
+import { addBaseHeaders } from '../../../../src/api/plugins/request-hooks.ts';
 import { servedType } from '../../../../src/messages/media/store-media.ts';
 import { markMediaStored, takePendingMedia } from '../../../../src/messages/media.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { makePageCursors } from '../../../src/api/external/page-cursor.ts';
+import { makePageCursors } from '../../../src/api/external/page.ts';
 
 const OLD = Buffer.alloc(32, 1);
 const NEW = Buffer.alloc(32, 2);

@@ -1,0 +1,132 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import type { ApiMetrics, NoteRequest } from '../../platform/metrics/metrics.ts';
+import { ApiError } from '../errors/api-error.ts';
+import { storableProblem } from '../messages/send/problems.ts';
+
+const RETRY_AFTER_SECONDS = '1';
+
+/**
+ * While a process is about to stop it still serves whatever comes, because load balancers need a moment to notice.
+ * Its answers ask clients to end their connections, so that the next request finds another process.
+ */
+export function closeConnectionsWhileDraining(app: FastifyInstance, isDraining: () => boolean): void {
+  app.addHook('onRequest', (_request, reply, done) => {
+    if (isDraining()) reply.header('connection', 'close');
+    done();
+  });
+}
+
+/**
+ * Once the server closes, requests of this scope that still come over open connections get 503. They have done
+ * nothing, so clients can repeat all of them.
+ */
+export function refuseWhileClosing(scope: FastifyInstance): void {
+  let isClosing = false;
+  scope.addHook('preClose', async () => {
+    isClosing = true;
+  });
+  scope.addHook('onRequest', (_request, _reply, done) => {
+    done(isClosing ? closing() : undefined);
+  });
+}
+
+function closing(): ApiError {
+  return new ApiError('service_unavailable', {
+    message: 'This process is stopping. Another one will answer.',
+    headers: { 'retry-after': RETRY_AFTER_SECONDS, connection: 'close' },
+  });
+}
+
+const BASE_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cache-control': 'no-store',
+};
+
+const HSTS = 'max-age=31536000';
+
+/** Sets what every answer carries; a handler may set its own Content-Security-Policy and Cache-Control afterwards. */
+export function setBaseHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('x-request-id', request.id).headers(BASE_HEADERS);
+  if (request.protocol === 'https') reply.header('strict-transport-security', HSTS);
+}
+
+/** Puts the request id and the security headers on every answer. */
+export function addBaseHeaders(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    setBaseHeaders(request, reply);
+    done();
+  });
+}
+
+/**
+ * Notices a proxy whose X-Forwarded-For does not count: warns once, with its address, and says so from then on.
+ * Returns what readiness shows of it; null while none has come.
+ */
+export function noticeUntrustedProxy(app: FastifyInstance): () => string | null {
+  let warning: string | null = null;
+  app.addHook('onRequest', (request, _reply, done) => {
+    const forwarded = request.headers['x-forwarded-for'];
+    const peer = request.raw.socket.remoteAddress;
+    if (warning === null && forwarded !== undefined && request.ip === peer && !forwarded.includes(peer)) {
+      warning = 'X-Forwarded-For came from an address that HELIOGRAPH_TRUST_PROXY does not name';
+      request.log.warn(
+        { peer },
+        `${warning}: if that is your reverse proxy, all clients count as one; if not, somebody made it up`,
+      );
+    }
+    done();
+  });
+  return () => warning;
+}
+
+const MAX_PARAM_CHARS = 200;
+
+/** Refuses bodies and queries of this scope that hold what no database takes: U+0000, half characters, endless nesting. */
+export function requireStorableValues(scope: FastifyInstance): void {
+  scope.addHook('preValidation', (request, _reply, done) => {
+    const problem = storableProblem(request.body ?? null) ?? storableProblem(request.query);
+    if (problem === null) return done();
+    const param = problem.param.slice(0, MAX_PARAM_CHARS);
+    done(new ApiError('invalid_parameter', { message: problem.message, ...(param !== '' && { param }) }));
+  });
+}
+
+/** Refuses the JSON value null as a body: Fastify validates it as if there were none. */
+export function refuseNullBody(scope: FastifyInstance): void {
+  scope.addHook('preValidation', (request, _reply, done) => {
+    if (request.body !== null) return done();
+    done(new ApiError('invalid_parameter', { message: 'The body must be a JSON object.' }));
+  });
+}
+
+/**
+ * Counts every request once it is answered. Each route that comes after this notes under a name of its own, made with
+ * the route, so that nothing is looked up per request; what is no route is one name for all.
+ */
+export function addRequestMetrics(app: FastifyInstance, metrics: ApiMetrics): void {
+  const noteUnknown = metrics.operation('unknown');
+  app.addHook('onRoute', (route) => {
+    route.onResponse = [hookOf(noteOf(metrics, route)), ...[route.onResponse ?? []].flat()];
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    if (request.is404) noteUnknown(reply.statusCode, reply.elapsedTime / 1_000);
+    done();
+  });
+}
+
+function hookOf(note: NoteRequest) {
+  return (_request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    note(reply.statusCode, reply.elapsedTime / 1_000);
+    done();
+  };
+}
+
+function noteOf(metrics: ApiMetrics, { url, method, schema }: RouteOptions): NoteRequest {
+  if (url === '/upstream/webhook' && method === 'POST') return metrics.upstreamRequest;
+  const operationId = schema !== undefined && 'operationId' in schema ? schema.operationId : undefined;
+  if (typeof operationId === 'string') return metrics.operation(operationId);
+  if (/^\/portal(\/|$)/.test(url)) return metrics.operation('portal');
+  return metrics.operation(url.startsWith('/received_media/') ? 'receivedMedia' : 'other');
+}
