@@ -232,6 +232,22 @@ describe.skipIf(GO === undefined)('charts/heliograph', () => {
       }
     });
 
+    test('arrive as they are given: nothing, no, and large numbers', async () => {
+      const given = {
+        HELIOGRAPH_RATE_LIMIT_READS_PER_SECOND: 0,
+        HELIOGRAPH_TEMPORAL_TLS: false,
+        HELIOGRAPH_MEDIA_MAX_BYTES: 2_147_483_648,
+        HELIOGRAPH_TRUST_PROXY: '',
+      };
+      const manifests = await renderChart({ ...MINIMAL, settings: { ...MINIMAL.settings, ...given } });
+      expect(environmentOf(podOf(manifests, 'api').container, {})).toMatchObject({
+        HELIOGRAPH_RATE_LIMIT_READS_PER_SECOND: '0',
+        HELIOGRAPH_TEMPORAL_TLS: 'false',
+        HELIOGRAPH_MEDIA_MAX_BYTES: '2147483648',
+        HELIOGRAPH_TRUST_PROXY: '',
+      });
+    });
+
     test('files and variables are not mixed: each secret is given once', async () => {
       const manifests = await renderChart(valueSet('secrets-as-files.yaml'));
       const { container, volumes } = podOf(manifests, 'worker');
@@ -358,6 +374,15 @@ describe.skipIf(GO === undefined)('charts/heliograph', () => {
         rules: [{ backendRefs: [{ name: 'gateway-api', port: 80 }] }],
       });
     });
+  });
+
+  test('a long name leaves room for what is appended to it', async () => {
+    const manifests = await renderChart({ ...MINIMAL, fullnameOverride: `${'long-name-'.repeat(5)}gateway` });
+    const names = manifests.map(({ metadata }) => metadata.name);
+    expect(new Set(manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).size).toBe(
+      names.length,
+    );
+    for (const name of names) expect(name).toMatch(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/);
   });
 
   describe('metrics', () => {
