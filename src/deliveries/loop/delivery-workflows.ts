@@ -238,10 +238,9 @@ const SAVED_RETRY_STARTS = 20;
 export function makeCalmWatch(cores: number, now?: () => number): CalmWatch {
   const perSecond = STARTS_PER_SECOND_AND_CORE * cores;
   const bucket = makeBucket(perSecond, CALM_AT_ONCE, now);
-  const most = perSecond * LONGEST_DEBT_SECONDS;
   return {
     note: () => {
-      if (bucket.left() > -most) bucket.spend();
+      if (bucket.left() > -bucket.perSecond() * LONGEST_DEBT_SECONDS) bucket.spend();
     },
     isCalm: () => bucket.left() >= 0,
     shareWith: bucket.shareWith,
@@ -261,18 +260,26 @@ export function makeRetryAllowance(cores: number, now?: () => number): StartAllo
   };
 }
 
-function makeBucket(perSecondOverall: number, saved: number, now: () => number = () => performance.now()) {
+/** This process's share of what all of them may start. */
+function makeBucket(
+  perSecondOverall: number,
+  savedOverall: number,
+  now: () => number = () => performance.now(),
+) {
   let processes = 1;
-  let left = saved;
+  let left = savedOverall;
   let filledMs = now();
+  const perSecond = () => perSecondOverall / processes;
   const refill = () => {
-    const earned = ((now() - filledMs) / 1_000) * (perSecondOverall / processes);
-    left = Math.min(saved, left + earned);
+    const earned = ((now() - filledMs) / 1_000) * perSecond();
+    // With more processes than may be saved up, each may still start one.
+    left = Math.min(Math.max(1, savedOverall / processes), left + earned);
     filledMs = now();
     return left;
   };
   return {
     left: refill,
+    perSecond,
     spend: () => {
       left -= 1;
     },

@@ -209,6 +209,18 @@ test('processes share it evenly', () => {
   expect(takeAll()).toBe(1);
 });
 
+test('what is saved up is shared too: eight processes start no more at once than one', () => {
+  const { takeAll, wait, shareWith } = allowance();
+  shareWith(8);
+  expect(8 * takeAll()).toBeLessThanOrEqual(20);
+  wait(60_000);
+  expect(8 * takeAll()).toBeLessThanOrEqual(20);
+  // More processes than starts are saved: each may make one.
+  shareWith(40);
+  wait(60_000);
+  expect(takeAll()).toBe(1);
+});
+
 test('property: over any time never more than the rate and what was saved, however often it is asked', () => {
   const steps = fc.array(fc.record({ waitMs: fc.nat(500), wanted: fc.nat(20) }), { maxLength: 200 });
   fc.assert(
@@ -248,4 +260,18 @@ test('calm up to five first attempts per second and core, a few more at once, an
     note();
   }
   expect(isCalm()).toBe(false);
+});
+
+test('with eight processes a burst is as long forgotten as with one, and no more at once is calm', () => {
+  let nowMs = 0;
+  const { note, isCalm, shareWith } = makeCalmWatch(CORES, () => nowMs);
+  shareWith(8);
+  let calm = 0;
+  for (; isCalm(); calm += 1) note();
+  expect(8 * (calm - 1)).toBeLessThanOrEqual(10);
+  for (let n = 0; n < 500; n += 1) note();
+  nowMs += 1_500;
+  expect(isCalm()).toBe(false);
+  nowMs += 1_500;
+  expect(isCalm()).toBe(true);
 });
