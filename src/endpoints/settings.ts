@@ -143,8 +143,7 @@ export const SETTINGS = {
   }),
   maxInFlight: numberSetting({
     section: 'limits',
-    description:
-      'Most requests under way at once. Divided among the worker processes of the installation, of which each may make at least one.',
+    description: 'Most requests under way at once, divided among the worker processes of the installation.',
     check: (count) => wholeNumber('The in-flight limit', count, 1, 500),
     portal: {
       field: 'maxInFlight',

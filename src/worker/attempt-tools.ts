@@ -91,9 +91,10 @@ export function openDelivery(
       session: makeDeliverSessionActivities({ loop, stopping: stopping.signal }),
       operations: openOperationsActivities({ database, sender, secretBox, timeoutMs, logger }),
     },
-    /** How many processes share what is allowed to the installation; at least 1. */
-    shareWith: (processes: number) => {
-      for (const shared of [limiter, calm, retryAllowance]) shared.shareWith(processes);
+    /** How many processes share what is allowed to the installation, at least 1, and how many come before this one. */
+    shareWith: ({ count, rank }: { count: number; rank: number }) => {
+      limiter.shareWith(count, rank);
+      for (const shared of [calm, retryAllowance]) shared.shareWith(count);
     },
     /** Nothing more is claimed; what is under way goes on. */
     stopClaiming: () => {

@@ -102,7 +102,7 @@ export async function startWorker(
   let peers: WorkerPeers = { count: 1, rank: 0, isElsewhere: false, isLeader: false };
   const onPeers = (seen: WorkerPeers) => {
     peers = seen;
-    delivery.shareWith(seen.count);
+    delivery.shareWith(seen);
   };
   const load = watchLoad();
   const directClaims = () => (leavesToOthers(peers, load()) ? null : delivery.loop.directClaims());

@@ -44,8 +44,8 @@ export type EndpointLimiter = {
   learn(endpointId: string, result: SendResult): void;
   /** The endpoint was switched on: it gets its speed back step by step. */
   restart(endpointId: string): void;
-  /** How many processes share what tenants allow; at least 1. */
-  shareWith(processes: number): void;
+  /** How many processes share what tenants allow, at least 1, and how many of them come before this one. */
+  shareWith(processes: number, rank?: number): void;
   /** Forgets how those did that were not used lately, but not what their tenants allow. */
   forgetUnused(): void;
 };
@@ -60,6 +60,7 @@ export function makeEndpointLimiter(now: () => number = () => performance.now())
   const states = new Map<string, State>();
   const allowed = new Map<string, EndpointLimits>();
   let processes = 1;
+  let rank = 0;
   const stateOf = (endpointId: string): State => {
     const known = states.get(endpointId);
     if (known !== undefined) return known;
@@ -83,7 +84,8 @@ export function makeEndpointLimiter(now: () => number = () => performance.now())
     free(endpointId) {
       const state = stateOf(endpointId);
       const limits = limitsOf(endpointId);
-      const room = ceiling(state, limits, processes, now()) - state.underWay.size;
+      const share = shareOf(limits, endpointId, { processes, rank });
+      const room = ceiling(state, share, now()) - state.underWay.size;
       return Math.max(0, Math.min(room, refill(state, limits, now(), processes)));
     },
     start(endpointId) {
@@ -115,8 +117,9 @@ export function makeEndpointLimiter(now: () => number = () => performance.now())
       state.limit = LIMIT_AFTER_RECOVERY;
       state.usedMs = now();
     },
-    shareWith(count) {
+    shareWith(count, before = 0) {
       processes = Math.max(1, count);
+      rank = before;
     },
     forgetUnused() {
       const usedBefore = now() - FORGET_AFTER_MS;
@@ -130,9 +133,18 @@ export function makeEndpointLimiter(now: () => number = () => performance.now())
 
 const UNLIMITED: EndpointLimits = { maxInFlight: null, ratePerSecond: null };
 
-/** With more processes than a tenant allows attempts at once, each may make one. */
-function ceiling(state: State, { maxInFlight }: EndpointLimits, processes: number, nowMs: number): number {
-  const share = maxInFlight === null ? MAX_IN_FLIGHT : Math.max(1, Math.floor(maxInFlight / processes));
+/** What is left over after an even division goes to other processes from one endpoint to the next. */
+function shareOf(
+  { maxInFlight }: EndpointLimits,
+  endpointId: string,
+  { processes, rank }: { processes: number; rank: number },
+): number {
+  if (maxInFlight === null) return MAX_IN_FLIGHT;
+  const place = (rank + Number(BigInt(endpointId) % BigInt(processes))) % processes;
+  return Math.floor(maxInFlight / processes) + (place < maxInFlight % processes ? 1 : 0);
+}
+
+function ceiling(state: State, share: number, nowMs: number): number {
   const most = Math.min(state.limit, share);
   return isSlow(state, nowMs) ? Math.min(most, SLOW_LIMIT) : most;
 }

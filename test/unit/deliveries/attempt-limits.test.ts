@@ -126,13 +126,31 @@ describe('attempts that workflows make', () => {
 });
 
 describe('what a tenant allows at once', () => {
-  test('is divided among the processes, and each may make one', () => {
-    const { limiter, free, attempt } = limiterAt({ maxInFlight: 7 });
-    attempt(response(200), 50);
-    limiter.shareWith(3);
-    expect(free()).toBe(2);
-    limiter.shareWith(20);
-    expect(free()).toBe(1);
+  test.each([
+    { maxInFlight: 7, processes: 3 },
+    { maxInFlight: 16, processes: 8 },
+    { maxInFlight: 4, processes: 8 },
+    { maxInFlight: 1, processes: 20 },
+  ])(
+    'is divided among the processes to the last one: $maxInFlight among $processes',
+    ({ maxInFlight, processes }) => {
+      const shares = Array.from({ length: processes }, (_, rank) => {
+        const { limiter, free, attempt } = limiterAt({ maxInFlight });
+        attempt(response(200), 50);
+        limiter.shareWith(processes, rank);
+        return free();
+      });
+      expect(shares.reduce((sum, share) => sum + share, 0)).toBe(maxInFlight);
+      expect(Math.max(...shares) - Math.min(...shares)).toBeLessThanOrEqual(1);
+    },
+  );
+
+  test('is not always with the same process', () => {
+    const limiter = makeEndpointLimiter(() => 0);
+    const endpoints = ['1', '2', '3', '4'];
+    limiter.allow(new Map(endpoints.map((id) => [id, { maxInFlight: 1, ratePerSecond: null }])));
+    limiter.shareWith(4, 2);
+    expect(endpoints.filter((id) => limiter.free(id) === 1)).toHaveLength(1);
   });
 
   test('is not limited any more once the tenant takes the limit away', () => {
