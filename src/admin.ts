@@ -7,6 +7,7 @@ import { operationsUrlCommand } from './endpoints/commands/operations-url-comman
 import { inboxCommand } from './inbound/commands/inbox-commands.ts';
 import { keyCommand, keyRequestCommand } from './keys/commands/key-commands.ts';
 import { secretsCommand } from './platform/crypto/secrets-commands.ts';
+import { migrateCommand } from './platform/postgres/migrate-commands.ts';
 import { replayCommand } from './replays/commands/replay-commands.ts';
 import { userCommand } from './users/commands/user-commands.ts';
 
@@ -29,6 +30,7 @@ export function buildAdminCommand(): Command {
     findCommand(),
     inboxCommand(),
     secretsCommand(),
+    migrateCommand(),
   ];
   for (const part of parts) command.addCommand(part);
   settleUsageErrors(command);

@@ -6,11 +6,11 @@ import {
   registerSearchAttributes,
   SearchAttributesMissingError,
 } from './platform/temporal/worker-connection.ts';
-import { configOrExit } from './serve.ts';
+import { startOrExit } from './serve.ts';
 
 /** Migrates the database; Temporal's search attributes too, where it answers (the worker makes up for it). */
 export async function runMigrations(): Promise<void> {
-  const config = configOrExit();
+  const config = await startOrExit();
   const logger = openLogger(config, 'migrate');
   const database = openDatabase({ ...config.database, applicationName: 'heliograph-migrate' });
   try {

@@ -4,12 +4,13 @@ import type { DeliveryLabel } from './deliveries/queue/claim.ts';
 import { type Config, loadConfig } from './platform/config/config.ts';
 import { InvalidSettingsError, redactedSettings } from './platform/config/read-settings.ts';
 import { openLogger } from './platform/logger.ts';
+import { DatabaseRefusedError, refuseDatabase } from './platform/postgres/server-checks.ts';
 import { openTemporalConnection, type TemporalConnection } from './platform/temporal/client-connection.ts';
 import type { RunningWorker } from './worker/start-worker.ts';
 
 /** Runs the API process until SIGTERM or SIGINT. */
 export async function serveApi(): Promise<void> {
-  await runApi(configOrExit());
+  await runApi(await startOrExit());
 }
 
 async function runApi(config: Config, given: { keepAtOnce?: KeepAtOnce } = {}): Promise<void> {
@@ -39,7 +40,7 @@ function lazyDeliveryStart(config: Config, temporal: TemporalConnection) {
 
 /** Runs the worker process until SIGTERM or SIGINT. */
 export async function serveWorker(): Promise<void> {
-  const config = configOrExit();
+  const config = await startOrExit();
   const signal = Promise.withResolvers<void>();
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => signal.resolve());
   const worker = await beginWorker(config);
@@ -53,7 +54,7 @@ export async function serveWorker(): Promise<void> {
  * keeps it, where that is possible at once, and delivered from here.
  */
 export async function serveAll(): Promise<void> {
-  const config = configOrExit();
+  const config = await startOrExit();
   let keepAtOnce: KeepAtOnce = (bodies) => ({ usual: bodies, tried: [], isKept: Promise.resolve(true) });
   const worker = await beginWorker(config, (directIntake) => {
     keepAtOnce = directIntake;
@@ -96,12 +97,14 @@ function nothingAfter(ms: number): Promise<null> {
   return new Promise((resolve) => setTimeout(resolve, ms, null));
 }
 
-/** The settings, or a plain list of what is wrong with them. */
-export function configOrExit(): Config {
+/** The settings, or a plain list of what is wrong with them, or why their database cannot be used. */
+export async function startOrExit(): Promise<Config> {
   try {
-    return loadConfig(process.env);
+    const config = loadConfig(process.env);
+    await refuseDatabase(config.database);
+    return config;
   } catch (error) {
-    if (!(error instanceof InvalidSettingsError)) throw error;
+    if (!(error instanceof InvalidSettingsError || error instanceof DatabaseRefusedError)) throw error;
     process.stderr.write(`${error.message}\n`);
     process.exit(2);
   }

@@ -7,6 +7,7 @@ import { makeAddressGuard, makeHostResolver } from '../platform/http/outbound-ur
 import { type ApiMetrics, makeApiMetrics } from '../platform/metrics/metrics.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { checkSchema } from '../platform/postgres/schema-state.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { openTemporalConnection, type TemporalConnection } from '../platform/temporal/client-connection.ts';
 import { externalRoutes } from './external/external-routes.ts';
@@ -79,7 +80,7 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
   const untrustedProxy = noticeUntrustedProxy(app);
   const { isDraining = () => false, now = Date.now } = deps;
   const readiness = createReadiness({
-    checks: { database: () => query(lookupDatabase, 'select 1') },
+    checks: { database: () => query(lookupDatabase, 'select 1'), schema: () => checkSchema(lookupDatabase) },
     // Without it media waits; taking the ingress out of service would help nobody.
     optionalChecks: {
       objectStore: () => checkObjectStore(objectStore),
@@ -140,7 +141,7 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
   const limits = createRequestLimits(limitsDatabase, config.api.rateLimits, app.log);
   const sends = {
     starter: createSendStarter(config, temporal, shares.database, deps.logger),
-    outcomes: createOutcomeWaiter(shares.database, config.database.url, deps.logger),
+    outcomes: createOutcomeWaiter(shares.database, config.database, deps.logger),
   };
   app.register(externalRoutes, { ...toolsOn(shares), limits, sends });
   const portalShares = shareConnections(portalDatabase, PORTAL_SHARE);

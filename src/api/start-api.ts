@@ -112,9 +112,9 @@ async function rehearse(config: Config, database: DatabasePool, logger: Logger):
 }
 
 /** Connections for each kind of work, so that none waits for another's. */
-function openDatabases({ database: { url, poolMax } }: Config) {
+function openDatabases({ database: { url, directUrl, poolMax } }: Config) {
   const open = (name: string, max: number, options: Partial<DatabaseOptions> = {}) =>
-    openDatabase({ url, poolMax: max, applicationName: `heliograph-${name}`, ...options });
+    openDatabase({ url, directUrl, poolMax: max, applicationName: `heliograph-${name}`, ...options });
   return {
     database: open('api', poolMax, { timeouts: REQUEST_TIMEOUTS }),
     ingressDatabase: open('ingress', INGRESS_POOL_MAX, { poolMin: 1, timeouts: INGRESS_TIMEOUTS }),

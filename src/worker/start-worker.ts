@@ -30,6 +30,7 @@ import {
 import { openObjectStore } from '../platform/object-store/object-store.ts';
 import { listenToDatabase } from '../platform/postgres/connection.ts';
 import { type Database, type DatabasePool, openDatabase } from '../platform/postgres/database.ts';
+import { waitForSchema } from '../platform/postgres/schema-state.ts';
 import { warnWhenNotDurable } from '../platform/postgres/server-checks.ts';
 import type { WorkerPeers } from '../platform/postgres/worker-processes.ts';
 import { taskQueues } from '../platform/temporal/task-queues.ts';
@@ -97,7 +98,7 @@ export async function startWorker(
     isReady: () => ready,
     makeScrape: () => makeWorkerScrape(metrics, { database, loop: delivery.loop }),
   });
-  await rehearseOrLog({ database, secretBox: delivery.secretBox }, logger);
+  await prepareDatabase({ database, secretBox: delivery.secretBox }, logger);
   void reportUnreadableSecrets({ database, secretBox: delivery.secretBox }, logger);
   let peers: WorkerPeers = { count: 1, rank: 0, isElsewhere: false, isLeader: false };
   const onPeers = (seen: WorkerPeers) => {
@@ -153,7 +154,8 @@ type Delivery = ReturnType<typeof openDelivery>;
 /** Real deliveries wait for it no longer than this. */
 const REHEARSE_WITHIN_MS = 2_000;
 
-async function rehearseOrLog(tools: Parameters<typeof rehearse>[0], logger: Logger): Promise<void> {
+async function prepareDatabase(tools: Parameters<typeof rehearse>[0], logger: Logger): Promise<void> {
+  await waitForSchema(tools.database, logger);
   try {
     await Promise.race([rehearse(tools), sleep(REHEARSE_WITHIN_MS, undefined, { ref: false })]);
     // Opens the connection for notifications too; to look once more does no harm.
@@ -177,6 +179,7 @@ function listen(
   const wake = (name: string) => () => loops.get(name)?.wake();
   const listener = listenToDatabase({
     url: config.database.url,
+    directUrl: config.database.directUrl,
     applicationName: 'heliograph-listener',
     handlers: {
       heliograph_inbox: (payload) => intake.notified(payload),

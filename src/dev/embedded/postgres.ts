@@ -26,6 +26,10 @@ interface PostgresOptions {
   readonly port: number;
   /** False trades safety on power loss for speed. */
   readonly durable: boolean;
+  /** Of the server, `name=value`, beside those that every one gets. */
+  readonly settings?: readonly string[];
+  /** Those of another version than the one that is installed. */
+  readonly programs?: PostgresPrograms;
 }
 
 const DATABASE = 'heliograph';
@@ -46,14 +50,19 @@ const NOT_DURABLE = ['fsync=off'];
 /** Starts PostgreSQL with the database `heliograph`; returns its connection string, which holds the password. */
 export async function startPostgres(supervisor: Supervisor, options: PostgresOptions): Promise<string> {
   mkdirSync(options.dataDir, { recursive: true, mode: 0o700 });
-  const programs = await findPostgresPrograms();
+  const programs = options.programs ?? (await findPostgresPrograms());
   const account = await choosePostgresAccount(programs.postgres, options.dataDir);
   const dataDirectory = clusterDirectory(options.dataDir);
   await removePostgresLeftovers(dataDirectory);
   const { password } = await ensureCluster(options.dataDir, programs, account);
   const url = (database: string) =>
     `postgres://${DATABASE_USER}:${password}@127.0.0.1:${options.port}/${database}`;
-  const settings = [...SETTINGS, `port=${options.port}`, ...(options.durable ? [] : NOT_DURABLE)];
+  const settings = [
+    ...SETTINGS,
+    `port=${options.port}`,
+    ...(options.durable ? [] : NOT_DURABLE),
+    ...(options.settings ?? []),
+  ];
   await supervisor.start({
     name: 'postgres',
     launcher: account.launcher,

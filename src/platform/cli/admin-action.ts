@@ -15,6 +15,7 @@ import {
 import { redactError } from '../logger.ts';
 import { type Database, type DatabasePool, openDatabase } from '../postgres/database.ts';
 import { isTransientError } from '../postgres/error-class.ts';
+import { isPoolerAnswer, poolerError } from '../postgres/server-checks.ts';
 import { RequestError } from '../request-input.ts';
 
 /** What a command works with; the database is closed when it ends. */
@@ -63,7 +64,7 @@ async function perform(
   try {
     config = adminSettings(process.env, options.dataDir);
     const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
-    database = openDatabase({ url: config.database.url, poolMax: 2, applicationName: 'heliograph-admin' });
+    database = openDatabase({ ...config.database, poolMax: 2, applicationName: 'heliograph-admin' });
     report(await run({ config, database, secretBox, actor: OPERATOR_COMMAND }), options);
   } catch (error) {
     reportFailure(error, config?.database.url ?? null, options);
@@ -114,6 +115,10 @@ function adminFailure(error: unknown, databaseUrl: string | null): AdminFailure 
 
 function databaseFailure(error: unknown, databaseUrl: string | null): AdminFailure | null {
   const host = (databaseUrl === null ? null : URL.parse(databaseUrl)?.host) ?? 'its address';
+  if (isPoolerAnswer(error)) {
+    const { message } = poolerError({});
+    return { code: 'database_pooler', message, exitCode: 2 };
+  }
   const sqlState = error instanceof Error && 'code' in error ? error.code : null;
   if (sqlState === '42P01') {
     const message = `The database at ${host} has no tables yet: run "heliograph migrate" first.`;

@@ -14,6 +14,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
     logLevel: settings.text('HELIOGRAPH_LOG_LEVEL'),
     database: {
       url: settings.text('HELIOGRAPH_DATABASE_URL'),
+      directUrl: settings.text('HELIOGRAPH_DATABASE_DIRECT_URL'),
       poolMax: settings.integer('HELIOGRAPH_DATABASE_POOL_MAX'),
     },
     temporal: temporalSettings(settings),

@@ -53,6 +53,13 @@ export const SETTINGS = {
     secret: true,
     about: 'PostgreSQL 16 to 18: postgresql://user:password@host:5432/name?parameters',
   }),
+  HELIOGRAPH_DATABASE_DIRECT_URL: setting({
+    kind: 'database',
+    fallback: '',
+    secret: true,
+    about:
+      'the same database without a pooler, where HELIOGRAPH_DATABASE_URL leads to one: for LISTEN and migrations',
+  }),
   HELIOGRAPH_DATABASE_POOL_MAX: setting({
     kind: 'integer',
     fallback: '10',

@@ -1,9 +1,17 @@
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
 import type { Logger } from '../logger.ts';
+import { parseDatabaseUrl, tlsOptionsOf } from './database-url.ts';
+import { DatabaseClient, openPool, type TargetConfig } from './primary.ts';
 
 export type DatabaseOptions = {
   url: string;
+  /**
+   * The server itself, where `url` leads to a pooler that gives a connection for one transaction: for what needs a
+   * connection of its own. Nothing of a session counts behind a pooler, so each transaction brings its settings, and no
+   * statement has a name.
+   */
+  directUrl?: string;
   /** Most connections at a time. */
   poolMax: number;
   /** So many stay open though nobody uses them: opening one takes as long as a whole delivery. */
@@ -52,26 +60,64 @@ const FIXED_PLANS = [
   'jit=off',
 ];
 
-/** How to connect; also for a connection that is opened apart from the pool. */
-export function connectionOf({
-  url,
-  applicationName,
+type ConnectionOptions = Omit<DatabaseOptions, 'poolMax' | 'poolMin'>;
+
+/** What every session, or behind a pooler every transaction, is set to. */
+function settingsOf({
   durable = true,
   fixedPlans = false,
   timeouts = TIMEOUTS,
-}: Omit<DatabaseOptions, 'poolMax' | 'poolMin'>): pg.ClientConfig {
-  const settings = ['timezone=UTC', `lock_timeout=${LOCK_TIMEOUT_MS}`, ...SERVER_SOCKET];
-  settings.push(`synchronous_commit=${durable ? 'on' : 'off'}`);
-  if (fixedPlans) settings.push(...FIXED_PLANS);
+}: ConnectionOptions): string[] {
+  return [
+    'timezone=UTC',
+    `lock_timeout=${LOCK_TIMEOUT_MS}`,
+    `statement_timeout=${timeouts.statementMs}`,
+    `idle_in_transaction_session_timeout=${IDLE_IN_TRANSACTION_TIMEOUT_MS}`,
+    `synchronous_commit=${durable ? 'on' : 'off'}`,
+    ...(fixedPlans ? FIXED_PLANS : []),
+  ];
+}
+
+/** The statement that a transaction behind a pooler begins with; null: the session has its settings. */
+export function transactionSettings(options: ConnectionOptions): string | null {
+  if (!isPooled(options)) return null;
+  const calls = settingsOf(options).map((setting) => {
+    const [name = '', value = ''] = setting.split('=');
+    return `set_config(${pg.escapeLiteral(name)}, ${pg.escapeLiteral(value)}, true)`;
+  });
+  return `select ${calls.join(', ')}`;
+}
+
+export function isPooled({ directUrl }: Pick<DatabaseOptions, 'directUrl'>): boolean {
+  return directUrl !== undefined && directUrl !== '';
+}
+
+/** The same database without the pooler, if there is one before it. */
+export function direct<Options extends Pick<DatabaseOptions, 'url' | 'directUrl'>>(
+  options: Options,
+): Options {
+  return isPooled(options) ? { ...options, url: options.directUrl, directUrl: '' } : options;
+}
+
+/** How to connect; also for a connection that is opened apart from the pool. */
+export function connectionOf(options: ConnectionOptions): TargetConfig {
+  const target = parseDatabaseUrl(options.url);
+  const [first] = target.hosts;
+  const settings = [...settingsOf(options), ...SERVER_SOCKET];
   return {
-    connectionString: url,
-    application_name: applicationName,
-    statement_timeout: timeouts.statementMs,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    ...first,
+    hosts: target.needsPrimary ? target.hosts : [],
+    user: target.user,
+    password: target.password,
+    database: target.database,
+    ssl: tlsOptionsOf(target),
+    enableChannelBinding: target.channelBinding,
+    application_name: options.applicationName,
     connectionTimeoutMillis: 8_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
-    options: settings.map((setting) => `-c ${setting}`).join(' '),
+    // Poolers refuse sessions with settings.
+    ...(!isPooled(options) && { options: settings.map((setting) => `-c ${setting}`).join(' ') }),
   };
 }
 
@@ -104,7 +150,7 @@ export type Notifier = {
  * Notifies over a connection of its own. PostgreSQL lets one notifying transaction of a cluster commit at a time, and
  * holds that lock over the flush: so nothing that has to be durable notifies while it commits.
  */
-export function openNotifier(connection: () => pg.ClientConfig): Notifier {
+export function openNotifier(connection: () => TargetConfig): Notifier {
   let pool: pg.Pool | null = null;
   let waiting = new Map<string, [Channel, string]>();
   let running: Promise<void> | null = null;
@@ -113,10 +159,10 @@ export function openNotifier(connection: () => pg.ClientConfig): Notifier {
     while (waiting.size > 0) {
       const told = [...waiting.values()];
       waiting = new Map();
-      pool ??= openPool(connection());
+      pool ??= openSinglePool(connection());
       const values = [told.map(([channel]) => channel), told.map(([, payload]) => payload)];
       // What is lost is found by polls.
-      await pool.query({ name: 'notify', text: NOTIFY, values }).catch(() => undefined);
+      await pool.query({ text: NOTIFY, values }).catch(() => undefined);
     }
     running = null;
   };
@@ -138,8 +184,8 @@ const NOTIFY =
 /** More would be of no use any more. */
 const ANSWER_MS = 3_000;
 
-function openPool(config: pg.ClientConfig): pg.Pool {
-  const pool = new pg.Pool({
+function openSinglePool(config: TargetConfig): pg.Pool {
+  const pool = openPool({
     ...config,
     max: 1,
     min: 1,
@@ -162,8 +208,7 @@ export type DatabaseListener = {
   close(): Promise<void>;
 };
 
-export type ListenerOptions = {
-  url: string;
+export type ListenerOptions = Pick<DatabaseOptions, 'url' | 'directUrl'> & {
   applicationName: string;
   /** Called per notification of the channel with its payload, and after a gap in the connection with an empty one. */
   handlers: Readonly<Partial<Record<Channel, (payload: string) => void>>>;
@@ -219,8 +264,8 @@ export function listenToDatabase(options: ListenerOptions): DatabaseListener {
   const open = () => {
     if (client !== null || closing) return;
     clearTimeout(timer);
-    client = new pg.Client({
-      ...connectionOf(options),
+    client = new DatabaseClient({
+      ...connectionOf(direct(options)),
       connectionTimeoutMillis: heartbeat.answerMs,
       query_timeout: heartbeat.answerMs,
     });

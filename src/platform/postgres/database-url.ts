@@ -16,7 +16,7 @@ export type DatabaseTarget = {
 };
 
 /** A host that begins with a slash is the directory of a socket. */
-type DatabaseHost = { readonly host: string; readonly port: number };
+export type DatabaseHost = { readonly host: string; readonly port: number };
 
 const TLS_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
 type TlsMode = (typeof TLS_MODES)[number];
@@ -30,7 +30,7 @@ export class DatabaseUrlError extends Error {
 }
 
 const FORM = /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^@/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
-const HOST = /^(\[[0-9A-Fa-f:.]+\]|[^:[\]]+)(?::(\d{1,5}))?$/;
+const HOST = /^(\[[0-9A-Fa-f:.]+\]|[^\s:[\]]+)(?::(\d{1,5}))?$/;
 const DEFAULT_PORT = 5432;
 
 const PARAMETERS = [
@@ -118,8 +118,7 @@ function tlsFilesOf(parameter: (key: string) => string | undefined): DatabaseTar
 }
 
 /**
- * How the driver does TLS for a target; false: not at all. The files are read each time, so that a new certificate
- * counts from the next connection. Throws what reading them throws.
+ * How the driver does TLS for a target; false: not at all. Throws what reading the files throws.
  */
 export function tlsOptionsOf({ tlsMode, tlsFiles }: DatabaseTarget): ConnectionOptions | false {
   if (tlsMode === 'disable') return false;

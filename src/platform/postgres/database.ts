@@ -4,10 +4,13 @@ import {
   connectionOf,
   cutConnection,
   type DatabaseOptions,
+  isPooled,
   type Notifier,
   openNotifier,
   TIMEOUTS,
+  transactionSettings,
 } from './connection.ts';
+import { openPool } from './primary.ts';
 import { type Bindings, prepared, query, type StatementResult } from './sql.ts';
 import { type Statements, statementsOn } from './statement-group.ts';
 
@@ -52,7 +55,7 @@ pg.types.setTypeParser(pg.types.builtins.DATE, (text) => text);
 
 /** Opens a pool; it connects when it is first used. */
 export function openDatabase(options: DatabaseOptions): DatabasePool {
-  const pool = new pg.Pool({
+  const pool = openPool({
     ...connectionOf(options),
     query_timeout: (options.timeouts ?? TIMEOUTS).answerMs,
     pipeline: true,
@@ -80,17 +83,20 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     }
   };
   const notifier = openNotifier(() => connectionOf({ ...options, durable: false }));
+  const parts = { pool, notifier, settings: transactionSettings(options) };
+  const alone = (text: string, bindings: Bindings | undefined) =>
+    withClient(
+      pool,
+      () => true,
+      (client) => runOn(statementsOn(client), text, bindings),
+    );
+  const inOne = (text: string, bindings: Bindings | undefined) =>
+    inTransaction(parts, async (trx) => new LastStatements(trx.raw(text, bindings)));
+  const raw = isPooled(options) ? inOne : alone;
   return {
     options,
-    raw: (text, bindings) =>
-      watched(
-        withClient(
-          pool,
-          () => true,
-          (client) => runOn(statementsOn(client), text, bindings),
-        ),
-      ),
-    transaction: (work) => watched(inTransaction({ pool, notifier }, work)),
+    raw: (text, bindings) => watched(raw(text, bindings)),
+    transaction: (work) => watched(inTransaction(parts, work)),
     notify: (channel, payload = '') => notifier.notify(channel, payload),
     cutConnections,
     destroy: async () => {
@@ -104,12 +110,13 @@ function isUnanswered(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }
 
-async function inTransaction<T>({ pool, notifier }: Parts, work: Work<T>): Promise<T> {
+async function inTransaction<T>({ pool, notifier, settings }: Parts, work: Work<T>): Promise<T> {
   const told: [Channel, string][] = [];
-  const isBroken = (error: unknown) => error instanceof BrokenConnectionError;
+  const isBroken = (error: unknown) => error instanceof BrokenConnectionError || isReadOnly(error);
   try {
     const result = await withClient(pool, isBroken, (client) => {
-      const open = { statements: statementsOn(client), told };
+      const statements = settings === null ? statementsOn(client) : withoutNames(statementsOn(client));
+      const open = { statements, told, settings };
       return bracket(open, ['begin', 'commit', 'rollback'], work);
     });
     for (const [channel, payload] of told) notifier.notify(channel, payload);
@@ -158,10 +165,21 @@ async function runOn(
   }
 }
 
-type Parts = { pool: pg.Pool; notifier: Notifier };
+/** `settings`: the statement that a transaction begins with. */
+type Parts = { pool: pg.Pool; notifier: Notifier; settings: string | null };
 
-/** What is told when the transaction is committed. */
-type Open = { statements: Statements; told: [Channel, string][] };
+/** `told`: what is told when the transaction is committed. */
+type Open = { statements: Statements; told: [Channel, string][]; settings: string | null };
+
+/** A pooler may have the next transaction run on a connection that never heard of a name. */
+function withoutNames(statements: Statements): Statements {
+  return { ...statements, run: ({ text, values }) => statements.run({ text, values }) };
+}
+
+/** A server that has become a standby: the next connection goes to the one that takes writes now. */
+function isReadOnly(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '25006';
+}
 
 type Work<T> = (trx: Transaction) => Promise<T | LastStatements<T>>;
 
@@ -177,7 +195,8 @@ async function bracket<T>(
   const trx = transactionOn(open);
   try {
     // Sent together with the first statement; when it fails, so does everything after it.
-    const [, result] = await Promise.all([send(begin), work(trx.transaction)]);
+    const begun = [send(begin), ...(open.settings === null ? [] : [send(open.settings)])];
+    const [result] = await Promise.all([work(trx.transaction), ...begun]);
     if (!(result instanceof LastStatements)) {
       requireCommitted(await send(commit));
       return result;
@@ -224,7 +243,7 @@ function transactionOn(open: Open): { transaction: Transaction; end(): void } {
       savepoints += 1;
       const name = `s${savepoints}`;
       return await bracket(
-        open,
+        { ...open, settings: null },
         [`savepoint ${name}`, `release savepoint ${name}`, `rollback to savepoint ${name}`],
         work,
       );

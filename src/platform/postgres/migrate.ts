@@ -1,35 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import knex, { type Knex } from 'knex';
-import { connectionOf } from './connection.ts';
+import { connectionOf, direct } from './connection.ts';
 import { type DatabasePool, MIGRATION_LOCK } from './database.ts';
-import * as baseline from './migrations/0001-baseline.ts';
 import { applyFile, FUNCTIONS, noteFile, SCHEMA, type SqlFile } from './migrations/0001-baseline.ts';
+import { isLockTimeout } from './partitions.ts';
+import { findPrimary } from './primary.ts';
+import { MIGRATIONS, type Migrations } from './schema-state.ts';
 
-/** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
-type Migration = Knex.Migration & { config?: { transaction: boolean } };
-
-/** All migrations in order. Append only: what has been released is never edited (docs/decisions/0003 and 0046). */
-const MIGRATIONS: Record<string, Migration> = {
-  '0001-baseline': { up: baseline.up, down: baseline.down },
-};
-
-/** Explicit list instead of a directory scan: a bundled or type-stripped file name never changes a migration's name. */
-const migrationSource: Knex.MigrationSource<string> = {
-  getMigrations: async () => Object.keys(MIGRATIONS),
-  getMigrationName: (name) => name,
-  getMigration: async (name) => {
-    const migration = MIGRATIONS[name];
-    if (migration === undefined) throw new Error(`unknown migration ${name}`);
-    return migration;
-  },
-};
-
-/** What a later release applied is none of our business: a step back works on its schema. */
-const KNEX_OPTIONS = {
-  migrationSource,
-  tableName: 'schema_migrations',
-  disableMigrationsListValidation: true,
-};
+/**
+ * Explicit list instead of a directory scan: a bundled or type-stripped file name never changes a migration's name.
+ * What a later release applied is none of our business: a step back works on its schema.
+ */
+function knexOptions(migrations: Migrations) {
+  const migrationSource: Knex.MigrationSource<string> = {
+    getMigrations: async () => Object.keys(migrations),
+    getMigrationName: (name) => name,
+    getMigration: async (name) => {
+      const migration = migrations[name];
+      if (migration === undefined) throw new Error(`unknown migration ${name}`);
+      return migration;
+    },
+  };
+  return { migrationSource, tableName: 'schema_migrations', disableMigrationsListValidation: true };
+}
 
 /** Every failure reaches the caller as an error; knex's own copy would break the JSON lines of the log. */
 const SILENT = { warn() {}, error() {}, debug() {}, deprecate() {} };
@@ -53,20 +46,73 @@ export class OtherBaselineError extends Error {
   }
 }
 
-/** Brings schema and functions to the newest version; returns the names of what was applied. */
-export async function migrate(database: DatabasePool): Promise<string[]> {
+export type MigrateOptions = {
+  /** Those of this version, unless given. */
+  migrations?: Migrations;
+  /** How often a migration is tried whose tables are in use. */
+  tries?: number;
+};
+
+/**
+ * Brings schema and functions to the newest version; returns the names of what was applied. Each migration is done or
+ * not, by itself: after a kill or a failure the next call goes on where this one ended.
+ */
+export async function migrate(
+  database: DatabasePool,
+  { migrations = MIGRATIONS, tries = TRIES }: MigrateOptions = {},
+): Promise<string[]> {
+  const options = knexOptions(migrations);
   return await withKnex(database, async (migrator) => {
     await requireBaseline(migrator);
     // Nobody else is at it, so whoever has knex's own lock was killed.
-    await migrator.migrate.forceFreeMigrationsLock(KNEX_OPTIONS);
-    const [, names] = (await migrator.migrate.latest(KNEX_OPTIONS)) as [number, string[]];
-    return (await replaceFunctions(migrator)) ? [...names, FUNCTIONS.name] : names;
+    await migrator.migrate.forceFreeMigrationsLock(options);
+    const applied: string[] = [];
+    for (;;) {
+      const [, names] = await whenFree(tries, () => migrator.migrate.up(options));
+      if (names.length === 0) break;
+      applied.push(...names);
+    }
+    const replaced = await whenFree(tries, () => replaceFunctions(migrator));
+    return replaced ? [...applied, FUNCTIONS.name] : applied;
   });
 }
 
+/** A long reader, such as a backup, holds a migration up and not the installation. */
+const TRIES = 60;
+const TRY_AGAIN_MS = 2_000;
+
+async function whenFree<T>(tries: number, work: () => Promise<T>): Promise<T> {
+  for (let tried = 1; ; tried += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isLockTimeout(error) || tried >= tries) throw error;
+      await sleep(TRY_AGAIN_MS);
+    }
+  }
+}
+
+/**
+ * Makes an index while the table is written to, in a migration without a transaction. What an earlier try left, which
+ * was cut off, is of no use to anybody and is made anew.
+ */
+export async function createIndexConcurrently(
+  migrator: Knex,
+  name: string,
+  definition: string,
+): Promise<void> {
+  const { rows } = await migrator.raw(
+    'select indisvalid as valid from pg_index where indexrelid = to_regclass(?)',
+    [name],
+  );
+  if (rows[0]?.valid === true) return;
+  await migrator.raw(`drop index concurrently if exists ${name}`);
+  await migrator.raw(`create index concurrently ${name} ${definition}`);
+}
+
 /** Undoes every migration; for the check that each can be undone. */
-export async function rollbackAll(database: DatabasePool): Promise<void> {
-  await withKnex(database, (migrator) => migrator.migrate.rollback(KNEX_OPTIONS, true));
+export async function rollbackAll(database: DatabasePool, migrations = MIGRATIONS): Promise<void> {
+  await withKnex(database, (migrator) => migrator.migrate.rollback(knexOptions(migrations), true));
 }
 
 /** One that is not released yet may change, but not under a database that has it. */
@@ -98,8 +144,9 @@ async function isNoted(migrator: Knex, { name, sha256 }: SqlFile): Promise<boole
 
 /** Over one connection of its own, once nobody else migrates; the lock ends with the connection. */
 async function withKnex<T>({ options }: DatabasePool, work: (migrator: Knex) => Promise<T>): Promise<T> {
-  const connection = connectionOf({ ...options, fixedPlans: false, timeouts: NO_TIMEOUTS });
+  const connection = connectionOf({ ...direct(options), fixedPlans: false, timeouts: NO_TIMEOUTS });
   connection.options += ` -c lock_timeout=${LOCK_TIMEOUT_MS}`;
+  Object.assign(connection, await findPrimary(connection));
   const migrator = knex({
     client: 'pg',
     connection: { ...connection } as object,

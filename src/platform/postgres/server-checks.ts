@@ -1,4 +1,6 @@
+import { connectionOf, type DatabaseOptions, direct, isPooled } from './connection.ts';
 import type { Database } from './database.ts';
+import { DatabaseClient } from './primary.ts';
 import { query } from './sql.ts';
 
 /** Ids and days of events come from the process's clock, days of bodies and leases from the database's. */
@@ -40,4 +42,62 @@ export async function warnWhenNotDurable(
   } catch {
     // Whoever needs the database says so.
   }
+}
+
+/** The database cannot be used in the way that the settings say. */
+export class DatabaseRefusedError extends Error {
+  constructor(reason: string) {
+    super(reason);
+    this.name = 'DatabaseRefusedError';
+  }
+}
+
+const OLDEST_VERSION = 16;
+
+/** A start does not wait for a database that is away. */
+const CHECK_MS = 2_000;
+
+/**
+ * Throws DatabaseRefusedError when the server is too old, or is a pooler that does not keep what a session is set to:
+ * LISTEN and the locks of migrations would fail without a word. Silent while the database is away.
+ */
+export async function refuseDatabase(options: Pick<DatabaseOptions, 'url' | 'directUrl'>): Promise<void> {
+  const config = connectionOf({ ...direct(options), applicationName: 'heliograph-start' });
+  const client = new DatabaseClient({
+    ...config,
+    connectionTimeoutMillis: CHECK_MS,
+    query_timeout: CHECK_MS,
+  });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const { rows } = await client.query(
+      `select current_setting('lock_timeout') as lock_timeout,
+              current_setting('server_version_num')::integer / 10000 as version`,
+    );
+    if (rows[0]?.lock_timeout !== '10s') throw poolerError(options);
+    if (rows[0]?.version < OLDEST_VERSION)
+      throw new DatabaseRefusedError(
+        `PostgreSQL ${rows[0]?.version} is too old: ${OLDEST_VERSION} or newer is needed`,
+      );
+  } catch (error) {
+    if (error instanceof DatabaseRefusedError) throw error;
+    if (isPoolerAnswer(error)) throw poolerError(options);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** Whether a connection was refused because poolers take no sessions with settings. */
+export function isPoolerAnswer(error: unknown): boolean {
+  return error instanceof Error && /unsupported startup parameter/.test(error.message);
+}
+
+/** What to do where a pooler answers in place of the server. */
+export function poolerError(options: Pick<DatabaseOptions, 'directUrl'>): DatabaseRefusedError {
+  return new DatabaseRefusedError(
+    isPooled(options)
+      ? 'HELIOGRAPH_DATABASE_DIRECT_URL leads to a connection pooler: set it to the PostgreSQL server itself'
+      : 'HELIOGRAPH_DATABASE_URL leads to a connection pooler, which keeps no session: set HELIOGRAPH_DATABASE_DIRECT_URL to the PostgreSQL server itself as well',
+  );
 }

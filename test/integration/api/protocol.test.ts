@@ -205,7 +205,7 @@ describe('health', () => {
     const ready = await api.app.inject('/readyz');
     expect([ready.statusCode, ready.json()]).toEqual([
       200,
-      { status: 'ready', checks: { database: 'ok', objectStore: 'ok', clock: 'ok' } },
+      { status: 'ready', checks: { database: 'ok', schema: 'ok', objectStore: 'ok', clock: 'ok' } },
     ]);
     const away = async () => {
       throw new Error('away');
@@ -224,7 +224,7 @@ describe('health', () => {
     const unready = await broken.app.inject('/readyz');
     expect([unready.statusCode, unready.json()]).toEqual([
       200,
-      { status: 'ready', checks: { database: 'ok', objectStore: 'failed', clock: 'ok' } },
+      { status: 'ready', checks: { database: 'ok', schema: 'ok', objectStore: 'failed', clock: 'ok' } },
     ]);
     now = 2_000;
     expect((await broken.app.inject('/healthz')).statusCode).toBe(200);

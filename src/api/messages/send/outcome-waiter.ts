@@ -1,4 +1,5 @@
 import { findSendProgress, type SendProgress } from '../../../messages/send/outbound-messages.ts';
+import type { Config } from '../../../platform/config/config.ts';
 import type { Logger } from '../../../platform/logger.ts';
 import { listenToDatabase } from '../../../platform/postgres/connection.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
@@ -16,10 +17,14 @@ export type OutcomeWaiter = {
 };
 
 /** Waits for outcomes of sends that a worker announces, over a connection that is made when it is first needed. */
-export function createOutcomeWaiter(database: Database, url: string, logger: Logger): OutcomeWaiter {
+export function createOutcomeWaiter(
+  database: Database,
+  { url, directUrl }: Pick<Config['database'], 'url' | 'directUrl'>,
+  logger: Logger,
+): OutcomeWaiter {
   const waiting = new Map<string, Set<() => void>>();
   const listener = listenToDatabase({
-    ...{ url, applicationName: 'heliograph-outcomes', logger },
+    ...{ url, directUrl, applicationName: 'heliograph-outcomes', logger },
     handlers: {
       heliograph_sends: (messageId) => {
         const woken = messageId === '' ? [...waiting.values()] : [waiting.get(messageId) ?? []];

@@ -1,6 +1,15 @@
+import type { Knex } from 'knex';
+import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import type { Database } from '../../../../src/platform/postgres/database.ts';
-import { migrate, OtherBaselineError, rollbackAll } from '../../../../src/platform/postgres/migrate.ts';
+import { cutConnection } from '../../../../src/platform/postgres/connection.ts';
+import { type Database, MIGRATION_LOCK } from '../../../../src/platform/postgres/database.ts';
+import {
+  createIndexConcurrently,
+  migrate,
+  OtherBaselineError,
+  rollbackAll,
+} from '../../../../src/platform/postgres/migrate.ts';
+import { MIGRATIONS, readSchemaState } from '../../../../src/platform/postgres/schema-state.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { schemaDigest } from '../../../support/schema-digest.ts';
 import { testDatabase } from '../../../support/test-database.ts';
@@ -19,6 +28,12 @@ const NOTHING = {
 async function noteOther(database: Database, name: string): Promise<void> {
   await query(database, `update schema_files set sha256 = 'another' where name = ?`, [name]);
 }
+
+/** A migration as an expanding one is: what the version before can ignore. */
+const columnOf = (table: string, column: string) => ({
+  up: (knex: Knex) => knex.raw(`alter table ${table} add column ${column} text`),
+  down: (knex: Knex) => knex.raw(`alter table ${table} drop column ${column}`),
+});
 
 describe('migrations', () => {
   test('run again change nothing; undone they leave nothing, and redone they give the same schema', async () => {
@@ -81,10 +96,68 @@ describe('migrations', () => {
       await trx.raw('lock table schema_migrations in share mode');
       // Sooner than any of the pool's time-outs.
       const startMs = performance.now();
-      await expect(migrate(database)).rejects.toMatchObject({ code: '55P03' });
+      await expect(migrate(database, { tries: 1 })).rejects.toMatchObject({ code: '55P03' });
       expect(performance.now() - startMs).toBeLessThan(9_000);
     });
     expect(await migrate(database)).toEqual(['0001-baseline']);
+  });
+
+  test('wait for a table that is in use only for a while, and are done by themselves', async () => {
+    const { database } = await testDatabase();
+    const next = { ...MIGRATIONS, '0002-next': columnOf('tenants', 'next_column') };
+    const migrating = await database.transaction(async (trx) => {
+      await trx.raw('lock table tenants in access share mode');
+      const under = migrate(database, { migrations: next });
+      // Longer than it waits for a lock: it tries again.
+      await new Promise((resolve) => setTimeout(resolve, 5_000));
+      return { under };
+    });
+    expect(await migrating.under).toEqual(['0002-next']);
+  });
+
+  test('are done or not, each by itself: after a failure the next try goes on behind what is done', async () => {
+    const { database } = await testDatabase();
+    const two = { ...MIGRATIONS, '0002-done': columnOf('tenants', 'done_column') };
+    const failing = { up: () => Promise.reject(new Error('disk full')), down: () => Promise.resolve() };
+    await expect(migrate(database, { migrations: { ...two, '0003-fails': failing } })).rejects.toThrow(
+      'disk full',
+    );
+    expect((await readSchemaState(database, two)).pending).toEqual([]);
+    const mended = { ...two, '0003-fails': columnOf('tenants', 'mended_column') };
+    expect((await readSchemaState(database, mended)).pending).toEqual(['0003-fails']);
+    expect(await migrate(database, { migrations: mended })).toEqual(['0003-fails']);
+  });
+
+  test('make an index anew whose making was cut off, while its table is written to', async () => {
+    const { database } = await testDatabase();
+    const index = {
+      config: { transaction: false },
+      up: (knex: Knex) => createIndexConcurrently(knex, 'tenants_by_name', 'on tenants (business_name)'),
+      down: (knex: Knex) => knex.raw('drop index tenants_by_name'),
+    };
+    const migrations = { ...MIGRATIONS, '0002-index': index };
+    // What a concurrent index that was cancelled leaves behind.
+    await database.raw('create index tenants_by_name on tenants (name)');
+    await database.raw(
+      `update pg_index set indisvalid = false where indexrelid = 'tenants_by_name'::regclass`,
+    );
+    expect((await readSchemaState(database, migrations)).invalidIndexes).toEqual(['tenants_by_name']);
+    expect(await migrate(database, { migrations })).toEqual(['0002-index']);
+    expect(await readSchemaState(database, migrations)).toMatchObject({ invalidIndexes: [], pending: [] });
+  });
+
+  test('of a process that was killed leave its lock free at once', async () => {
+    const { database, url } = await testDatabase();
+    await rollbackAll(database);
+    const holder = new pg.Client({ connectionString: url });
+    holder.on('error', () => undefined);
+    await holder.connect();
+    await holder.query(`select pg_advisory_lock(${MIGRATION_LOCK}::bigint)`);
+    expect((await readSchemaState(database)).isRunning).toBe(true);
+    const waiting = migrate(database);
+    await cutConnection(holder);
+    expect(await waiting).toEqual(['0001-baseline']);
+    expect((await readSchemaState(database)).isRunning).toBe(false);
   });
 
   test('go on after one was killed in the middle', async () => {

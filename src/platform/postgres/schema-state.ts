@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Knex } from 'knex';
+import type { Logger } from '../logger.ts';
+import { type Database, MIGRATION_LOCK } from './database.ts';
+import * as baseline from './migrations/0001-baseline.ts';
+import { FUNCTIONS } from './migrations/0001-baseline.ts';
+import { query } from './sql.ts';
+
+/** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
+type Migration = Knex.Migration & { config?: { transaction: boolean } };
+
+export type Migrations = Readonly<Record<string, Migration>>;
+
+/** All migrations in order. Append only: what has been released is never edited (docs/decisions/0003 and 0046). */
+export const MIGRATIONS: Migrations = {
+  '0001-baseline': { up: baseline.up, down: baseline.down },
+};
+
+/** What a database has of the migrations of this version. */
+export type SchemaState = {
+  applied: { name: string; at: Date }[];
+  /** Of this version, and not applied yet. */
+  pending: string[];
+  /** Applied by a later version: this one works beside it. */
+  later: string[];
+  /** Whether the functions are those of this version. */
+  functions: 'current' | 'of another version';
+  /** Indexes whose making was cut off: `migrate` makes them anew. */
+  invalidIndexes: string[];
+  /** Somebody migrates now. */
+  isRunning: boolean;
+};
+
+/** Reads the state of the schema; changes nothing and waits for nobody. */
+export async function readSchemaState(database: Database, migrations = MIGRATIONS): Promise<SchemaState> {
+  const applied = await readApplied(database);
+  const names = Object.keys(migrations);
+  const [row] = await query<{ invalid: string[]; running: boolean }>(
+    database,
+    `select array(select indexrelid::regclass::text from pg_index where not indisvalid order by 1) as invalid,
+            exists (select from pg_locks where locktype = 'advisory' and granted and objsubid = 1
+                       and classid = 0 and objid = ?
+                       and database = (select oid from pg_database where datname = current_database())) as running`,
+    [MIGRATION_LOCK],
+  );
+  return {
+    applied,
+    pending: names.filter((name) => !applied.some((done) => done.name === name)),
+    later: applied.map(({ name }) => name).filter((name) => !names.includes(name)),
+    functions: (await hasFunctions(database)) ? 'current' : 'of another version',
+    invalidIndexes: row?.invalid ?? [],
+    isRunning: row?.running ?? false,
+  };
+}
+
+/** Rejects while the database lacks a migration of this version. */
+export async function checkSchema(database: Database): Promise<void> {
+  const applied = await readApplied(database);
+  const missing = Object.keys(MIGRATIONS).filter((name) => !applied.some((done) => done.name === name));
+  if (missing.length > 0) throw new SchemaBehindError(missing);
+}
+
+/** The schema is older than the program. */
+class SchemaBehindError extends Error {
+  constructor(missing: readonly string[]) {
+    super(`the schema of the database lacks ${missing.join(', ')}: run "heliograph migrate"`);
+    this.name = 'SchemaBehindError';
+  }
+}
+
+const LOOK_AGAIN_MS = 1_000;
+
+/** Waits until the schema is that of this version or later. A database that is away is no reason to wait here. */
+export async function waitForSchema(database: Database, logger: Logger): Promise<void> {
+  for (let looks = 0; ; looks += 1) {
+    try {
+      return await checkSchema(database);
+    } catch (error) {
+      if (!(error instanceof SchemaBehindError)) return;
+      if (looks === 0) logger.warn(`waiting: ${error.message}`);
+      await sleep(LOOK_AGAIN_MS);
+    }
+  }
+}
+
+async function readApplied(database: Database): Promise<{ name: string; at: Date }[]> {
+  try {
+    return await query(database, 'select name, migration_time as at from schema_migrations order by id');
+  } catch (error) {
+    if (isUndefinedTable(error)) return [];
+    throw error;
+  }
+}
+
+async function hasFunctions(database: Database): Promise<boolean> {
+  const { name, sha256 } = FUNCTIONS;
+  try {
+    const rows = await query(database, 'select from schema_files where name = ? and sha256 = ?', [
+      name,
+      sha256,
+    ]);
+    return rows.length > 0;
+  } catch (error) {
+    if (isUndefinedTable(error)) return false;
+    throw error;
+  }
+}
+
+function isUndefinedTable(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '42P01';
+}
