@@ -8,7 +8,7 @@ import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
 import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
 import { makeEndpointHealth } from '../deliveries/breaker.ts';
 import { recordWorkflow } from '../deliveries/delivery-log.ts';
-import { makeEndpointLimiter } from '../deliveries/loop/attempt-limits.ts';
+import { EndpointLimiter } from '../deliveries/loop/attempt-limits.ts';
 import { DeliveryLoop } from '../deliveries/loop/delivery-loop.ts';
 import {
   makeCalmWatch,
@@ -45,7 +45,7 @@ export function openDelivery(
   const sender = openSender(config);
   const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
   const health = makeEndpointHealth();
-  const limiter = makeEndpointLimiter();
+  const limiter = new EndpointLimiter();
   const cores = availableParallelism();
   const calm = makeCalmWatch(cores);
   const retryAllowance = makeRetryAllowance(cores);

@@ -5,8 +5,8 @@ import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
 import { openEndpoint, type SendableEndpoint, sendDelivery } from '../deliveries/attempt/send-delivery.ts';
 import { settleAttempts } from '../deliveries/attempt/settle-attempts.ts';
 import { makeEndpointHealth } from '../deliveries/breaker.ts';
-import { makeEndpointLimiter } from '../deliveries/loop/attempt-limits.ts';
-import { makeDueFinder } from '../deliveries/loop/claiming.ts';
+import { EndpointLimiter } from '../deliveries/loop/attempt-limits.ts';
+import { DueFinder } from '../deliveries/loop/claiming.ts';
 import { type ClaimedDelivery, claimDue } from '../deliveries/queue/claim.ts';
 import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
 import { newWebhookSecret } from '../deliveries/webhook-request.ts';
@@ -100,7 +100,7 @@ async function prepareLooks(trx: Transaction): Promise<void> {
     findOldestBodies(trx, [{ shard: NO_SHARD, fromId: '0' }]),
     insertTakenIn(trx, []),
   ]);
-  await makeDueFinder({ database: trx, limiter: makeEndpointLimiter() }).find(1);
+  await new DueFinder({ database: trx, limiter: new EndpointLimiter() }).find(1);
   await claimDue(trx, { shares: [], limit: 0, token: randomUUID(), leaseMs: LEASE_MS });
 }
 

@@ -7,7 +7,7 @@ const MAX_IN_FLIGHT = 100;
 export const FIRST_LIMIT = 10;
 const LIMIT_AFTER_RECOVERY = 1;
 
-/** An endpoint that takes this long for an answer, or has kept one waiting for so long, gets no more at once. */
+/** An endpoint that takes this long to respond, or has kept an attempt waiting for so long, gets no more at once. */
 const SLOW_MS = 2_000;
 const SLOW_LIMIT = 10;
 
@@ -30,105 +30,109 @@ type State = {
   usedMs: number;
 };
 
-export type EndpointLimiter = {
-  /** What these endpoints' tenants allow; for those that never came up here, nothing is limited. */
-  allow(limits: ReadonlyMap<string, EndpointLimits>): void;
-  /** Attempts that may be started now. */
-  free(endpointId: string): number;
-  start(endpointId: string): UnderWay;
-  /** The attempt is over; null: it was not sent. */
-  end(attempt: UnderWay, result: SendResult | null): void;
-  /** Attempts that workflows make: they count against the rate only. */
-  spend(endpointId: string, attempts: number): void;
-  /** What came of such an attempt in this process. */
-  learn(endpointId: string, result: SendResult): void;
-  /** The endpoint was switched on: it gets its speed back step by step. */
-  restart(endpointId: string): void;
-  /** How many processes share what tenants allow, at least 1, and how many of them come before this one. */
-  shareWith(processes: number, rank?: number): void;
-  /** Forgets how those did that were not used lately, but not what their tenants allow. */
-  forgetUnused(): void;
-};
-
 const FORGET_AFTER_MS = 60_000;
 
 /**
  * How many attempts may be under way per endpoint in this process. The limit grows by one per success and halves on
  * time-outs, 429 and 503, so a fast tenant gets its speed and a hanging one holds few slots of many.
  */
-export function makeEndpointLimiter(now: () => number = () => performance.now()): EndpointLimiter {
-  const states = new Map<string, State>();
-  const allowed = new Map<string, EndpointLimits>();
-  let processes = 1;
-  let rank = 0;
-  const stateOf = (endpointId: string): State => {
-    const known = states.get(endpointId);
+export class EndpointLimiter {
+  readonly #now: () => number;
+  readonly #states = new Map<string, State>();
+  readonly #allowed = new Map<string, EndpointLimits>();
+  #processes = 1;
+  #rank = 0;
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  /** What these endpoints' tenants allow; for those that never came up here, nothing is limited. */
+  allow(limits: ReadonlyMap<string, EndpointLimits>): void {
+    for (const [endpointId, limit] of limits) {
+      const isLimited = limit.maxInFlight !== null || limit.ratePerSecond !== null;
+      if (isLimited) this.#allowed.set(endpointId, limit);
+      else this.#allowed.delete(endpointId);
+    }
+  }
+
+  /** Attempts that may be started now. */
+  free(endpointId: string): number {
+    const state = this.#stateOf(endpointId);
+    const limits = this.#limitsOf(endpointId);
+    const share = shareOf(limits, endpointId, { processes: this.#processes, rank: this.#rank });
+    const room = ceiling(state, share, this.#now()) - state.underWay.size;
+    return Math.max(0, Math.min(room, refill(state, limits, this.#now(), this.#processes)));
+  }
+
+  start(endpointId: string): UnderWay {
+    const state = this.#stateOf(endpointId);
+    const attempt = { endpointId, startMs: this.#now() };
+    state.underWay.add(attempt);
+    state.usedMs = attempt.startMs;
+    state.tokens -= 1;
+    return attempt;
+  }
+
+  /** The attempt is over; null: it was not sent, and does not count against the rate. */
+  end(attempt: UnderWay, result: SendResult | null): void {
+    const { endpointId } = attempt;
+    const state = this.#stateOf(endpointId);
+    state.underWay.delete(attempt);
+    if (result === null) state.tokens += 1;
+    else adapt(state, this.#limitsOf(endpointId), result);
+  }
+
+  /** Attempts that workflows make: they count against the rate only. */
+  spend(endpointId: string, attempts: number): void {
+    this.#stateOf(endpointId).tokens -= attempts;
+  }
+
+  /** What came of such an attempt in this process. */
+  learn(endpointId: string, result: SendResult): void {
+    const state = this.#stateOf(endpointId);
+    state.usedMs = this.#now();
+    adapt(state, this.#limitsOf(endpointId), result);
+  }
+
+  /** The endpoint was switched on: it gets its speed back step by step. */
+  restart(endpointId: string): void {
+    const state = this.#stateOf(endpointId);
+    state.limit = LIMIT_AFTER_RECOVERY;
+    state.usedMs = this.#now();
+  }
+
+  /** How many processes share what tenants allow, at least 1, and how many of them come before this one. */
+  shareWith(processes: number, rank = 0): void {
+    this.#processes = Math.max(1, processes);
+    this.#rank = rank;
+  }
+
+  /** Forgets how those did that were not used lately, but not what their tenants allow. */
+  forgetUnused(): void {
+    const usedBefore = this.#now() - FORGET_AFTER_MS;
+    for (const [endpointId, state] of this.#states) {
+      if (state.underWay.size > 0 || state.usedMs > usedBefore) continue;
+      const limits = this.#limitsOf(endpointId);
+      if (isRested(state, limits, this.#now(), this.#processes)) this.#states.delete(endpointId);
+    }
+  }
+
+  #stateOf(endpointId: string): State {
+    const known = this.#states.get(endpointId);
     if (known !== undefined) return known;
-    const at = now();
+    const now = this.#now();
     const fresh = {
       ...{ limit: FIRST_LIMIT, underWay: new Set<UnderWay>(), meanMs: 0 },
-      ...{ tokens: 1, refilledMs: at, usedMs: at },
+      ...{ tokens: 1, refilledMs: now, usedMs: now },
     };
-    states.set(endpointId, fresh);
+    this.#states.set(endpointId, fresh);
     return fresh;
-  };
-  const limitsOf = (endpointId: string) => allowed.get(endpointId) ?? UNLIMITED;
-  return {
-    allow(limits) {
-      for (const [endpointId, limit] of limits) {
-        const isLimited = limit.maxInFlight !== null || limit.ratePerSecond !== null;
-        if (isLimited) allowed.set(endpointId, limit);
-        else allowed.delete(endpointId);
-      }
-    },
-    free(endpointId) {
-      const state = stateOf(endpointId);
-      const limits = limitsOf(endpointId);
-      const share = shareOf(limits, endpointId, { processes, rank });
-      const room = ceiling(state, share, now()) - state.underWay.size;
-      return Math.max(0, Math.min(room, refill(state, limits, now(), processes)));
-    },
-    start(endpointId) {
-      const state = stateOf(endpointId);
-      const attempt = { endpointId, startMs: now() };
-      state.underWay.add(attempt);
-      state.usedMs = attempt.startMs;
-      state.tokens -= 1;
-      return attempt;
-    },
-    end(attempt, result) {
-      const { endpointId } = attempt;
-      const state = stateOf(endpointId);
-      state.underWay.delete(attempt);
-      // What was not sent does not count against the rate.
-      if (result === null) state.tokens += 1;
-      else adapt(state, limitsOf(endpointId), result);
-    },
-    spend(endpointId, attempts) {
-      stateOf(endpointId).tokens -= attempts;
-    },
-    learn(endpointId, result) {
-      const state = stateOf(endpointId);
-      state.usedMs = now();
-      adapt(state, limitsOf(endpointId), result);
-    },
-    restart(endpointId) {
-      const state = stateOf(endpointId);
-      state.limit = LIMIT_AFTER_RECOVERY;
-      state.usedMs = now();
-    },
-    shareWith(count, before = 0) {
-      processes = Math.max(1, count);
-      rank = before;
-    },
-    forgetUnused() {
-      const usedBefore = now() - FORGET_AFTER_MS;
-      for (const [endpointId, state] of states) {
-        if (state.underWay.size > 0 || state.usedMs > usedBefore) continue;
-        if (isRested(state, limitsOf(endpointId), now(), processes)) states.delete(endpointId);
-      }
-    },
-  };
+  }
+
+  #limitsOf(endpointId: string): EndpointLimits {
+    return this.#allowed.get(endpointId) ?? UNLIMITED;
+  }
 }
 
 const UNLIMITED: EndpointLimits = { maxInFlight: null, ratePerSecond: null };
@@ -200,53 +204,56 @@ const LONG_MS = 500;
 /** Long ones included: each holds a connection and its body. */
 const MOST_SLOTS = 4_096;
 
-/** Answered and not recorded yet: what is claimed beyond what the database takes would outlive its lease. */
-const MOST_ANSWERED = 1_024;
-
-export type AttemptSlots = {
-  take(attempt: UnderWay): void;
-  /** The attempt waits for nobody outside any more, but is to be recorded. */
-  answered(attempt: UnderWay): void;
-  giveBack(attempt: UnderWay): void;
-  /** Attempts that may be started now. */
-  free(): number;
-  taken(): number;
-};
+/** Sent and not recorded yet: what is claimed beyond what the database takes would outlive its lease. */
+const MOST_UNRECORDED = 1_024;
 
 /**
  * Bounds what one process has under way. Endpoints that begin to hang together would fill any number of slots
- * until their first time-outs, so what waits long for its answer does not count.
+ * until their first time-outs, so what waits long for its response does not count.
  */
-export function makeAttemptSlots(
-  { quick: quickSlots, most }: { quick: number; most: number } = { quick: SLOTS, most: MOST_SLOTS },
-  now: () => number = () => performance.now(),
-): AttemptSlots {
+export class AttemptSlots {
+  readonly #bounds: { quick: number; most: number };
+  readonly #now: () => number;
   /** Oldest first. */
-  const waiting = new Set<UnderWay>();
-  const waitingLong = new Set<UnderWay>();
-  const answered = new Set<UnderWay>();
-  const answeredLate = new Set<UnderWay>();
-  const taken = () => waiting.size + waitingLong.size + answered.size + answeredLate.size;
-  return {
-    take: (attempt) => void waiting.add(attempt),
-    answered(attempt) {
-      if (waiting.delete(attempt)) answered.add(attempt);
-      else if (waitingLong.delete(attempt)) answeredLate.add(attempt);
-    },
-    giveBack(attempt) {
-      for (const set of [answered, waiting, waitingLong, answeredLate]) if (set.delete(attempt)) return;
-    },
-    free() {
-      const longSinceMs = now() - LONG_MS;
-      for (const attempt of waiting) {
-        if (attempt.startMs > longSinceMs) break;
-        waiting.delete(attempt);
-        waitingLong.add(attempt);
-      }
-      const quick = quickSlots - waiting.size - answered.size;
-      const unrecorded = MOST_ANSWERED - answered.size - answeredLate.size;
-      return Math.max(0, Math.min(quick, unrecorded, most - taken()));
-    },
-    taken,
-  };
+  readonly #waiting = new Set<UnderWay>();
+  readonly #waitingLong = new Set<UnderWay>();
+  readonly #responded = new Set<UnderWay>();
+  readonly #respondedLate = new Set<UnderWay>();
+
+  constructor(bounds = { quick: SLOTS, most: MOST_SLOTS }, now = () => performance.now()) {
+    this.#bounds = bounds;
+    this.#now = now;
+  }
+
+  take(attempt: UnderWay): void {
+    this.#waiting.add(attempt);
+  }
+
+  /** The attempt has its result, which is to be recorded. */
+  responded(attempt: UnderWay): void {
+    if (this.#waiting.delete(attempt)) this.#responded.add(attempt);
+    else if (this.#waitingLong.delete(attempt)) this.#respondedLate.add(attempt);
+  }
+
+  release(attempt: UnderWay): void {
+    for (const set of [this.#responded, this.#waiting, this.#waitingLong, this.#respondedLate])
+      if (set.delete(attempt)) return;
+  }
+
+  /** Attempts that may be started now. */
+  free(): number {
+    const longSinceMs = this.#now() - LONG_MS;
+    for (const attempt of this.#waiting) {
+      if (attempt.startMs > longSinceMs) break;
+      this.#waiting.delete(attempt);
+      this.#waitingLong.add(attempt);
+    }
+    const quick = this.#bounds.quick - this.#waiting.size - this.#responded.size;
+    const unrecorded = MOST_UNRECORDED - this.#responded.size - this.#respondedLate.size;
+    return Math.max(0, Math.min(quick, unrecorded, this.#bounds.most - this.taken()));
+  }
+
+  taken(): number {
+    return this.#waiting.size + this.#waitingLong.size + this.#responded.size + this.#respondedLate.size;
+  }
 }

@@ -23,85 +23,91 @@ const SPARE_POSITIONS = 2_000;
 /** What a walk must have seen moves on no more often than this. */
 const NOTED_FOR_MS = 1_000;
 
-export type DueFinder = {
-  /** Endpoints with something due and a free slot, in turn, `most` of them at most, with what each may have. */
-  find(most: number): Promise<DueShare[]>;
-  /** What was taken of `shares`, of which at most `limit` was asked for. */
-  took(shares: readonly DueShare[], taken: readonly TakenPlace[], limit: number): void;
-  /** Whether more of an endpoint may be due than it could have. */
-  isWaiting(endpointId: string): boolean;
-  /** Whether something that is due waits for room at its endpoint. */
-  isHolding(): boolean;
-  /** Whether there are endpoints that were not looked at yet. */
-  isWalking(): boolean;
-};
-
 /**
  * Finds endpoints with something due by walking over them in the database, and keeps those that have more than they may
  * get at once, in turn. So each claim names the endpoints that it takes from, and costs the same however many have
  * limits or something due. What walks cost bounds how often they are made.
  */
-export function makeDueFinder({
-  database,
-  limiter,
-}: {
-  database: Database;
-  limiter: EndpointLimiter;
-}): DueFinder {
-  // In the order of their turns: whoever gets something goes to the end.
-  const known = new Map<string, DueEndpoint>();
-  const walks = makeWalks(database);
-  const learn = (found: readonly DueEndpoint[], fromStart: boolean) => {
+export class DueFinder {
+  readonly #limiter: EndpointLimiter;
+  readonly #walks: ReturnType<typeof makeWalks>;
+  /** In the order of their turns: an endpoint that gets something goes to the end. */
+  readonly #known = new Map<string, DueEndpoint>();
+
+  constructor({ database, limiter }: { database: Database; limiter: EndpointLimiter }) {
+    this.#limiter = limiter;
+    this.#walks = makeWalks(database);
+  }
+
+  /** Endpoints with something due and a free slot, in turn, `most` of them at most, with what each may have. */
+  async find(most: number): Promise<DueShare[]> {
+    if (!this.#walks.areDue()) {
+      this.#learn(await this.#walks.lately(), false);
+      return this.#eligible(most);
+    }
+    let found = this.#eligible(most).length;
+    do {
+      const page = await this.#walks.next();
+      this.#learn(page, true);
+      found += page.filter((endpoint) => endpoint.isOpen && this.#shareOf(endpoint) > 0).length;
+    } while (this.#walks.isWalking() && found < most);
+    return this.#eligible(most);
+  }
+
+  /** What was taken of `shares`, of which at most `limit` was asked for. */
+  took(shares: readonly DueShare[], taken: readonly TakenPlace[], limit: number): void {
+    const counts = Map.groupBy(taken, ({ endpointId }) => endpointId);
+    for (const { endpointId, share } of shares) {
+      const places = counts.get(endpointId) ?? [];
+      const endpoint = this.#known.get(endpointId);
+      const last = places.reduce(laterOf, places[0]);
+      if (endpoint === undefined || (last === undefined && taken.length >= limit)) continue;
+      this.#known.delete(endpointId);
+      if (last === undefined || (places.length < share && taken.length < limit)) continue;
+      this.#known.set(endpointId, { ...endpoint, ...behind(last) });
+    }
+  }
+
+  /** Whether more of an endpoint may be due than it could have. */
+  isWaiting(endpointId: string): boolean {
+    return this.#known.has(endpointId);
+  }
+
+  /** Whether something that is due waits for room at its endpoint. */
+  isHolding(): boolean {
+    return this.#known.size > 0;
+  }
+
+  /** Whether there are endpoints that were not looked at yet. */
+  isWalking(): boolean {
+    return this.#walks.isWalking();
+  }
+
+  #learn(found: readonly DueEndpoint[], fromStart: boolean): void {
     for (const endpoint of found) {
       const { endpointId, maxInFlight, ratePerSecond } = endpoint;
-      limiter.allow(new Map([[endpointId, { maxInFlight, ratePerSecond }]]));
+      this.#limiter.allow(new Map([[endpointId, { maxInFlight, ratePerSecond }]]));
       // What is new comes before the replays that were left over, not before other first attempts.
-      const isNext = fromStart || known.get(endpointId)?.replay !== false;
-      if (!endpoint.isOpen) known.delete(endpointId);
-      else if (isNext) known.set(endpointId, endpoint);
+      const isNext = fromStart || this.#known.get(endpointId)?.replay !== false;
+      if (!endpoint.isOpen) this.#known.delete(endpointId);
+      else if (isNext) this.#known.set(endpointId, endpoint);
     }
-  };
-  const shareOf = ({ endpointId }: DueEndpoint) => Math.min(limiter.free(endpointId), MOST_AT_ONCE);
-  const eligible = (most: number) => {
+  }
+
+  #shareOf({ endpointId }: DueEndpoint): number {
+    return Math.min(this.#limiter.free(endpointId), MOST_AT_ONCE);
+  }
+
+  #eligible(most: number): DueShare[] {
     const shares: DueShare[] = [];
-    for (const endpoint of known.values()) {
+    for (const endpoint of this.#known.values()) {
       if (shares.length >= most) break;
       const { endpointId, replay, position } = endpoint;
-      const share = shareOf(endpoint);
+      const share = this.#shareOf(endpoint);
       if (share > 0) shares.push({ endpointId, replay, position, share });
     }
     return shares;
-  };
-  return {
-    async find(most) {
-      if (!walks.areDue()) {
-        learn(await walks.lately(), false);
-        return eligible(most);
-      }
-      let found = eligible(most).length;
-      do {
-        const page = await walks.next();
-        learn(page, true);
-        found += page.filter((endpoint) => endpoint.isOpen && shareOf(endpoint) > 0).length;
-      } while (walks.isWalking() && found < most);
-      return eligible(most);
-    },
-    took(shares, taken, limit) {
-      const counts = Map.groupBy(taken, ({ endpointId }) => endpointId);
-      for (const { endpointId, share } of shares) {
-        const places = counts.get(endpointId) ?? [];
-        const endpoint = known.get(endpointId);
-        const last = places.reduce(laterOf, places[0]);
-        if (endpoint === undefined || (last === undefined && taken.length >= limit)) continue;
-        known.delete(endpointId);
-        if (last === undefined || (places.length < share && taken.length < limit)) continue;
-        known.set(endpointId, { ...endpoint, ...behind(last) });
-      }
-    },
-    isWaiting: (endpointId) => known.has(endpointId),
-    isHolding: () => known.size > 0,
-    isWalking: walks.isWalking,
-  };
+  }
 }
 
 /** More than any endpoint may have under way in one process. */
@@ -169,13 +175,13 @@ type SessionSide = {
 
 /**
  * Saves a delivery the way over the queue: a claim, its commit and a read. A slot is taken per delivery before it is
- * inserted; those that did not become heads give theirs back.
+ * inserted; those that did not become heads release theirs.
  */
 export function makeDirectClaims(session: SessionSide): DirectClaims {
   const token = randomUUID();
   const startMs = leaseClockMs();
   const taken: UnderWay[] = [];
-  const giveBack = () => {
+  const release = () => {
     for (const attempt of taken.splice(0)) session.cancel(attempt);
   };
   return {
@@ -191,10 +197,10 @@ export function makeDirectClaims(session: SessionSide): DirectClaims {
         claim,
         attempt: takeOut(taken, claim.endpointId) ?? session.begin(claim.endpointId),
       }));
-      giveBack();
+      release();
       void session.carry(begun, token, startMs);
     },
-    cancel: giveBack,
+    cancel: release,
   };
 }
 

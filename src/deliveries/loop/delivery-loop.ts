@@ -21,8 +21,8 @@ import {
 import type { DirectClaims } from '../queue/enqueue.ts';
 import { dropOrphans } from '../queue/remove.ts';
 import { leaveToWorkflow, retryInLoop } from '../queue/sweep.ts';
-import { type AttemptSlots, makeAttemptSlots, type UnderWay } from './attempt-limits.ts';
-import { type Begun, type DueFinder, makeDirectClaims, makeDueFinder } from './claiming.ts';
+import { AttemptSlots, type UnderWay } from './attempt-limits.ts';
+import { type Begun, DueFinder, makeDirectClaims } from './claiming.ts';
 import type { CarriedAttempt, DeliveryWorkflows } from './delivery-workflows.ts';
 import { type Recorded, ResultRecorder } from './result-recorder.ts';
 
@@ -66,8 +66,8 @@ export class DeliveryLoop {
   constructor(tools: LoopTools) {
     this.#tools = tools;
     this.#leaseMs = leaseMsFor(tools.defaults.timeoutMs);
-    this.#slots = makeAttemptSlots(tools.workflows.mode === 'always' ? ALWAYS_SLOTS : undefined);
-    this.#due = makeDueFinder(tools);
+    this.#slots = new AttemptSlots(tools.workflows.mode === 'always' ? ALWAYS_SLOTS : undefined);
+    this.#due = new DueFinder(tools);
     this.#endpoints = makeEndpointCache({ ...tools, onUnreadable: (_id, error) => tools.onTrouble(error) });
     this.#recorder = new ResultRecorder(tools, {
       giveUpMs: this.#leaseMs,
@@ -216,7 +216,7 @@ export class DeliveryLoop {
   /** The end of a claim that was not attempted. */
   #end(attempt: UnderWay): void {
     this.#counts.claimed -= 1;
-    this.#slots.giveBack(attempt);
+    this.#slots.release(attempt);
     this.#tools.limiter.end(attempt, null);
   }
 
@@ -238,7 +238,7 @@ export class DeliveryLoop {
     if (endpoint === undefined) return this.#end(attempt);
     const deadlineMs = startMs + endpoint.timeoutMs;
     const isInTimeStill = () => isInTime(deadlineMs, endpoint.timeoutMs) && this.#tools.gate.isOpen();
-    if (!isInTimeStill()) return await this.#giveBack({ claim, attempt }, token, null);
+    if (!isInTimeStill()) return await this.#release({ claim, attempt }, token, null);
     const { workflows } = this.#tools;
     const send = () => this.#send(endpoint, claim, deadlineMs - leaseClockMs());
     // The POST leaves before anything is done for the workflow, unless it has to wait for it.
@@ -246,7 +246,7 @@ export class DeliveryLoop {
     const label = labelOf(claim, endpoint);
     const carried = workflows.carry(label, deliveryWorkflowId(label), claim.attempts === 0);
     if (sending === null && !((await carried?.joined) && isInTimeStill())) {
-      return await this.#giveBack({ claim, attempt }, token, carried);
+      return await this.#release({ claim, attempt }, token, carried);
     }
     const sent = await (sending ?? send());
     if (sent === null) {
@@ -254,7 +254,7 @@ export class DeliveryLoop {
       return this.#end(attempt);
     }
     this.#tools.limiter.end(attempt, sent.result);
-    this.#slots.answered(attempt);
+    this.#slots.responded(attempt);
     const workflowId = carried?.hasWorkflow() ? carried.workflowId : this.#shownBy;
     const made = { ...claim, token, endpoint, isProbe, sent, workflowId };
     this.#made.set(made, { underWay: attempt, carried });
@@ -271,8 +271,8 @@ export class DeliveryLoop {
     }
   }
 
-  /** Gives a claim back that was not attempted: to its workflow where that was started, otherwise to be claimed anew. */
-  async #giveBack({ claim, attempt }: Begun, token: string, carried: CarriedAttempt | null): Promise<void> {
+  /** Releases a claim that was not attempted: to its workflow where that was started, otherwise to be claimed anew. */
+  async #release({ claim, attempt }: Begun, token: string, carried: CarriedAttempt | null): Promise<void> {
     const { database, onTrouble } = this.#tools;
     try {
       if (carried?.hasWorkflow()) await leaveToWorkflow(database, token, claim.deliveryId);
@@ -288,7 +288,7 @@ export class DeliveryLoop {
     const needWorkflows: DeliveryLabel[] = [];
     for (const { attempt, outcome } of outcomes) {
       const { underWay, carried } = this.#made.get(attempt) ?? { underWay: null, carried: null };
-      if (underWay !== null) this.#slots.giveBack(underWay);
+      if (underWay !== null) this.#slots.release(underWay);
       if (outcome === null) this.#counts.lost += 1;
       else if (outcome.state === 'delivered') this.#counts.delivered += 1;
       else this.#counts.failing += 1;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type AttemptTools, attemptDelivery } from '../../../src/deliveries/attempt/attempt-delivery.ts';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { deliveryStart } from '../../../src/deliveries/dispatch/start-workflows.ts';
-import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
+import { EndpointLimiter, FIRST_LIMIT } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { type DeliveryPlace, labelDeliveries } from '../../../src/deliveries/queue/claim.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
@@ -40,7 +40,7 @@ async function ladder(schedule: number[]) {
   const tools: AttemptTools = {
     database,
     sender,
-    limiter: makeEndpointLimiter(),
+    limiter: new EndpointLimiter(),
     secretBox: testSecretBox,
     defaults: { retryScheduleMs: schedule, timeoutMs: TIMEOUT_MS },
     health: makeEndpointHealth(),

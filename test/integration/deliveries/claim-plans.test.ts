@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { oldestDueAt } from '../../../src/deliveries/backlog.ts';
-import { makeEndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
-import { makeDueFinder } from '../../../src/deliveries/loop/claiming.ts';
+import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
+import { DueFinder } from '../../../src/deliveries/loop/claiming.ts';
 import {
   claimDue,
   claimProbes,
@@ -33,9 +33,9 @@ async function withEndpoints(count: number) {
 
 /** Claims as a session does, `most` at most; returns how many. */
 function claimer(database: Database) {
-  const limiter = makeEndpointLimiter();
+  const limiter = new EndpointLimiter();
   return async (most: number, explaining = database): Promise<number> => {
-    const due = makeDueFinder({ database: explaining, limiter });
+    const due = new DueFinder({ database: explaining, limiter });
     const shares = await due.find(most);
     if (shares.length === 0) return 0;
     const claim = { shares, limit: most, token: randomUUID(), leaseMs: LEASE_MS };

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
-import { FIRST_LIMIT, makeEndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
+import { EndpointLimiter, FIRST_LIMIT } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { startEndpointKeeper } from '../../../src/deliveries/loop/endpoint-keeper.ts';
 import { claimProbes } from '../../../src/deliveries/queue/claim.ts';
 import { dropDelivery } from '../../../src/deliveries/queue/remove.ts';
@@ -157,7 +157,7 @@ test('a limit that a tenant takes away is gone a moment later', async () => {
   await database.raw(
     'update webhook_endpoints set rate_limit_per_second = 1, max_in_flight = 1, updated_at = now()',
   );
-  const limiter = makeEndpointLimiter();
+  const limiter = new EndpointLimiter();
   const keeper = startEndpointKeeper({
     onPeers: () => undefined,
     ...{ database, worker: 'w', health: makeEndpointHealth(), limiter, logger: silentLogger },

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { makeEndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
-import { makeDueFinder } from '../../../src/deliveries/loop/claiming.ts';
+import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
+import { DueFinder } from '../../../src/deliveries/loop/claiming.ts';
 import { claimDue } from '../../../src/deliveries/queue/claim.ts';
 import { enqueueDeliveries } from '../../../src/deliveries/queue/enqueue.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
@@ -163,7 +163,7 @@ describe('the queue', () => {
     const rows = endpoints.flatMap((id) => Array.from({ length: 6 }, (_, n) => newRow(id, `lane ${n}`)));
     await database.transaction((trx) => enqueueDeliveries(trx, rows));
     const limit = 2;
-    const due = makeDueFinder({ database, limiter: makeEndpointLimiter() });
+    const due = new DueFinder({ database, limiter: new EndpointLimiter() });
     const served: string[] = [];
     for (let turn = 0; turn < 4; turn += 1) {
       const shares = await due.find(limit);

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
-import { makeEndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
+import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { startEndpointKeeper } from '../../../src/deliveries/loop/endpoint-keeper.ts';
 import {
   countFailed,
@@ -35,7 +35,7 @@ function keep(database: Database, worker: string) {
   const health = makeEndpointHealth();
   const shared = { processes: 0 };
   const keeper = startEndpointKeeper({
-    ...{ database, worker, health, limiter: makeEndpointLimiter(), logger: silentLogger },
+    ...{ database, worker, health, limiter: new EndpointLimiter(), logger: silentLogger },
     onPeers: ({ count }) => {
       shared.processes = count;
     },

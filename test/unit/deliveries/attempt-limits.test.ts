@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  AttemptSlots,
+  EndpointLimiter,
   type EndpointLimits,
   FIRST_LIMIT,
-  makeAttemptSlots,
-  makeEndpointLimiter,
   type UnderWay,
 } from '../../../src/deliveries/loop/attempt-limits.ts';
 import type { SendResult } from '../../../src/deliveries/sender/http-sender.ts';
@@ -14,7 +14,7 @@ const ID = '7';
 
 function limiterAt(limits: Partial<EndpointLimits> = {}) {
   let nowMs = 0;
-  const limiter = makeEndpointLimiter(() => nowMs);
+  const limiter = new EndpointLimiter(() => nowMs);
   const allow = ({ maxInFlight = null, ratePerSecond = null }: Partial<EndpointLimits>) =>
     limiter.allow(new Map([[ID, { maxInFlight, ratePerSecond }]]));
   if (Object.keys(limits).length > 0) allow(limits);
@@ -304,7 +304,7 @@ test('property: whatever the answers are, free slots are a whole number from 0 t
 
 function slotsAt() {
   let nowMs = 0;
-  const slots = makeAttemptSlots(undefined, () => nowMs);
+  const slots = new AttemptSlots(undefined, () => nowMs);
   const take = (count: number) =>
     Array.from({ length: count }, () => {
       const attempt = { endpointId: '7', startMs: nowMs };
@@ -321,7 +321,7 @@ test('512 attempts are made side by side', () => {
   const { slots, take } = slotsAt();
   const attempts = take(512);
   expect(slots.free()).toBe(0);
-  for (const attempt of attempts.slice(0, 12)) slots.giveBack(attempt);
+  for (const attempt of attempts.slice(0, 12)) slots.release(attempt);
   expect(slots.free()).toBe(12);
 });
 
@@ -338,7 +338,7 @@ test('those that wait long for their answer leave their slots to others, up to 4
 
 test('what is answered counts until it is recorded, however long that takes', () => {
   const { slots, take, wait } = slotsAt();
-  for (const attempt of take(512)) slots.answered(attempt);
+  for (const attempt of take(512)) slots.responded(attempt);
   wait(60_000);
   expect(slots.free()).toBe(0);
 });
@@ -351,9 +351,9 @@ test('no more is claimed while many late answers are not recorded yet', () => {
   late.push(...take(512));
   wait(500);
   expect(slots.free()).toBe(512);
-  for (const attempt of late) slots.answered(attempt);
+  for (const attempt of late) slots.responded(attempt);
   expect(slots.free()).toBe(0);
-  for (const attempt of late) slots.giveBack(attempt);
+  for (const attempt of late) slots.release(attempt);
   expect(slots.free()).toBe(512);
   expect(slots.taken()).toBe(0);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { makeEndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
-import { makeDueFinder } from '../../../src/deliveries/loop/claiming.ts';
+import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
+import { DueFinder } from '../../../src/deliveries/loop/claiming.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 
 const WALK_MS = 30;
@@ -22,7 +22,7 @@ function slowDatabase() {
 
 test('walks that take long are made a tenth of the time; in between, what is new is found', async () => {
   const { asked, database } = slowDatabase();
-  const finder = makeDueFinder({ database, limiter: makeEndpointLimiter() });
+  const finder = new DueFinder({ database, limiter: new EndpointLimiter() });
   const startMs = performance.now();
   while (performance.now() - startMs < 20 * WALK_MS) {
     const shares = await finder.find(10);
@@ -41,9 +41,9 @@ test('an endpoint with more than it may have keeps its turn behind those that go
     ...{ maxInFlight: null, ratePerSecond: null },
   }));
   const raw = async (text: string) => ({ rows: text.includes('recursive') ? rows : [] });
-  const finder = makeDueFinder({
+  const finder = new DueFinder({
     database: { raw } as unknown as Database,
-    limiter: makeEndpointLimiter(),
+    limiter: new EndpointLimiter(),
   });
   const served: string[] = [];
   for (let turn = 0; turn < 4; turn += 1) {

@@ -1,6 +1,6 @@
 import type { AttemptTools } from '../../../../src/deliveries/attempt/attempt-delivery.ts';
 import { makeEndpointHealth } from '../../../../src/deliveries/breaker.ts';
-import { makeEndpointLimiter } from '../../../../src/deliveries/loop/attempt-limits.ts';
+import { EndpointLimiter } from '../../../../src/deliveries/loop/attempt-limits.ts';
 import type { OrderScope } from '../../../../src/endpoints/endpoint-settings.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
@@ -85,7 +85,7 @@ export async function makeWorld(database: Database, dice: () => number): Promise
 function attemptTools(database: Database, dice: () => number, { sender }: Receivers): AttemptTools {
   return {
     ...{ database, sender, secretBox: testSecretBox, worker: 'test' },
-    limiter: makeEndpointLimiter(),
+    limiter: new EndpointLimiter(),
     defaults: { retryScheduleMs: [4, 4, 4, 4], timeoutMs: 30_000 },
     health: makeEndpointHealth(),
     retryLimits: { perEndpoint: 5, overall: 10, takeStart: () => dice() < 0.5 },
