@@ -11,71 +11,49 @@ import { recordWorkflow } from '../deliveries/delivery-log.ts';
 import { EndpointLimiter } from '../deliveries/loop/attempt-limits.ts';
 import { DeliveryLoop } from '../deliveries/loop/delivery-loop.ts';
 import {
+  DeliveryWorkflows,
   makeCalmWatch,
-  makeDeliveryWorkflows,
   makeRetryAllowance,
 } from '../deliveries/loop/delivery-workflows.ts';
-import { makeRecordGate } from '../deliveries/queue/settle.ts';
+import { makeRecordGate, type RecordGate } from '../deliveries/queue/settle.ts';
 import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
 import type { AlertActivityTools } from '../endpoints/alerts/attempt-alert.ts';
 import type { Config } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../platform/http/outbound-url.ts';
 import type { Logger } from '../platform/logger.ts';
-import type { DatabasePool } from '../platform/postgres/database.ts';
+import type { Database, DatabasePool } from '../platform/postgres/database.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
 
 /** Of them, what one endpoint may have open. */
 const RETRY_WORKFLOWS_PER_ENDPOINT = 20;
 
+type DeliveryTools = {
+  database: DatabasePool;
+  logger: Logger;
+  /** Host and process. */
+  worker: string;
+  /** For metrics. */
+  onAttempt: AttemptObserver;
+};
+
 /** Everything that attempts deliveries in this process, and the activities that do it for workflows. */
-export function openDelivery(
-  config: Config,
-  tools: {
-    database: DatabasePool;
-    logger: Logger;
-    /** Host and process. */
-    worker: string;
-    /** For metrics. */
-    onAttempt: AttemptObserver;
-  },
-) {
+export function openDelivery(config: Config, tools: DeliveryTools) {
   const { database, logger, worker, onAttempt } = tools;
   const { timeoutMs, retryScheduleMs } = config.webhooks;
   const sender = openSender(config);
   const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
   const health = makeEndpointHealth();
-  const limiter = new EndpointLimiter();
-  const cores = availableParallelism();
-  const calm = makeCalmWatch(cores);
-  const retryAllowance = makeRetryAllowance(cores);
-  const retryLimits = {
-    perEndpoint: RETRY_WORKFLOWS_PER_ENDPOINT,
-    overall: config.delivery.retryWorkflowsMax,
-    takeStart: () => retryAllowance.take(),
-  };
-  const defaults = { timeoutMs, retryScheduleMs };
+  const { limiter, calm, retryLimits, shareWith } = openLimits(config);
   const stopping = new AbortController();
-  const onTrouble = (error: unknown) => {
-    if (isTransientError(error)) logger.warn({ err: error }, 'the delivery loop waits and tries again');
-    else
-      logger.error({ err: error }, 'a delivery could not be attempted or recorded; its lease brings it back');
-  };
-  const gate = makeRecordGate({
-    database,
-    onShut: (error) => {
-      const text = 'nothing is delivered while attempts cannot be recorded';
-      if (isTransientError(error)) logger.warn({ err: error }, text);
-      else logger.error({ err: error }, text);
-    },
-    onOpen: () => {
-      logger.info('attempts can be recorded again');
-      loop.wake();
-    },
+  const gate = openGate(database, logger, () => loop.wake());
+  const onTrouble = logTrouble(logger, {
+    transient: 'the delivery loop waits and tries again',
+    defect: 'a delivery could not be attempted or recorded; its lease brings it back',
   });
   const settlement = { database, health, retryLimits, worker, onAttempt, gate, onTrouble };
-  const attempt = { ...settlement, sender, limiter, secretBox, defaults };
-  const workflows = makeDeliveryWorkflows({
+  const attempt = { ...settlement, sender, limiter, secretBox, defaults: { timeoutMs, retryScheduleMs } };
+  const workflows = new DeliveryWorkflows({
     mode: config.delivery.workflows,
     calm,
     onHeadStart: (started) => void recordWorkflow(database, [started]).catch(onTrouble),
@@ -84,17 +62,13 @@ export function openDelivery(
   const loop = new DeliveryLoop({ ...attempt, workflows });
   const leaseMs = leaseMsFor(timeoutMs);
   const join = (deliveryId: string) => loop.join(deliveryId);
+  const onSettled = () => loop.wake();
   return {
-    ...{ worker, secretBox, health, limiter, loop, workflows, leaseMs },
+    ...{ worker, secretBox, health, limiter, loop, workflows, leaseMs, shareWith },
     activities: {
-      deliver: makeDeliverEventActivities({ ...attempt, join, onSettled: () => loop.wake() }),
+      deliver: makeDeliverEventActivities({ ...attempt, join, onSettled }),
       session: makeDeliverSessionActivities({ loop, stopping: stopping.signal }),
       operations: openOperationsActivities({ database, sender, secretBox, timeoutMs, logger }),
-    },
-    /** How many processes share what is allowed to the installation, at least 1, and how many come before this one. */
-    shareWith: ({ count, rank }: { count: number; rank: number }) => {
-      limiter.shareWith(count, rank);
-      for (const shared of [calm, retryAllowance]) shared.shareWith(count);
     },
     /** Nothing more is claimed; what is under way goes on. */
     stopClaiming: () => {
@@ -106,6 +80,44 @@ export function openDelivery(
       await loop.drained();
       await sender.close();
     },
+  };
+}
+
+/** What bounds attempts and starts of workflows; `shareWith` tells how many processes share it, and the rank of this one. */
+function openLimits(config: Config) {
+  const limiter = new EndpointLimiter();
+  const cores = availableParallelism();
+  const calm = makeCalmWatch(cores);
+  const retryAllowance = makeRetryAllowance(cores);
+  const retryLimits = {
+    perEndpoint: RETRY_WORKFLOWS_PER_ENDPOINT,
+    overall: config.delivery.retryWorkflowsMax,
+    takeStart: () => retryAllowance.take(),
+  };
+  const shareWith = ({ count, rank }: { count: number; rank: number }) => {
+    limiter.shareWith(count, rank);
+    for (const shared of [calm, retryAllowance]) shared.shareWith(count);
+  };
+  return { limiter, calm, retryLimits, shareWith };
+}
+
+function openGate(database: Database, logger: Logger, wake: () => void): RecordGate {
+  const text = 'nothing is delivered while attempts cannot be recorded';
+  return makeRecordGate({
+    database,
+    onShut: logTrouble(logger, { transient: text, defect: text }),
+    onOpen: () => {
+      logger.info('attempts can be recorded again');
+      wake();
+    },
+  });
+}
+
+/** What passes by itself is a warning; anything else needs an operator. */
+function logTrouble(logger: Logger, texts: { transient: string; defect: string }) {
+  return (error: unknown) => {
+    if (isTransientError(error)) logger.warn({ err: error }, texts.transient);
+    else logger.error({ err: error }, texts.defect);
   };
 }
 

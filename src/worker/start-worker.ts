@@ -77,21 +77,9 @@ export async function startWorker(
   { onDirectIntake }: WorkerOptions = {},
 ): Promise<RunningWorker> {
   let ready = false;
-  const metrics = makeWorkerMetrics();
-  const database = openDatabase({
-    ...config.database,
-    applicationName: 'heliograph-worker',
-    poolMin: REHEARSED_CONNECTIONS,
-    fixedPlans: true,
-  });
-  const objectStore = openObjectStore(config.objectStore);
+  const { objectStore, ...tools } = openParts(config, logger);
+  const { database, delivery, metrics } = tools;
   const loops = new Map<string, Loop>();
-  const delivery = openDelivery(config, {
-    database,
-    logger,
-    worker: `${hostname()}:${process.pid}`,
-    onAttempt: metrics.attempt,
-  });
   const health = await startHealthServer({
     host: config.api.host,
     port: config.workerHealthPort,
@@ -100,35 +88,17 @@ export async function startWorker(
   });
   await prepareDatabase({ database, secretBox: delivery.secretBox }, logger);
   void reportUnreadableSecrets({ database, secretBox: delivery.secretBox }, logger);
-  let peers: WorkerPeers = { count: 1, rank: 0, isElsewhere: false, isLeader: false };
-  const onPeers = (seen: WorkerPeers) => {
-    peers = seen;
-    delivery.shareWith(seen);
-  };
-  const load = watchLoad();
-  const directClaims = () => (leavesToOthers(peers, load()) ? null : delivery.loop.directClaims());
-  const intakeTools = {
-    ...{ database, logger, directClaims, memory: makeIntakeMemory(), onBody: metrics.inboxBody },
-  };
-  const intake = startIntake(intakeTools, () => peers);
-  onDirectIntake?.(makeDirectIntake(intakeTools, intake));
+  const { intake, onPeers } = startIntakeLoop(tools, onDirectIntake);
   loops.set('intake', intake);
-  loops.set(
-    'housekeeping',
-    startHousekeeping({ database, objectStore, logger, retentionDays: config.retentionDays }),
-  );
-  for (const [name, loop] of startDeliveryLoops(config, { database, delivery, logger, onPeers }))
-    loops.set(name, loop);
-  const listener = listen(config, { intake, loops, database, delivery, logger });
-
+  const { retentionDays } = config;
+  loops.set('housekeeping', startHousekeeping({ database, objectStore, logger, retentionDays }));
+  for (const [name, loop] of startDeliveryLoops(config, { ...tools, onPeers })) loops.set(name, loop);
+  const listener = listen(config, { ...tools, intake, loops });
   void warnWhenNotDurable(database, logger);
-
-  const { connection, upkeep } = await connectWhenUp(config, { database, logger });
-  const workers = await runWorkers(config, { connection, upkeep, database, delivery, logger, metrics });
+  const { connection, upkeep } = await connectWhenUp(config, tools);
+  const workers = await runWorkers(config, { ...tools, connection, upkeep });
   const { client } = upkeep;
-  for (const [name, loop] of startTemporalLoops(config, { client, database, delivery, logger })) {
-    loops.set(name, loop);
-  }
+  for (const [name, loop] of startTemporalLoops(config, { ...tools, client })) loops.set(name, loop);
   // What the start left behind goes now, and not while the first deliveries wait.
   globalThis.gc?.();
   ready = true;
@@ -150,6 +120,40 @@ export async function startWorker(
 }
 
 type Delivery = ReturnType<typeof openDelivery>;
+
+function openParts(config: Config, logger: Logger) {
+  const metrics = makeWorkerMetrics();
+  const database = openDatabase({
+    ...config.database,
+    applicationName: 'heliograph-worker',
+    poolMin: REHEARSED_CONNECTIONS,
+    fixedPlans: true,
+  });
+  const worker = `${hostname()}:${process.pid}`;
+  const delivery = openDelivery(config, { database, logger, worker, onAttempt: metrics.attempt });
+  return { database, delivery, logger, metrics, objectStore: openObjectStore(config.objectStore) };
+}
+
+/** Takes in bodies and claims what comes of them, unless other workers of the installation have more room. */
+function startIntakeLoop(
+  tools: { database: DatabasePool; delivery: Delivery; logger: Logger; metrics: WorkerMetrics },
+  onDirectIntake: WorkerOptions['onDirectIntake'],
+) {
+  const { database, delivery, logger, metrics } = tools;
+  let peers: WorkerPeers = { count: 1, rank: 0, isElsewhere: false, isLeader: false };
+  const load = watchLoad();
+  const directClaims = () => (leavesToOthers(peers, load()) ? null : delivery.loop.directClaims());
+  const intakeTools = {
+    ...{ database, logger, directClaims, memory: makeIntakeMemory(), onBody: metrics.inboxBody },
+  };
+  const intake = startIntake(intakeTools, () => peers);
+  onDirectIntake?.(makeDirectIntake(intakeTools, intake));
+  const onPeers = (seen: WorkerPeers) => {
+    peers = seen;
+    delivery.shareWith(seen);
+  };
+  return { intake, onPeers };
+}
 
 /** Real deliveries wait for it no longer than this. */
 const REHEARSE_WITHIN_MS = 2_000;
@@ -209,7 +213,6 @@ async function runWorkers(
   const media = openMediaActivities(config, shared, metrics);
   const sends = openSendActivities(config, shared, metrics);
   const workers = await runTemporalWorkers(
-    connection,
     workerOptions({
       namespace: config.temporal.namespace,
       queues: taskQueues(config.temporal.taskQueuePrefix),
@@ -222,7 +225,7 @@ async function runWorkers(
         sends: sends.activities,
       },
     }),
-    { logger, ensure: upkeep.ensure, graceMs: config.workerDrainTimeoutMs * GRACE_SHARE },
+    { connection, logger, ensure: upkeep.ensure, graceMs: config.workerDrainTimeoutMs * GRACE_SHARE },
   );
   return {
     stop: async () => {

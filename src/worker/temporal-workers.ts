@@ -8,63 +8,69 @@ const RESTART_MS = 2_000;
 
 export type TemporalWorkers = { stop(): Promise<void> };
 
+type RunOptions = {
+  connection: NativeConnection;
+  logger: Logger;
+  /** Brings back first what workers need, should Temporal have lost it. */
+  ensure: () => Promise<void>;
+  /** Once stopped, what is under way has so long to end by itself before it is cancelled. */
+  graceMs: number;
+};
+
 /**
  * Runs one Temporal worker per entry until stopped. A worker that ends by itself (Temporal lost its data or was
- * away for too long) is made anew, for ever: deliveries wait meanwhile. `ensure` brings back first what they need.
- * Once stopped, what is under way has `graceMs` to end by itself before it is cancelled.
+ * away for too long) is made anew, for ever: deliveries wait meanwhile.
  */
 export async function runTemporalWorkers(
-  connection: NativeConnection,
   entries: readonly WorkerOptions[],
-  { logger, ensure, graceMs }: { logger: Logger; ensure: () => Promise<void>; graceMs: number },
+  options: RunOptions,
 ): Promise<TemporalWorkers> {
-  let stopping = false;
-  const current = new Map<WorkerOptions, Worker>();
-
-  const create = async (options: WorkerOptions) => {
-    const worker = await Worker.create({
-      connection,
-      shutdownGraceTime: graceMs,
-      interceptors: REDACT_FAILURES,
-      ...options,
-    });
-    current.set(options, worker);
-    return worker;
-  };
-  const keepRunning = async (options: WorkerOptions, first: Worker) => {
-    let worker: Worker | null = first;
-    while (!stopping) {
-      try {
-        if (worker === null) {
-          await ensure();
-          worker = await create(options);
-        }
-        const run = worker.run();
-        // `stop` may have come before this one was there to be told.
-        if (stopping) worker.shutdown();
-        await run;
-      } catch (error) {
-        logger.warn(
-          { err: error, taskQueue: options.taskQueue },
-          'a Temporal worker ended; making a new one',
-        );
-      }
-      worker = null;
-      if (!stopping) await new Promise((resolve) => setTimeout(resolve, RESTART_MS));
-    }
-  };
-
-  const first = await Promise.all(
-    entries.map(async (options) => ({ options, worker: await create(options) })),
-  );
-  const running = first.map(({ options, worker }) => keepRunning(options, worker));
+  const run = { stopping: false, current: new Map<WorkerOptions, Worker>() };
+  for (const worker of await Promise.all(entries.map((entry) => createWorker(entry, options))))
+    run.current.set(...worker);
+  const running = [...run.current].map(([entry, first]) => keepRunning(entry, first, run, options));
   return {
     stop: async () => {
-      stopping = true;
-      for (const worker of current.values()) if (worker.getState() === 'RUNNING') worker.shutdown();
+      run.stopping = true;
+      for (const worker of run.current.values()) if (worker.getState() === 'RUNNING') worker.shutdown();
       await Promise.all(running);
     },
   };
+}
+
+async function createWorker(
+  entry: WorkerOptions,
+  { connection, graceMs: shutdownGraceTime }: RunOptions,
+): Promise<[WorkerOptions, Worker]> {
+  const common = { connection, shutdownGraceTime, interceptors: REDACT_FAILURES };
+  return [entry, await Worker.create({ ...common, ...entry })];
+}
+
+async function keepRunning(
+  entry: WorkerOptions,
+  first: Worker,
+  run: { stopping: boolean; current: Map<WorkerOptions, Worker> },
+  options: RunOptions,
+): Promise<void> {
+  let worker: Worker | null = first;
+  while (!run.stopping) {
+    try {
+      if (worker === null) {
+        await options.ensure();
+        worker = (await createWorker(entry, options))[1];
+        run.current.set(entry, worker);
+      }
+      const ended = worker.run();
+      // `stop` may have come before this one was there to be told.
+      if (run.stopping) worker.shutdown();
+      await ended;
+    } catch (error) {
+      const { taskQueue } = entry;
+      options.logger.warn({ err: error, taskQueue }, 'a Temporal worker ended; making a new one');
+    }
+    worker = null;
+    if (!run.stopping) await new Promise((resolve) => setTimeout(resolve, RESTART_MS));
+  }
 }
 
 /** Attempts mostly wait for the network, so many may do so side by side. */

@@ -2,14 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { takeProbe } from '../../endpoints/endpoint-health.ts';
 import { type EndpointSettings, loadEndpointSettings } from '../../endpoints/endpoint-settings.ts';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
-import type { Database } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
 import { findDeliveredEvent } from '../delivery-log.ts';
 import type { AttemptOutcome, UnattemptedOutcome } from '../judge-outcome.ts';
 import type { EndpointLimiter } from '../loop/attempt-limits.ts';
-import { type LeasedDelivery, leaseDelivery } from '../queue/lease.ts';
+import { releaseClaims } from '../queue/claim.ts';
+import { leaseDelivery } from '../queue/lease.ts';
 import { dropOrphans } from '../queue/remove.ts';
-import { keepDeliveries, lockClaims } from '../queue/settle.ts';
 import type { HttpSender } from '../sender/http-sender.ts';
 import { type DeliveryDefaults, openEndpoint, sendDelivery } from './send-delivery.ts';
 import {
@@ -29,7 +28,7 @@ export type AttemptTools = SettlementTools & {
 
 export type DeliveryRef = { deliveryId: string; deliveryDay: string; workflowId: string | null };
 
-/** Wait before a delivery is looked at again whose lease was given back or lost. */
+/** Wait before a delivery is looked at again whose lease was released or lost. */
 const LOOK_AGAIN_MS = 1_000;
 
 /** Wait while nothing can be recorded, and so nothing is sent. */
@@ -48,8 +47,6 @@ export function isInTime(deadlineMs: number, timeoutMs: number): boolean {
   return deadlineMs - leaseClockMs() >= timeoutMs * LEAST_SHARE_TO_SEND;
 }
 
-type Claim = LeasedDelivery & { token: string };
-
 /**
  * Attempts one delivery for the workflow that has it: takes its lease, signs and POSTs the stored bytes, then records
  * what came of it. Rejects only when the database fails; the lease then ends by itself. The deadline counts from
@@ -63,12 +60,12 @@ export async function attemptDelivery(tools: AttemptTools, ref: DeliveryRef): Pr
   }
   const startMs = leaseClockMs();
   const token = randomUUID();
-  const answer = await leaseDelivery(database, { ...ref, token, leaseMs: leaseMsFor(defaults.timeoutMs) });
-  if (answer.kind === 'finished') return { state: 'finished' };
-  if (answer.kind === 'wait') {
-    return { state: 'waiting', reason: answer.lastError ?? 'not due yet', delayMs: answer.waitMs };
+  const lease = await leaseDelivery(database, { ...ref, token, leaseMs: leaseMsFor(defaults.timeoutMs) });
+  if (lease.kind === 'finished') return { state: 'finished' };
+  if (lease.kind === 'wait') {
+    return { state: 'waiting', reason: lease.lastError ?? 'not due yet', delayMs: lease.waitMs };
   }
-  const claim = { ...answer.delivery, token };
+  const claim = { ...lease.delivery, token };
   const [[settings], event] = await Promise.all([
     loadEndpointSettings(database, [claim.endpointId]),
     findDeliveredEvent(database, claim),
@@ -81,31 +78,25 @@ export async function attemptDelivery(tools: AttemptTools, ref: DeliveryRef): Pr
   const deadlineMs = startMs + endpoint.timeoutMs;
   const leave = await mayAttempt(tools, settings, event.eventType, isInTime(deadlineMs, endpoint.timeoutMs));
   if (leave.kind === 'no') {
-    await giveBack(database, claim);
+    await releaseClaims(database, token, [claim.deliveryId]);
     return leave.outcome;
   }
-  const delivery = { ...claim, ...event };
-  const sent = await sendDelivery(tools.sender, endpoint, delivery, deadlineMs - leaseClockMs());
+  const timeLeftMs = deadlineMs - leaseClockMs();
+  const sent = await sendDelivery(tools.sender, endpoint, { ...claim, ...event }, timeLeftMs);
   tools.limiter.learn(endpoint.id, sent.result);
   tools.limiter.spend(endpoint.id, 1);
   const { eventType, eventId } = event;
-  const made = {
-    ...claim,
-    eventType,
-    eventId,
-    endpoint,
-    isProbe: leave.isProbe,
-    sent,
-    workflowId: ref.workflowId,
-  };
+  const { isProbe } = leave;
+  const made = { ...claim, eventType, eventId, endpoint, isProbe, sent, workflowId: ref.workflowId };
   const { outcomes } = await settleOne(tools, made);
-  const lost = {
-    state: 'waiting',
-    reason: 'the lease ended before the attempt did',
-    delayMs: LOOK_AGAIN_MS,
-  } as const;
-  return sayAside(outcomes[0] ?? lost, claim.steppedAsideAt);
+  return sayAside(outcomes[0] ?? LOST, claim.steppedAsideAt);
 }
+
+const LOST = {
+  state: 'waiting',
+  reason: 'the lease ended before the attempt did',
+  delayMs: LOOK_AGAIN_MS,
+} as const;
 
 /** Has the workflow of a delivery that stepped aside say so wherever it says why it waits. */
 function sayAside(outcome: AttemptOutcome, since: Date | null): AttemptOutcome {
@@ -122,16 +113,6 @@ async function settleOne(tools: AttemptTools, made: MadeAttempt): Promise<Settle
     if (!(await tools.gate.check()) || isTransientError(error)) throw error;
     return await settleRefused(tools, made, error);
   }
-}
-
-/** Puts a claim back where it waits until its endpoint takes deliveries (again). */
-async function giveBack(database: Database, claim: Claim): Promise<void> {
-  const { deliveryId, attempts, probes } = claim;
-  await database.transaction(async (trx) => {
-    const ours = await lockClaims(trx, [claim]);
-    const row = { deliveryId, state: 'due' as const, attempts, probes, delayMs: null, byWorkflow: false };
-    if (ours.size > 0) await keepDeliveries(trx, [row]);
-  });
 }
 
 type Leave = { kind: 'yes'; isProbe: boolean } | { kind: 'no'; outcome: UnattemptedOutcome };

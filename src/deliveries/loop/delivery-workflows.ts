@@ -26,23 +26,6 @@ export type CarriedAttempt = {
   end(outcome: AttemptOutcome): void;
 };
 
-export type DeliveryWorkflows = {
-  readonly mode: WorkflowMode;
-  /** Temporal answers: workflows can be started from now on. */
-  connect(start: StartWorkflow): void;
-  /** Whether attempts may begin: `always` stands still while Temporal is away. */
-  isReady(): boolean;
-  /**
-   * Starts the workflow of an attempt that begins; null where it gets none. `isFirst`: nothing was attempted before.
-   * `auto` starts it a moment later, and only if it is calm then.
-   */
-  carry(label: DeliveryLabel, workflowId: string, isFirst: boolean): CarriedAttempt | null;
-  /** What comes of the attempt that this process has under way for the workflow; null when there is none. */
-  join(deliveryId: string): Promise<AttemptOutcome> | null;
-  /** Starts workflows for deliveries whose first attempt failed. */
-  startAll(labels: readonly DeliveryLabel[]): Promise<{ started: Started[]; failed: DeliveryLabel[] }>;
-};
-
 type Started = DeliveryLabel & { workflowId: string };
 
 /** A head start waits until it is known whether more comes at once: then it would take the cores from that. */
@@ -54,86 +37,112 @@ const JOIN_WITHIN_MS = 5_000;
 /** What came of an attempt is kept for a workflow that comes late. */
 const KEEP_OUTCOME_MS = 30_000;
 
-/** Temporal answers within milliseconds; its client goes on trying for much longer than a retry may have to wait. */
+/** Temporal responds within milliseconds; its client goes on trying for much longer than a retry may have to wait. */
 const START_WITHIN_MS = 3_000;
 
 /** After a start that failed, others wait for so long where nothing is attempted without a workflow. */
 const PAUSE_MS = 1_000;
 
-/** The workflows of the deliveries that this process attempts. */
-export function makeDeliveryWorkflows(options: {
+type WorkflowOptions = {
   mode: WorkflowMode;
   calm: CalmWatch;
   /** A head start was made: the delivery has this workflow now. */
   onHeadStart: (started: Started) => void;
   onTrouble: (error: unknown) => void;
-}): DeliveryWorkflows {
-  const { mode, calm, onHeadStart, onTrouble } = options;
-  const carried = new Map<string, Carried>();
-  let start: StartWorkflow | null = null;
-  let pausedUntilMs = 0;
+};
 
-  const failed = (error: unknown) => {
-    if (performance.now() >= pausedUntilMs) onTrouble(error);
-    pausedUntilMs = performance.now() + PAUSE_MS;
-  };
-  const isReady = () => mode !== 'always' || (start !== null && performance.now() >= pausedUntilMs);
-  const mayStart = () => start !== null && performance.now() >= pausedUntilMs;
-  const startFor = async (label: DeliveryLabel, attempt: Carried) => {
+/** The workflows of the deliveries that this process attempts. */
+export class DeliveryWorkflows {
+  readonly mode: WorkflowMode;
+  readonly #options: WorkflowOptions;
+  readonly #carried = new Map<string, Carried>();
+  #start: StartWorkflow | null = null;
+  #pausedUntilMs = 0;
+
+  constructor(options: WorkflowOptions) {
+    this.mode = options.mode;
+    this.#options = options;
+  }
+
+  /** Temporal is there: workflows can be started from now on. */
+  connect(start: StartWorkflow): void {
+    this.#start = start;
+  }
+
+  /** Whether attempts may begin: `always` stands still while Temporal is away. */
+  isReady(): boolean {
+    return this.mode !== 'always' || this.#mayStart();
+  }
+
+  /**
+   * Starts the workflow of an attempt that begins; null where it gets none. `isFirst`: nothing was attempted before.
+   * `auto` starts it a moment later, and only if it is calm then.
+   */
+  carry(label: DeliveryLabel, workflowId: string, isFirst: boolean): CarriedAttempt | null {
+    const { calm } = this.#options;
+    const isAlways = this.mode === 'always';
+    const isHeadStart = this.mode === 'auto' && isFirst;
+    if (isHeadStart) calm.note();
+    if (this.#start === null || !(isAlways || (isHeadStart && this.#mayStart() && calm.isCalm())))
+      return null;
+    const { deliveryId } = label;
+    const attempt: Carried = makeCarried(workflowId, isAlways, () => {
+      if (this.#carried.get(deliveryId) === attempt) this.#carried.delete(deliveryId);
+    });
+    this.#carried.set(deliveryId, attempt);
+    if (isHeadStart) setTimeout(() => void this.#headStart(label, attempt), HEAD_START_MS).unref();
+    else void this.#startFor(label, attempt);
+    return attempt;
+  }
+
+  /** What comes of the attempt that this process has under way for the workflow; null when there is none. */
+  join(deliveryId: string): Promise<AttemptOutcome> | null {
+    const attempt = this.#carried.get(deliveryId);
+    attempt?.join();
+    return attempt?.outcome ?? null;
+  }
+
+  /** Starts workflows for deliveries whose first attempt failed. */
+  async startAll(labels: readonly DeliveryLabel[]): Promise<{ started: Started[]; failed: DeliveryLabel[] }> {
+    const started: Started[] = [];
+    const failed: DeliveryLabel[] = [];
+    const startOne = async (label: DeliveryLabel) => {
+      try {
+        if (this.#start === null || !this.#mayStart()) failed.push(label);
+        else started.push({ ...label, workflowId: (await inTime(this.#start(label))).workflowId });
+      } catch (error) {
+        this.#pause(error);
+        failed.push(label);
+      }
+    };
+    await Promise.all(labels.map(startOne));
+    return { started, failed };
+  }
+
+  #mayStart(): boolean {
+    return this.#start !== null && performance.now() >= this.#pausedUntilMs;
+  }
+
+  #pause(error: unknown): void {
+    if (performance.now() >= this.#pausedUntilMs) this.#options.onTrouble(error);
+    this.#pausedUntilMs = performance.now() + PAUSE_MS;
+  }
+
+  async #startFor(label: DeliveryLabel, attempt: Carried): Promise<void> {
     try {
-      const { isNew } = await inTime(start?.(label) ?? Promise.reject(new Error('Temporal was never there')));
-      attempt.begin(isNew);
+      const start = this.#start?.(label) ?? Promise.reject(new Error('Temporal was never there'));
+      attempt.begin((await inTime(start)).isNew);
     } catch (error) {
       attempt.fail();
-      failed(error);
+      this.#pause(error);
     }
-  };
-  const headStart = async (label: DeliveryLabel, attempt: Carried) => {
-    if (attempt.isOver() || !mayStart() || !calm.isCalm()) return attempt.fail();
-    await startFor(label, attempt);
-    if (attempt.hasWorkflow()) onHeadStart({ ...label, workflowId: attempt.workflowId });
-  };
+  }
 
-  return {
-    mode,
-    connect(startWorkflow) {
-      start = startWorkflow;
-    },
-    isReady,
-    carry(label, workflowId, isFirst) {
-      const isHeadStart = mode === 'auto' && isFirst;
-      if (isHeadStart) calm.note();
-      if (start === null || !(mode === 'always' || (isHeadStart && mayStart() && calm.isCalm()))) return null;
-      const { deliveryId } = label;
-      const attempt: Carried = makeCarried(workflowId, mode === 'always', () => {
-        if (carried.get(deliveryId) === attempt) carried.delete(deliveryId);
-      });
-      carried.set(deliveryId, attempt);
-      if (isHeadStart) setTimeout(() => void headStart(label, attempt), HEAD_START_MS).unref();
-      else void startFor(label, attempt);
-      return attempt;
-    },
-    join(deliveryId) {
-      const attempt = carried.get(deliveryId);
-      attempt?.join();
-      return attempt?.outcome ?? null;
-    },
-    async startAll(labels) {
-      const started: Started[] = [];
-      const notStarted: DeliveryLabel[] = [];
-      const startOne = async (label: DeliveryLabel) => {
-        try {
-          if (start === null || !mayStart()) notStarted.push(label);
-          else started.push({ ...label, workflowId: (await inTime(start(label))).workflowId });
-        } catch (error) {
-          failed(error);
-          notStarted.push(label);
-        }
-      };
-      await Promise.all(labels.map(startOne));
-      return { started, failed: notStarted };
-    },
-  };
+  async #headStart(label: DeliveryLabel, attempt: Carried): Promise<void> {
+    if (attempt.isOver() || !this.#mayStart() || !this.#options.calm.isCalm()) return attempt.fail();
+    await this.#startFor(label, attempt);
+    if (attempt.hasWorkflow()) this.#options.onHeadStart({ ...label, workflowId: attempt.workflowId });
+  }
 }
 
 type Carried = CarriedAttempt & {
@@ -194,12 +203,12 @@ function makeCarried(workflowId: string, isTrusted: boolean, forget: () => void)
   };
 }
 
-/** Rejects where there is no answer in time. A start that succeeds later does no harm: leases keep attempts apart. */
-async function inTime<T>(answer: Promise<T>): Promise<T> {
+/** Rejects what takes too long. A start that succeeds later does no harm: leases keep attempts apart. */
+async function inTime<T>(start: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error('Temporal did not answer in time')), START_WITHIN_MS);
+  const timer = setTimeout(() => late.reject(new Error('Temporal did not respond in time')), START_WITHIN_MS);
   try {
-    return await Promise.race([answer, late.promise]);
+    return await Promise.race([start, late.promise]);
   } finally {
     clearTimeout(timer);
   }

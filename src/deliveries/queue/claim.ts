@@ -109,7 +109,7 @@ export async function claimProbes(
   return withEvents(rows);
 }
 
-/** Gives claims back untouched, to be claimed again at once. */
+/** Releases claims that were not attempted: they wait until their endpoint takes deliveries. */
 export async function releaseClaims(
   database: Database,
   token: string,
@@ -117,14 +117,14 @@ export async function releaseClaims(
 ): Promise<void> {
   await execute(
     database,
-    `update delivery_queue set state = 'due', token = null, lease_until = null
+    `update delivery_queue set state = 'due', token = null, lease_until = null, by_workflow = false, next_attempt_at = null
       where delivery_id = any (?::uuid[]) and token = ? and state = 'claimed'`,
     [deliveryIds, token],
   );
 }
 
 /**
- * Gives back what the loops of dead processes held: their leases have ended, `withinSeconds` ago at most. Workflows look
+ * Releases what the loops of dead processes claimed: their leases have ended, `withinSeconds` ago at most. Workflows look
  * after their own.
  */
 export async function releaseExpired(

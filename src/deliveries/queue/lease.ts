@@ -21,7 +21,7 @@ function toPlace(row: QueueRow): DeliveryPlace {
 }
 
 /** A leased delivery. */
-export type LeasedDelivery = DeliveryPlace & {
+type LeasedDelivery = DeliveryPlace & {
   /** Attempts already recorded; `probes` of them used up no retry. */
   attempts: number;
   probes: number;
@@ -30,7 +30,7 @@ export type LeasedDelivery = DeliveryPlace & {
   steppedAsideAt: Date | null;
 };
 
-export type LeaseAnswer =
+export type LeaseResult =
   | { kind: 'claimed'; delivery: LeasedDelivery }
   | { kind: 'finished' }
   | { kind: 'wait'; waitMs: number; lastError: string | null };
@@ -39,13 +39,13 @@ export type LeaseAnswer =
 const LOOK_AGAIN_MS = 1_000;
 
 /**
- * Takes the lease of one delivery for its workflow for `leaseMs`, during which nobody else touches it. `finished`: there is nothing left to do.
- * `wait`: not due yet, behind another, or leased by somebody else for `waitMs` more.
+ * Takes the lease of one delivery for its workflow for `leaseMs`, during which no other process touches it. `finished`: there is nothing left to do.
+ * `wait`: not due yet, behind another, or leased by another process for `waitMs` more.
  */
 export async function leaseDelivery(
   database: Database,
   lease: { deliveryId: string; deliveryDay: string; token: string; leaseMs: number },
-): Promise<LeaseAnswer> {
+): Promise<LeaseResult> {
   const [row] = await query<QueueRow & Omit<LeasedDelivery, keyof DeliveryPlace>>(
     database,
     `update delivery_queue
@@ -67,7 +67,7 @@ async function whyNotLeased(
   database: Database,
   deliveryId: string,
   deliveryDay: string,
-): Promise<LeaseAnswer> {
+): Promise<LeaseResult> {
   const [row] = await query<{ wait_ms: number; in_loop: boolean; last_error: string | null }>(
     database,
     `select coalesce(extract(epoch from

@@ -84,45 +84,31 @@ const DELIVERY_STATES: readonly QueueState[] = [
 ];
 const ENDPOINT_MODES = ['open', 'probing', 'paused', 'disabled'];
 
+const PLAIN = [
+  ['oldestOpenSeconds', 'deliveries_oldest_pending_seconds', 'Age of the oldest pending delivery.'],
+  ['oldestDueSeconds', 'deliveries_oldest_due_seconds', 'Age of the oldest delivery that is due.'],
+  ['inboxBacklog', 'inbox_backlog', 'Upstream bodies that wait for intake.'],
+  ['inboxOldestSeconds', 'inbox_oldest_pending_seconds', 'Age of the oldest of them.'],
+  ['inboxFailed', 'inbox_failed', 'Upstream bodies whose intake failed.'],
+  ['inboxAwaitingNumber', 'inbox_awaiting_number', 'Upstream bodies that wait for a phone number.'],
+  ['inboxAwaitingNumberSeconds', 'inbox_awaiting_number_oldest_seconds', 'Age of the oldest of them.'],
+] as const;
+
 /** Shows figures from now on; with null the gauges have no value, because the last one would pass for a fresh one. */
 type ShowFigures = (figures: SystemFigures | null) => void;
 
 /** The gauges of what PostgreSQL knows; they are about all processes together. */
 export function makeSystemGauges(registry: Registry): ShowFigures {
-  const up = plainGauge(
-    registry,
-    'database_up',
-    '1 when PostgreSQL returned the figures of this scrape, otherwise 0.',
-  );
-  const open = labelledGauge(
-    registry,
-    'deliveries_pending',
-    'Pending deliveries by state of the queue.',
-    'state',
-  );
-  const endpoints = labelledGauge(registry, 'endpoints', 'Webhook endpoints by mode.', 'mode');
-  const secrets = labelledGauge(
-    registry,
-    'stored_secrets',
-    'Stored secrets by the id of the key that encrypted them.',
-    'key_id',
-  );
-  const housekeeping = labelledGauge(
-    registry,
-    'housekeeping_failing_seconds',
-    'For how long each step of housekeeping has failed; 0: its last turn went well.',
-    'step',
-  );
-  const plain = [
-    ['oldestOpenSeconds', 'deliveries_oldest_pending_seconds', 'Age of the oldest pending delivery.'],
-    ['oldestDueSeconds', 'deliveries_oldest_due_seconds', 'Age of the oldest delivery that is due.'],
-    ['inboxBacklog', 'inbox_backlog', 'Upstream bodies that wait for intake.'],
-    ['inboxOldestSeconds', 'inbox_oldest_pending_seconds', 'Age of the oldest of them.'],
-    ['inboxFailed', 'inbox_failed', 'Upstream bodies whose intake failed.'],
-    ['inboxAwaitingNumber', 'inbox_awaiting_number', 'Upstream bodies that wait for a phone number.'],
-    ['inboxAwaitingNumberSeconds', 'inbox_awaiting_number_oldest_seconds', 'Age of the oldest of them.'],
-  ] as const;
-  const gauges = plain.map(([key, name, help]) => ({ key, gauge: plainGauge(registry, name, help) }));
+  const gauge = (name: string, help: string, ...labelNames: string[]) =>
+    new Gauge({ name: `heliograph_${name}`, help, labelNames, registers: [registry] });
+  const up = gauge('database_up', '1 when PostgreSQL returned the figures of this scrape, otherwise 0.');
+  const open = gauge('deliveries_pending', 'Pending deliveries by state of the queue.', 'state');
+  const endpoints = gauge('endpoints', 'Webhook endpoints by mode.', 'mode');
+  const secretsHelp = 'Stored secrets by the id of the key that encrypted them.';
+  const secrets = gauge('stored_secrets', secretsHelp, 'key_id');
+  const housekeepingHelp = 'For how long each step of housekeeping has failed; 0: its last turn went well.';
+  const housekeeping = gauge('housekeeping_failing_seconds', housekeepingHelp, 'step');
+  const plain = PLAIN.map(([key, name, help]) => ({ key, gauge: gauge(name, help) }));
   return (figures) => {
     up.set(figures === null ? 0 : 1);
     for (const state of DELIVERY_STATES) show(open, figures && (figures.openDeliveries[state] ?? 0), state);
@@ -133,7 +119,7 @@ export function makeSystemGauges(registry: Registry): ShowFigures {
     housekeeping.reset();
     for (const [step, seconds] of Object.entries(figures?.housekeepingFailingSeconds ?? {}))
       housekeeping.labels(step).set(seconds);
-    for (const { key, gauge } of gauges) {
+    for (const { key, gauge } of plain) {
       if (figures === null) gauge.remove();
       else gauge.set(figures[key]);
     }
@@ -143,12 +129,4 @@ export function makeSystemGauges(registry: Registry): ShowFigures {
 function show(gauge: Gauge<string>, value: number | null, label: string): void {
   if (value === null) gauge.remove(label);
   else gauge.labels(label).set(value);
-}
-
-function plainGauge(registry: Registry, name: string, help: string): Gauge {
-  return new Gauge({ name: `heliograph_${name}`, help, registers: [registry] });
-}
-
-function labelledGauge(registry: Registry, name: string, help: string, label: string): Gauge<string> {
-  return new Gauge({ name: `heliograph_${name}`, help, labelNames: [label], registers: [registry] });
 }

@@ -2,9 +2,8 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AttemptOutcome } from '../../../src/deliveries/judge-outcome.ts';
 import {
-  type DeliveryWorkflows,
+  DeliveryWorkflows,
   makeCalmWatch,
-  makeDeliveryWorkflows,
   makeRetryAllowance,
   type WorkflowMode,
 } from '../../../src/deliveries/loop/delivery-workflows.ts';
@@ -41,7 +40,7 @@ function workflowsWith(start: StartWorkflow, { mode = 'auto' }: { mode?: Workflo
     isCalm: () => load.isCalm,
     shareWith: () => undefined,
   };
-  const workflows = makeDeliveryWorkflows({
+  const workflows = new DeliveryWorkflows({
     mode,
     calm,
     onHeadStart: ({ workflowId }) => headStarts.push(workflowId),
@@ -89,7 +88,7 @@ describe('which deliveries get a workflow', () => {
     for (const mode of ['auto', 'always', 'failures'] as const) {
       const calm = { note: () => undefined, isCalm: () => true, shareWith: () => undefined };
       const ignore = () => undefined;
-      const workflows = makeDeliveryWorkflows({ mode, calm, onHeadStart: ignore, onTrouble: ignore });
+      const workflows = new DeliveryWorkflows({ mode, calm, onHeadStart: ignore, onTrouble: ignore });
       expect(workflows.isReady()).toBe(mode !== 'always');
       expect(workflows.carry(label(), 'w', true)).toBeNull();
     }
