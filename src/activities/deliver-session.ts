@@ -55,6 +55,6 @@ function difference(now: LoopCounts, before: LoopCounts): LoopCounts {
 }
 
 function summaryOf({ claimed, delivered, failing, lost }: LoopCounts): string {
-  const given = lost > 0 ? ` ${lost} claims were given back or lost.` : '';
-  return `Claimed ${claimed}, delivered ${delivered}, ${failing} to be retried.${given}`;
+  const released = lost > 0 ? ` ${lost} claims were released or lost.` : '';
+  return `Claimed ${claimed}, delivered ${delivered}, ${failing} to be retried.${released}`;
 }

@@ -18,7 +18,7 @@ export type EndpointHealth = {
   drain(): EndpointCounts[];
 };
 
-/** This process's view of how its attempts went; the database has everybody's (endpoint_minutes). */
+/** This process's view of how its attempts went; the database has that of all (endpoint_minutes). */
 export function makeEndpointHealth(now: () => number = Date.now): EndpointHealth {
   const windows = new Map<string, Minute[]>();
   const timeouts = new Map<string, number>();

@@ -106,7 +106,7 @@ function takeRoom(made: AttemptMade, room: RetryRoom, limits: RetryLimits): bool
 export type AttemptVerdict =
   | { kind: 'delivered'; statusCode: number }
   | { kind: 'retry'; reason: string; retryAfterMs: number | null }
-  /** 410: the receiver says that nobody listens there any more. */
+  /** 410: the receiver says that it is gone for good. */
   | { kind: 'gone'; reason: string };
 
 /** Any 2xx is success and 410 ends the endpoint; everything else may be a passing fault, also 401 and 404. */
@@ -120,9 +120,9 @@ export function judgeAttempt(result: SendResult): AttemptVerdict {
   }
   const { statusCode, retryAfterMs } = result;
   if (statusCode >= 200 && statusCode <= 299) return { kind: 'delivered', statusCode };
-  if (statusCode === 410) return { kind: 'gone', reason: 'the endpoint answered 410 Gone' };
+  if (statusCode === 410) return { kind: 'gone', reason: 'the endpoint returned 410 Gone' };
   const redirect = statusCode >= 300 && statusCode <= 399 ? ' (redirects are not followed)' : '';
-  return { kind: 'retry', reason: `the endpoint answered ${statusCode}${redirect}`, retryAfterMs };
+  return { kind: 'retry', reason: `the endpoint returned ${statusCode}${redirect}`, retryAfterMs };
 }
 
 const SECOND_MS = 1_000;
@@ -166,7 +166,7 @@ type NextDelayInput = {
 /**
  * Ms to wait before the next attempt, or null when the schedule is exhausted. The scheduled wait is spread by ±20 %
  * so that a receiver that comes back is not met by everything at once; a longer Retry-After wins, a shorter one does
- * not. The answer lies in [1 s, 24 h], except that the first attempt of all is due at once (0).
+ * not. The result lies in [1 s, 24 h], except that the first attempt of all is due at once (0).
  */
 export function nextDelayMs({ schedule, attemptsMade, retryAfterMs, random }: NextDelayInput): number | null {
   if (attemptsMade < 1) return 0;
@@ -197,7 +197,7 @@ export type SettledOutcome =
   | { state: 'deferred'; reason: string; attempt: number };
 
 export type UnattemptedOutcome =
-  /** Somebody else holds it, or it is not due before `delayMs`. */
+  /** Another attempt has it, or it is not due before `delayMs`. */
   | { state: 'waiting'; reason: string; delayMs: number }
   /** Its endpoint takes no deliveries at present. */
   | { state: 'off'; reason: string }

@@ -198,7 +198,7 @@ type RehearsalAccounts = {
   phoneNumberId: string;
 };
 
-/** Statements of the rehearsal wait for no lock that somebody holds for long. */
+/** Statements of the rehearsal wait for no lock that is kept for long. */
 const LOCK_TIMEOUT_MS = 200;
 const STATEMENT_TIMEOUT_MS = 2_000;
 

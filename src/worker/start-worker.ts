@@ -68,7 +68,7 @@ const REMIND_EVERY_TRIES = 600;
 const GRACE_SHARE = 2 / 3;
 
 /**
- * Starts intake and the delivery loop at once, then, when Temporal answers, all that needs it; resolves when all run.
+ * Starts intake and the delivery loop at once, then, when Temporal is up, all that needs it; resolves when all run.
  * `stop` ends them in the order that loses no work: loops, workers, connections.
  */
 export async function startWorker(
@@ -287,7 +287,7 @@ function startTemporalLoops(
   ];
 }
 
-/** Waits for Temporal for as long as it takes: nothing is lost meanwhile, so ending the process would help nobody. */
+/** Waits for Temporal for as long as it takes: nothing is lost meanwhile, so ending the process would not help. */
 async function connectWhenUp(
   config: Config,
   { database, logger }: { database: DatabasePool; logger: Logger },
@@ -311,7 +311,7 @@ async function connectWhenUp(
 
 export type HealthServer = InnerServer;
 
-/** Answers /healthz with 200, /readyz with 200 once `isReady`, else 503, and /metrics with a scrape. A port of -1 starts nothing. */
+/** Serves /healthz with 200, /readyz with 200 once `isReady`, else 503, and /metrics with a scrape. A port of -1 starts nothing. */
 export async function startHealthServer(options: {
   host: string;
   port: number;
@@ -339,7 +339,7 @@ const WAIT_MS = 3_000;
 /** A scrape must not become what the database is busy with. */
 const STATEMENT_TIMEOUT_MS = 2_000;
 
-/** What a worker's GET /metrics answers: the process's own figures, and what PostgreSQL knows when it answers. */
+/** What a worker's GET /metrics returns: the process's own figures, and what PostgreSQL knows when it is up. */
 export function makeWorkerScrape(
   { registry }: WorkerMetrics,
   { database, loop }: { database: Database; loop: { inFlight(): number } },

@@ -17,7 +17,7 @@ const HEARTBEAT_TIMEOUT = '10 seconds';
 /** The activity gives up before. */
 const JOIN_TIMEOUT = '5 seconds';
 
-/** After the lease somebody else may take over, so a worker that is silent for longer is taken for dead. */
+/** After the lease another may take over, so a worker that is silent for longer is taken for dead. */
 const RECORDING_MS = 5_000;
 
 /**
@@ -43,7 +43,7 @@ async function deliver(input: DeliverEventInput): Promise<string> {
   const first = await firstAttempt(input);
   if (first.settled) return resultOf(first);
   setCurrentDetails(
-    `**First attempt did not succeed.** ${first.summary}\n\nThe pending activity shows the last answer.`,
+    `**First attempt did not succeed.** ${first.summary}\n\nThe pending activity shows the last outcome.`,
   );
   return resultOf(await lasting(input).retryDelivery(input));
 }
@@ -91,7 +91,7 @@ async function firstAttempt(input: DeliverEventInput): Promise<FirstAttempt> {
   }
 }
 
-/** Activities that are retried until they have an answer: the wait between webhooks is theirs to say. */
+/** Activities that are retried until the delivery is settled: the wait between webhooks is theirs to say. */
 function lasting(input: DeliverEventInput): DeliverEventActivities {
   return proxyActivities<DeliverEventActivities>({
     taskQueue: queuesBeside(workflowInfo().taskQueue).deliveryRetries,

@@ -44,7 +44,7 @@ export async function deliverSession({ taskQueue }: DeliverSessionInput): Promis
   return await continueAsNew<typeof deliverSession>({ taskQueue });
 }
 
-/** Nobody took the activity: the process that polled for it has ended. */
+/** No worker took the activity: the process that polled for it has ended. */
 function isUnheard(error: unknown): boolean {
   const isTimeout = error instanceof ActivityFailure && error.cause instanceof TimeoutFailure;
   return isTimeout && error.cause.timeoutType === 'SCHEDULE_TO_START';

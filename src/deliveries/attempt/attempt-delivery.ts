@@ -39,7 +39,7 @@ export function leaseMsFor(timeoutMs: number): number {
   return timeoutMs * 2;
 }
 
-/** An attempt that has less than this share of its time left when it could send gives its lease back instead. */
+/** An attempt that has less than this share of its time left when it could send releases its lease instead. */
 const LEAST_SHARE_TO_SEND = 0.25;
 
 /** Whether an attempt may still be sent: `deadlineMs` is on the clock of leases. */
@@ -146,8 +146,8 @@ let lastWallMs = Date.now();
 
 /**
  * Ms on a clock that only goes forward, and goes on while the machine is paused: the monotonic clock stops then, but
- * leases end on the database's. A wall clock that is set forward looks the same; attempts not yet sent are then given
- * back, which loses nothing.
+ * leases end on the database's. A wall clock that is set forward looks the same; attempts not yet sent then release
+ * their leases, which loses nothing.
  */
 export function leaseClockMs(): number {
   const monotonicMs = performance.now();

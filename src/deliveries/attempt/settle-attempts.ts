@@ -284,7 +284,7 @@ export type MadeAttempt = {
   workflowId: string | null;
 };
 
-/** Signatures are left out: whoever reads the log must not be able to replay a request with them. */
+/** Signatures are left out: a reader of the log must not be able to replay a request with them. */
 const UNLOGGED_HEADERS = new Set(['x-service-signature', 'webhook-signature']);
 
 /** What is written of an attempt and its delivery. */

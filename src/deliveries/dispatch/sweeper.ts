@@ -163,16 +163,16 @@ async function restartDeliveries(tools: StartTools, overdue: readonly Overdue[])
   if (overdue.length === 0) return { failed: [], dropped: 0, failure: null };
   const labels = await labelDeliveries(tools.database, overdue);
   const overdueMs = new Map(overdue.map((delivery) => [delivery.deliveryId, delivery.overdueMs]));
-  const answers = await Promise.all(
+  const results = await Promise.all(
     labels.map((label) => tryStart(tools, label, overdueMs.get(label.deliveryId) ?? 0)),
   );
-  const failed = labels.filter((_, index) => answers[index] instanceof Error);
+  const failed = labels.filter((_, index) => results[index] instanceof Error);
   const carried = labels
     .filter((label) => !failed.includes(label))
     .map((label) => ({ ...label, workflowId: deliveryWorkflowId(label) }));
   await recordWorkflow(tools.database, carried);
   const dropped = await dropUnlabelled(tools, overdue, labels);
-  return { failed, dropped, failure: answers.find((answer) => answer instanceof Error) ?? null };
+  return { failed, dropped, failure: results.find((result) => result instanceof Error) ?? null };
 }
 
 async function tryStart(

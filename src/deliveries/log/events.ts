@@ -217,18 +217,18 @@ const MAX_TRANSACTION_SECONDS = 60;
 
 /**
  * Unix time in ms before which no event of a WABA will still appear: transactions end in another order than that of
- * the ids they drew. Whoever publishes holds the publishing lock, or one on the table, from before it draws ids.
+ * the ids they drew. A publisher holds the publishing lock, or one on the table, from before it draws ids.
  * An event that waits to be released holds the time back too, for a minute.
  * A statement of its own, before the one that reads events: that one then sees what ended meanwhile.
  */
 export async function publishingHorizonMs(database: Database, wabaId: string): Promise<number> {
-  const [row] = await query<{ atMs: number; heldId: string | null }>(
+  const [row] = await query<{ atMs: number; unreleasedId: string | null }>(
     database,
     `select (extract(epoch from least(clock_timestamp(), min(coalesce(a.xact_start, clock_timestamp()
                - :maxSeconds * interval '1 second')))) * 1000)::float8 as "atMs",
             (select id from events
-              where waba_id = :wabaId and body is null and id > cast(:oldestHeld as uuid)
-              order by id limit 1) as "heldId"
+              where waba_id = :wabaId and body is null and id > cast(:oldestUnreleased as uuid)
+              order by id limit 1) as "unreleasedId"
        from pg_locks l left join pg_stat_activity a on a.pid = l.pid
       where l.database = (select oid from pg_database where datname = current_database())
         and (l.locktype = 'advisory' and l.classid = 0 and l.objid = cast(:lock as oid) and l.objsubid = 1
@@ -238,11 +238,11 @@ export async function publishingHorizonMs(database: Database, wabaId: string): P
       wabaId,
       lock: PUBLISHING_LOCK,
       maxSeconds: MAX_TRANSACTION_SECONDS,
-      oldestHeld: lowestUuidAt(Date.now() - MAX_WAIT_FOR_RELEASE_MS),
+      oldestUnreleased: lowestUuidAt(Date.now() - MAX_WAIT_FOR_RELEASE_MS),
     },
   );
   if (row === undefined) throw new Error('the database did not tell its time');
-  const { atMs, heldId } = row;
+  const { atMs, unreleasedId } = row;
   const settledMs = Math.floor(atMs) - CLOCK_SPARE_MS;
-  return heldId === null ? settledMs : Math.min(settledMs, msOfUuidV7(heldId));
+  return unreleasedId === null ? settledMs : Math.min(settledMs, msOfUuidV7(unreleasedId));
 }

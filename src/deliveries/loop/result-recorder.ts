@@ -34,7 +34,7 @@ const MAX_REST_MS = 20;
 
 type RecorderOptions = {
   giveUpMs: number;
-  /** Claims what follows in the lanes of a group; null while nobody would attempt it. */
+  /** Claims what follows in the lanes of a group; null while it would not be attempted. */
   followerClaims: () => DirectClaims | null;
   /** Called for each part of a group as it is recorded. */
   onRecorded: (recorded: Recorded) => void;
@@ -43,7 +43,7 @@ type RecorderOptions = {
 
 /**
  * Records attempts in groups of whatever is there. While the database is away, or refuses everything, a group is tried
- * again until `giveUpMs`, when its leases have ended and its deliveries are somebody else's. A group that it refuses
+ * again until `giveUpMs`, when its leases have ended and other processes have its deliveries. A group that it refuses
  * otherwise is halved until what it refuses is found: one tenant's response must not harm another's.
  */
 export class ResultRecorder {

@@ -162,8 +162,8 @@ const SETTINGS = `coalesce(w.mode = 'open', false) as "isOpen", w.max_in_flight 
 
 /**
  * SQL of the recursive expression `active` (endpoint_id, replay, position): the first due delivery of each endpoint
- * behind `:afterEndpointId`. A skip scan: a million deliveries that wait at an endpoint cost one step, and whoever reads
- * only the first rows of it pays for no more.
+ * behind `:afterEndpointId`. A skip scan: a million deliveries that wait at an endpoint cost one step, and a reader of
+ * the first rows pays for no more.
  */
 export const ACTIVE = `active (endpoint_id, replay, position) as (
   (select endpoint_id, replay, position from delivery_queue

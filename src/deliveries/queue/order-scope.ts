@@ -10,7 +10,7 @@ const LOOK_MS = 20;
 
 /**
  * Gives an endpoint the order scope that was asked for, if it can be done at this moment (see the function
- * apply_order_scope); it waits for nobody. Otherwise it stays wanted.
+ * apply_order_scope); it never waits. Otherwise it stays wanted.
  */
 export async function applyOrderScope(database: Database, endpointId: string): Promise<boolean> {
   const [row] = await query<{ applied: boolean }>(

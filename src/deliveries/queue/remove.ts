@@ -7,9 +7,9 @@ export type RemoveOptions = {
   reason: string;
   /** Claims of the caller: its own attempts are no obstacle. */
   tokens?: readonly string[];
-  /** Also what anybody is attempting: its outcome is then not recorded. For endpoints that are gone. */
+  /** Also what is being attempted: its outcome is then not recorded. For endpoints that are gone. */
   underWayToo?: boolean;
-  /** False: lanes that somebody else is working on are left alone instead of waited for. */
+  /** False: lanes that another transaction works on are left alone instead of waited for. */
   waits?: boolean;
 };
 

@@ -102,7 +102,7 @@ async function pendingIds(database: Database, replay: Replay): Promise<string[][
 /**
  * Brings what a locked replay has in the queue into line with its state: while it is paused nothing of it can be
  * claimed, and once it is cancelled nothing waits for another attempt. What is being attempted is left alone, as
- * are rows that somebody else has locked (waiting for them could deadlock), so it is to be repeated.
+ * are rows that another transaction has locked (waiting for them could deadlock), so it is to be repeated.
  */
 export async function applyReplayState(trx: Transaction, replay: Replay): Promise<void> {
   const { state } = replay;

@@ -7,7 +7,7 @@ export type Claim = { deliveryId: string; token: string };
 
 /**
  * Locks the rows of these claims and returns the ids of those that are still ours: the lease of the others ended and
- * somebody else took over, so nothing about them may be recorded. Rows are locked in the order in which publishers
+ * another process took over, so nothing about them may be recorded. Rows are locked in the order in which publishers
  * lock heads, so the two cannot deadlock.
  */
 export async function lockClaims(trx: Transaction, claims: readonly Claim[]): Promise<Set<string>> {

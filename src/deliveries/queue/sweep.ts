@@ -103,7 +103,7 @@ export async function stepAside(
 }
 
 /**
- * Once the head is locked, nobody claims or settles it and nobody queues behind it. The next is promoted in a statement
+ * Once the head is locked, nothing claims it, settles it or queues behind it. The next is promoted in a statement
  * of its own, whose snapshot has all that was queued before. False: an attempt was faster.
  */
 async function stepOneAside(database: Database, { deliveryId, deliveryDay }: Blocking): Promise<boolean> {

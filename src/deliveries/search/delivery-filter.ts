@@ -11,7 +11,7 @@ export const DELIVERY_STATES = [
   'dropped',
 ] as const satisfies readonly DeliveryState[];
 
-/** Why an attempt had no answer, in the words of the log. */
+/** Why an attempt had no response, in the words of the log. */
 const ERROR_CLASSES = [
   'dns',
   'refused',
@@ -28,13 +28,13 @@ const ERROR_CLASSES = [
   'other',
 ] as const satisfies readonly SendErrorClass[];
 
-/** Which deliveries somebody looks for, as they write it; what is missing or empty restricts nothing. */
+/** Which deliveries are looked for, as the user writes it; what is missing or empty restricts nothing. */
 export type GivenDeliveryFilter = {
   state?: string | undefined;
   eventType?: string | undefined;
   endpointId?: string | undefined;
   /** `503`, `5xx` or the class of an error such as `timeout`. */
-  answer?: string | undefined;
+  response?: string | undefined;
   since?: Date | undefined;
   until?: Date | undefined;
   /** An eventId, a Message_Id, an upstream message id, a `webhook-id` or the id of a delivery. */
@@ -53,7 +53,7 @@ export async function checkDeliveryFilter(given: GivenDeliveryFilter): Promise<C
     endpointId: await member('endpointId', given.endpointId, (id) =>
       checkRowId('The id of the endpoint', id),
     ),
-    answer: await member('answer', given.answer, checkAnswer),
+    response: await member('response', given.response, checkResponse),
     sinceMs: checkTime('since', since),
     untilMs: checkTime('until', until),
   };
@@ -78,14 +78,14 @@ function oneOf<Name extends string>(names: readonly Name[], given: string): Name
   throw invalidValue(`Choose one of ${names.join(', ')}, not ${shown(given)}.`);
 }
 
-function checkAnswer(given: string): AttemptAnswer {
+function checkResponse(given: string): AttemptResponse {
   const text = given.toLowerCase();
   if (/^[1-5]\d\d$/.test(text)) return { kind: 'code', code: Number(text) };
   if (/^[1-5]xx$/.test(text)) return { kind: 'codeClass', hundreds: Number(text[0]) };
   const errorClass = ERROR_CLASSES.find((known) => known === text);
   if (errorClass !== undefined) return { kind: 'error', errorClass };
   throw invalidValue(
-    `An answer is an HTTP code such as 503, a class such as 5xx, or one of ${ERROR_CLASSES.join(', ')}.`,
+    `A response is an HTTP code such as 503, a class such as 5xx, or one of ${ERROR_CLASSES.join(', ')}.`,
   );
 }
 
@@ -105,8 +105,8 @@ function checkId(text: string): string {
 
 export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'dropped';
 
-/** What an attempt was answered with: one code, a class such as 5 for 5xx, or the class of an error without answer. */
-type AttemptAnswer =
+/** What came of an attempt: one status code, a class such as 5 for 5xx, or the class of an error without response. */
+type AttemptResponse =
   | { kind: 'code'; code: number }
   | { kind: 'codeClass'; hundreds: number }
   | { kind: 'error'; errorClass: string };
@@ -116,7 +116,7 @@ export type DeliveryFilter = {
   state: DeliveryState | null;
   eventType: EventType | null;
   endpointId: string | null;
-  answer: AttemptAnswer | null;
+  response: AttemptResponse | null;
   sinceMs: number | null;
   untilMs: number | null;
 };
@@ -139,24 +139,24 @@ export function deliveryConditions({ state, endpointId }: DeliveryFilter): Condi
 }
 
 /** The condition on an attempt `a`, or on whatever has its columns. */
-export function answerCondition(answer: AttemptAnswer): Conditions {
-  switch (answer.kind) {
+export function responseCondition(response: AttemptResponse): Conditions {
+  switch (response.kind) {
     case 'code':
-      return { text: 'a.status_code = cast(:code as integer)', bindings: { code: answer.code } };
+      return { text: 'a.status_code = cast(:code as integer)', bindings: { code: response.code } };
     case 'codeClass':
       return {
         text: 'a.status_code between cast(:hundreds as integer) * 100 and cast(:hundreds as integer) * 100 + 99',
-        bindings: { hundreds: answer.hundreds },
+        bindings: { hundreds: response.hundreds },
       };
     case 'error':
-      return { text: 'a.error_class = :errorClass', bindings: { errorClass: answer.errorClass } };
+      return { text: 'a.error_class = :errorClass', bindings: { errorClass: response.errorClass } };
   }
 }
 
-/** Whether an attempt with this answer has failed. */
-export function isFailedAnswer(answer: AttemptAnswer): boolean {
-  if (answer.kind === 'error') return true;
-  return (answer.kind === 'code' ? Math.floor(answer.code / 100) : answer.hundreds) !== 2;
+/** Whether an attempt with this response has failed. */
+export function isFailedResponse(response: AttemptResponse): boolean {
+  if (response.kind === 'error') return true;
+  return (response.kind === 'code' ? Math.floor(response.code / 100) : response.hundreds) !== 2;
 }
 
 /**

@@ -1,7 +1,12 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { type Binding, query } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt } from '../../platform/public-ids.ts';
-import { answerCondition, type DeliveryFilter, deliveryConditions, eventOfType } from './delivery-filter.ts';
+import {
+  type DeliveryFilter,
+  deliveryConditions,
+  eventOfType,
+  responseCondition,
+} from './delivery-filter.ts';
 
 /** A delivery, and where it stands in the list: by day, then time in microseconds, then id, the newest first. */
 export type DeliveryPosition = { day: string; atMicros: string; id: string };
@@ -118,7 +123,7 @@ const ENDPOINTS_OF_DAY = `
         select endpoint_id as id from deliveries where day = :day and waba_id = :wabaId and endpoint_id > e.id
          order by endpoint_id limit 1) as next`;
 
-/** One statement over one day of everybody, along the primary key; ids sort by time. */
+/** One statement over one day of all WABAs, along the primary key; ids sort by time. */
 async function stepOverAll(
   database: Database,
   filter: DeliveryFilter,
@@ -163,18 +168,18 @@ async function stepRows(
 function wanted(filter: DeliveryFilter) {
   const own = deliveryConditions(filter);
   const type = eventOfType(filter);
-  const answer = filter.answer === null ? null : lastAnswer(filter.answer);
+  const response = filter.response === null ? null : lastResponse(filter.response);
   return {
-    conditions: answer === null ? own.text : `${own.text} and ${answer.text}`,
+    conditions: response === null ? own.text : `${own.text} and ${response.text}`,
     type: type.text,
-    bindings: { ...own.bindings, ...type.bindings, ...answer?.bindings },
-    isFiltered: filter.state !== null || filter.answer !== null || filter.eventType !== null,
+    bindings: { ...own.bindings, ...type.bindings, ...response?.bindings },
+    isFiltered: filter.state !== null || filter.response !== null || filter.eventType !== null,
   };
 }
 
-/** Only answers that are no failure come here, and those are the last of their delivery. */
-function lastAnswer(answer: Parameters<typeof answerCondition>[0]) {
-  const { text, bindings } = answerCondition(answer);
+/** Only responses that are no failure come here, and those are the last of their delivery. */
+function lastResponse(response: Parameters<typeof responseCondition>[0]) {
+  const { text, bindings } = responseCondition(response);
   return { text: text.replaceAll('a.status_code', 'd.last_status_code'), bindings };
 }
 

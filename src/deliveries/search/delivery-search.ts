@@ -10,13 +10,13 @@ import {
 import { mediaReadyEventId } from '../envelope.ts';
 import { describeDeliveries, type ListedDelivery } from '../log/deliveries.ts';
 import {
-  answerCondition,
   checkDeliveryFilter,
   type DeliveryFilter,
   deliveryConditions,
   eventOfType,
   type GivenDeliveryFilter,
-  isFailedAnswer,
+  isFailedResponse,
+  responseCondition,
 } from './delivery-filter.ts';
 import { type DeliveryPosition, type Scan, scanDeliveries } from './delivery-scan.ts';
 
@@ -73,7 +73,8 @@ async function byFilter(
   filter: Filter,
   page: Page,
 ): Promise<Scan> {
-  const wantsFailure = filter.answer === null ? filter.state === 'failed' : isFailedAnswer(filter.answer);
+  const wantsFailure =
+    filter.response === null ? filter.state === 'failed' : isFailedResponse(filter.response);
   if (wantsFailure) return await byFailedAttempts(database, wabaId, filter, page);
   if (filter.state === 'pending') {
     const open = await openDeliveries(database, wabaId, MAX_OPEN);
@@ -83,7 +84,7 @@ async function byFilter(
   return await scanDeliveries(database, wabaId, filter, { ...page, rowsPerStep: ROWS_PER_STEP, deadlineMs });
 }
 
-/** Its candidates have an attempt that was answered as asked, so only the rest of the filter is looked at. */
+/** Its candidates have an attempt with the wanted response, so only the rest of the filter is looked at. */
 async function byFailedAttempts(
   database: Database,
   wabaId: string | null,
@@ -92,14 +93,14 @@ async function byFailedAttempts(
 ): Promise<Scan> {
   const deadlineMs = performance.now() + SEARCH_MS;
   const found: DeliveryPosition[] = [];
-  const answered = { ...filter, answer: null };
+  const withoutResponse = { ...filter, response: null };
   let belowId = page.before?.id ?? null;
   if (filter.untilMs !== null) belowId = lower(belowId, lowestUuidAt(filter.untilMs));
   for (;;) {
     const step = { belowId, limit: FAILED_PER_STEP };
     const candidates = await failedDeliveries(database, wabaId, filter, step);
     const left = page.limit - found.length;
-    found.push(...(await fittingDeliveries(database, wabaId, answered, candidates.ids, left)));
+    found.push(...(await fittingDeliveries(database, wabaId, withoutResponse, candidates.ids, left)));
     belowId = candidates.nextBelow;
     if (belowId === null || found.length >= page.limit) return { found, next: null };
     if (performance.now() > deadlineMs) return { found, next: positionOf(belowId) };
@@ -212,7 +213,7 @@ async function upstreamIdOf(
   return row?.upstreamId ?? null;
 }
 
-/** Deliveries that may be what somebody looks for, the newest first. */
+/** Deliveries that may be looked for, the newest first. */
 type Candidates = {
   ids: string[];
   /** There may be more below this id; null: these are all. */
@@ -222,16 +223,16 @@ type Candidates = {
 const HIGHEST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /**
- * Deliveries of a WABA (null: of all, for operators) with an attempt that failed, or that was answered so. Found along
+ * Deliveries of a WABA (null: of all, for operators) with an attempt that failed, or that had this response. Found along
  * the index of failed attempts, WABA by WABA.
  */
 async function failedDeliveries(
   database: Database,
   wabaId: string | null,
-  { answer, sinceMs }: DeliveryFilter & { sinceMs: number },
+  { response, sinceMs }: DeliveryFilter & { sinceMs: number },
   { belowId, limit }: { belowId: string | null; limit: number },
 ): Promise<Candidates> {
-  const wanted = answer === null ? null : answerCondition(answer);
+  const wanted = response === null ? null : responseCondition(response);
   const rows = await query<{ id: string; fits: boolean }>(
     database,
     `select a.delivery_id as id, ${wanted === null ? 'true' : `coalesce(${wanted.text}, false)`} as fits
@@ -294,7 +295,7 @@ async function fittingDeliveries(
   if (ids.length === 0) return [];
   const own = deliveryConditions(filter);
   const type = eventOfType(filter);
-  const answer = filter.answer === null ? null : answerCondition(filter.answer);
+  const response = filter.response === null ? null : responseCondition(filter.response);
   return await query<DeliveryPosition>(
     database,
     `select k.day, k.id, cast(extract(epoch from d.created_at) * 1000000 as bigint) as "atMicros"
@@ -303,9 +304,9 @@ async function fittingDeliveries(
                             ${wabaId === null ? '' : 'and waba_id = :wabaId'} offset 0) as d
       ${type.text}
       where ${own.text} ${
-        answer === null
+        response === null
           ? ''
-          : `and exists (select 1 from attempts a where a.day >= k.day and a.delivery_id = d.id and ${answer.text})`
+          : `and exists (select 1 from attempts a where a.day >= k.day and a.delivery_id = d.id and ${response.text})`
       }
       order by k.n limit :limit`,
     {
@@ -315,7 +316,7 @@ async function fittingDeliveries(
       wabaId,
       ...own.bindings,
       ...type.bindings,
-      ...answer?.bindings,
+      ...response?.bindings,
     },
   );
 }

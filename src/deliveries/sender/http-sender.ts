@@ -262,7 +262,8 @@ function settle(exchange: Exchange, result: SendResult): void {
 
 function timeoutFailure({ writtenMs, firstByteMs }: Exchange): SendFailure {
   if (writtenMs === null) return { errorClass: 'timeout', message: 'The connection was not made in time.' };
-  if (firstByteMs === null) return { errorClass: 'timeout', message: 'The receiver did not answer in time.' };
+  if (firstByteMs === null)
+    return { errorClass: 'timeout', message: 'The receiver did not respond in time.' };
   return { errorClass: 'timeout', message: 'The response was not complete in time.' };
 }
 

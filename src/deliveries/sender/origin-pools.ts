@@ -10,7 +10,7 @@ export type PoolRules = ConnectRules & {
   maxOrigins: number;
   /** A pool that was not used for this long is closed. */
   originIdleMs: number;
-  /** A connection takes no new request after this, so that a changed DNS answer is noticed on a busy endpoint too. */
+  /** A connection takes no new request after this, so that a changed DNS record is noticed on a busy endpoint too. */
   connectionMaxAgeMs: number;
 };
 
@@ -25,7 +25,7 @@ export type OriginPools = {
     dispatch(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void;
     release(): void;
   };
-  /** Pools that are held, for tests and metrics. */
+  /** Open pools, for tests. */
   size(): number;
   /** Waits for requests in flight, then closes every connection. */
   close(): Promise<void>;
@@ -38,7 +38,7 @@ type OriginPool = { pool: Pool; inFlight: number; lastUsedMs: number };
  * their number can pass `maxOrigins` for as long as that many origins are busy at once.
  *
  * Tenants may share an origin, a serverless platform's for instance. So a pool has no limit of its own: a request that
- * finds no idle connection gets a new one, and an endpoint that hangs keeps nobody else waiting. What limits connections
+ * finds no idle connection gets a new one, and an endpoint that hangs keeps no other waiting. What limits connections
  * is what may be under way (the slots of sessions and activities, and the limit per endpoint); idle ones are closed.
  */
 export function makeOriginPools(rules: PoolRules): OriginPools {
@@ -131,7 +131,7 @@ type TlsSessionSlot = { session: Buffer | undefined };
 
 /**
  * An undici connector that resolves the host itself, refuses it when any of its addresses is not allowed, and
- * connects to exactly the addresses it checked, so that a second DNS answer cannot lead elsewhere. An IP literal,
+ * connects to exactly the addresses it checked, so that a second DNS response cannot lead elsewhere. An IP literal,
  * for which no lookup would ever be made, goes through the same check. Fills in `phases()`, which it asks for once
  * per connection. Fails with SendError, or with the system's error of the TCP connection.
  */
@@ -224,12 +224,12 @@ function openSocket(
   });
 }
 
-/** Answers every lookup with the addresses that were checked. */
+/** Resolves every lookup to the addresses that were checked. */
 function pinnedLookup(addresses: readonly string[]): LookupFunction {
   return (_hostname, { all }, callback) => {
-    const answers = addresses.map((address) => ({ address, family: isIP(address) }));
-    const [first] = answers;
-    if (all === true || first === undefined) callback(null, answers);
+    const results = addresses.map((address) => ({ address, family: isIP(address) }));
+    const [first] = results;
+    if (all === true || first === undefined) callback(null, results);
     else callback(null, first.address, first.family);
   };
 }

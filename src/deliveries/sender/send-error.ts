@@ -33,11 +33,11 @@ const CLOSED: SendFailure = {
   message: 'The receiver closed the connection before its response was complete.',
 };
 const RESET: SendFailure = { errorClass: 'reset', message: 'The receiver reset the connection.' };
-const TIMEOUT: SendFailure = { errorClass: 'timeout', message: 'The receiver did not answer in time.' };
+const TIMEOUT: SendFailure = { errorClass: 'timeout', message: 'The receiver did not respond in time.' };
 const UNREACHABLE: SendFailure = { errorClass: 'unreachable', message: 'The address cannot be reached.' };
 const PROTOCOL: SendFailure = {
   errorClass: 'protocol',
-  message: 'The receiver did not answer with valid HTTP/1.1.',
+  message: 'The receiver did not respond with valid HTTP/1.1.',
 };
 
 const FAILURE_BY_CODE: ReadonlyMap<string, SendFailure> = new Map(

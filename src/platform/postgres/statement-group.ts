@@ -6,7 +6,7 @@ import type { Binding, Statement, StatementResult } from './sql.ts';
 /** The statements of one connection, in the order in which they are given. */
 export type Statements = {
   /**
-   * Those of one tick are a group: they leave in one write, the server answers them in one, and after the first that
+   * Those of one tick are a group: they leave in one write, the server responds to them in one, and after the first that
    * fails it skips the rest, which then fail with the same error. Side by side without a group, each of them costs both
    * ends a write, a read and a wake-up of its own.
    */
@@ -76,7 +76,7 @@ const described = new WeakMap<Wire, Map<string, Result>>();
 const REFUSED = serialize.parse({ text: 'values that cannot be sent' });
 
 /**
- * For the driver it is one query. `name` and `text` are those of the statement that is being answered: by them the
+ * For the driver it is one query. `name` and `text` are those of the statement whose response is read: by them the
  * driver notes what has been parsed.
  */
 class StatementGroup extends pg.Query {
@@ -84,7 +84,7 @@ class StatementGroup extends pg.Query {
   declare text: string;
   readonly #members: readonly Member[];
   #columns = new Map<string, Result>();
-  #answered = 0;
+  #current = 0;
 
   constructor(members: readonly Member[]) {
     super({ text: '' });
@@ -94,7 +94,7 @@ class StatementGroup extends pg.Query {
 
   callback = (error: Error | null): void => {
     for (const [index, { result, failure, resolve, reject }] of this.#members.entries()) {
-      const reason = failure ?? (index < this.#answered ? null : error);
+      const reason = failure ?? (index < this.#current ? null : error);
       if (reason === null) resolve(result);
       else reject(reason);
     }
@@ -129,20 +129,20 @@ class StatementGroup extends pg.Query {
   }
 
   #turnTo(index: number): void {
-    this.#answered = index;
+    this.#current = index;
     this.name = this.#members[index]?.statement.name;
     this.text = this.#members[index]?.statement.text ?? '';
   }
 
   handleRowDescription({ fields }: { fields: Parameters<Result['addFields']>[0] }): void {
-    const member = this.#members[this.#answered];
+    const member = this.#members[this.#current];
     if (member === undefined) return;
     member.columns = newResult();
     member.columns.addFields(fields);
   }
 
   handleDataRow({ fields }: { fields: Parameters<Result['parseRow']>[0] }): void {
-    const member = this.#members[this.#answered];
+    const member = this.#members[this.#current];
     if (member === undefined || member.failure !== null) return;
     try {
       member.result.rows.push(member.columns?.parseRow(fields));
@@ -152,19 +152,19 @@ class StatementGroup extends pg.Query {
   }
 
   handleCommandComplete(message: { text: string }): void {
-    const member = this.#members[this.#answered];
+    const member = this.#members[this.#current];
     if (member !== undefined) {
       member.result.addCommandComplete(message);
       if (this.name !== undefined) this.#columns.set(this.name, member.columns ?? newResult());
     }
-    this.#turnTo(this.#answered + 1);
+    this.#turnTo(this.#current + 1);
   }
 
   handleError(error: Error, wire: Wire): void {
     // The server parsed none of those behind it.
-    for (const { statement } of this.#members.slice(this.#answered + 1))
+    for (const { statement } of this.#members.slice(this.#current + 1))
       if (statement.name !== undefined) delete wire.submittedNamedStatements[statement.name];
-    this.callback(this.#members[this.#answered]?.failure ?? error);
+    this.callback(this.#members[this.#current]?.failure ?? error);
   }
 
   handleReadyForQuery(): void {

@@ -54,7 +54,7 @@ export function startHousekeeping(tools: HousekeepingTools): Loop {
   });
 }
 
-/** Does a step that is due and that nobody else does; true when it was done, well or not. */
+/** Does a step that is due and that no other process does; true when it was done, well or not. */
 export async function runStep(
   { database, logger }: Pick<HousekeepingTools, 'database' | 'logger'>,
   { name, run }: HousekeepingStep,
@@ -83,7 +83,7 @@ export type RetentionDays = {
   inbox: number;
   /** Events and the log of their deliveries. */
   events: number;
-  /** What endpoints answered; never longer than the deliveries. */
+  /** Attempts with their responses; never longer than the deliveries. */
   attempts: number;
 };
 
@@ -242,7 +242,7 @@ export async function listDaysInUse(
   if (table === 'attempts' || days.length === 0) return new Set();
   if (table === 'inbox') return await listDaysOfOpenBodies(database, days);
   const open = await listDaysOfQueue(database, table === 'events' ? 'event_day' : 'delivery_day', days);
-  // An order's event is not in the queue when nobody wants it; its workflow writes it all the same.
+  // An order's event is not in the queue when no endpoint wants it; its workflow writes it all the same.
   const workflows = table === 'events' ? await listDaysOfWorkflows(database, days) : [];
   return new Set([...open, ...workflows]);
 }

@@ -128,7 +128,7 @@ describe('an attempt', () => {
       database,
       `select last_error from deliveries where state = 'failed'`,
     );
-    expect(failed).toEqual([{ last_error: 'the endpoint answered 500' }]);
+    expect(failed).toEqual([{ last_error: 'the endpoint returned 500' }]);
   });
 
   test('whose lease was taken over meanwhile records nothing', async () => {

@@ -153,7 +153,7 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
     await eventually('the pending activity says why', async () => {
       const { raw } = await handle.describe();
       return (
-        raw.pendingActivities?.some((a) => /503.*Next at|answered 503/.test(a.lastFailure?.message ?? '')) ??
+        raw.pendingActivities?.some((a) => /503.*Next at|returned 503/.test(a.lastFailure?.message ?? '')) ??
         false
       );
     });

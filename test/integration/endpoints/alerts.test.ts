@@ -119,7 +119,7 @@ describe('an alert about an endpoint', () => {
     await eventually('it says why', async () => {
       const found = await handle.describe().catch(() => null);
       const message = found?.raw.pendingActivities?.[0]?.lastFailure?.message ?? '';
-      return /answered 503.*Next at \d{4}/.test(message);
+      return /returned 503.*Next at \d{4}/.test(message);
     });
     receiver.behave(answer(204));
     await isState('delivered');
@@ -140,7 +140,7 @@ describe('an alert about an endpoint', () => {
     expect(await lastAlert()).toMatchObject({
       state: 'given_up',
       attempts: 3,
-      lastError: 'the endpoint answered 500',
+      lastError: 'the endpoint returned 500',
     });
     expect(await query(stack.database, 'select 1 from workflow_tasks')).toEqual([]);
   });
@@ -154,7 +154,7 @@ describe('an alert about an endpoint', () => {
     await isState('given_up');
     receiver.behave(answer(410));
     await raise();
-    await eventually('410', async () => (await lastAlert())?.lastError === 'the endpoint answered 410 Gone');
+    await eventually('410', async () => (await lastAlert())?.lastError === 'the endpoint returned 410 Gone');
     receiver.behave(answer(500, { 'retry-after': '1' }));
     await raise();
     await eventually('third alert', async () => (await lastAlert())?.attempts === 1);

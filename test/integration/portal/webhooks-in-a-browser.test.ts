@@ -24,12 +24,12 @@ async function start() {
   const { database } = api;
   const { id } = await addEndpoint(database, WABA, 'https://receiver.example/hook');
   await addActivity(database, id, 24);
-  const error = 'the endpoint answered 503';
+  const error = 'the endpoint returned 503';
   const failing = [
     {
       status: null,
       errorClass: 'timeout',
-      errorMessage: 'The receiver did not answer in time.',
+      errorMessage: 'The receiver did not respond in time.',
       durationMs: 15_000,
     },
     {

@@ -146,7 +146,7 @@ describe('what a tenant allows at once', () => {
   );
 
   test('is not always with the same process', () => {
-    const limiter = makeEndpointLimiter(() => 0);
+    const limiter = new EndpointLimiter(() => 0);
     const endpoints = ['1', '2', '3', '4'];
     limiter.allow(new Map(endpoints.map((id) => [id, { maxInFlight: 1, ratePerSecond: null }])));
     limiter.shareWith(4, 2);

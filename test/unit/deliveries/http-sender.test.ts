@@ -148,7 +148,7 @@ describe('the deadline', () => {
   test('ends a receiver that never answers', async () => {
     const { url, sockets } = await httpServer(() => undefined);
     const result = await testSender().send({ ...request(url), timeoutMs: 200 });
-    expect(result).toMatchObject({ errorClass: 'timeout', message: 'The receiver did not answer in time.' });
+    expect(result).toMatchObject({ errorClass: 'timeout', message: 'The receiver did not respond in time.' });
     expect(result.timings).toMatchObject({ connectMs: expect.any(Number), firstByteMs: null });
     expect(result.timings.totalMs).toBeLessThan(600);
     await expect.poll(() => sockets.size).toBe(0);

@@ -186,7 +186,7 @@ type FiltersView = {
 /** The form over the list; a GET, so that what it finds has an address. */
 function deliveryFilters({ action, query, endpoints, error }: FiltersView): Markup {
   const about = (param: string) => (error !== null && error.param === param ? error.message : null);
-  const isMore = query.since !== '' || query.until !== '' || query.answer !== '';
+  const isMore = query.since !== '' || query.until !== '' || query.response !== '';
   return html`<form method="get" action="${action}" class="delivery-filters" role="search" aria-label="Deliveries"><div class="filters">
 ${textField({ label: 'eventId, message id, webhook-id or delivery id', name: 'id', type: 'search', value: query.id, maxLength: 512, error: about('id') })}
 ${selectField({ label: 'Status', name: 'state', value: query.state, options: choices(DELIVERY_STATES, STATE_LABELS), error: about('state') })}
@@ -197,7 +197,7 @@ ${selectField({ label: 'Time', name: 'range', value: query.range, options: RANGE
 <details ${isMore && html`open`}><summary>More filters</summary><div class="filters">
 ${textField({ label: 'From (UTC)', name: 'since', type: 'datetime-local', value: query.since, error: about('since') })}
 ${textField({ label: 'To (UTC)', name: 'until', type: 'datetime-local', value: query.until, error: about('until') })}
-${textField({ label: 'Response or error of an attempt', name: 'answer', value: query.answer, placeholder: '503, 5xx, timeout …', maxLength: 30, error: about('answer') })}
+${textField({ label: 'Response or error of an attempt', name: 'response', value: query.response, placeholder: '503, 5xx, timeout …', maxLength: 30, error: about('response') })}
 </div></details></form>`;
 }
 
@@ -257,7 +257,7 @@ type DeliveryQuery = {
   range: string;
   since: string;
   until: string;
-  answer: string;
+  response: string;
   id: string;
 };
 
@@ -269,7 +269,7 @@ const NAMES = [
   'range',
   'since',
   'until',
-  'answer',
+  'response',
   'id',
 ] as const satisfies readonly (keyof DeliveryQuery)[];
 
@@ -287,12 +287,12 @@ function queryText(query: DeliveryQuery, more: Readonly<Record<string, string>> 
 
 /** What the filters ask for. Times of the form are UTC; what is no time becomes one that is refused. */
 function filterOf(query: DeliveryQuery, nowMs: number): GivenDeliveryFilter {
-  const { state, eventType, endpointId, answer, id, range } = query;
+  const { state, eventType, endpointId, response, id, range } = query;
   const rangeMs = RANGE_MS[range];
   const ofRange = rangeMs === undefined ? undefined : new Date(nowMs - rangeMs);
   const since = query.since === '' ? (range === 'all' ? new Date(0) : ofRange) : timeIn(query.since);
   const until = query.until === '' ? undefined : timeIn(query.until);
-  return { state, eventType, endpointId, answer, id, since, until };
+  return { state, eventType, endpointId, response, id, since, until };
 }
 
 /** A `datetime-local` value, or any other text. */

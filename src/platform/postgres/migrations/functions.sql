@@ -7,7 +7,7 @@
 -- attempt means is said in TypeScript. Their plans must not depend on statistics, which a new day's partition does not have.
 
 -- Partitions of days, with the storage settings of the default partition. Housekeeping (src/platform/postgres/partitions.ts) makes
--- those of the days to come without keeping anybody waiting; this is for an empty database.
+-- those of the days to come without keeping others waiting; this is for an empty database.
 create or replace function ensure_partitions(from_day date, to_day date) returns void language plpgsql as $$
 declare
   parent text;
@@ -34,7 +34,7 @@ end $$;
 
 -- Queues deliveries in the order given; returns the ids of those that became the heads of their lanes.
 --
--- The insert of a head either succeeds or meets the present head and locks it, so nobody can finish that head before the
+-- The insert of a head either succeeds or meets the present head and locks it, so no other can finish that head before the
 -- rows behind it are visible to the promotion that follows. Positions of waiting rows are drawn under that lock, hence
 -- their order is the order in which their transactions took the lane. Heads are locked in one order over all writers, so
 -- they cannot deadlock. A row that met the present head of its lane is an update of that head, so its xmax is this
@@ -86,7 +86,7 @@ end $$;
 -- Numbers events within their keys (1, 2, 3 … in the order given; a key's row stays locked until commit, so numbers follow
 -- the order in which events are stored), stores them with their deliveries and queues these. A message's id may be left to
 -- be found by its upstream id. Returns the heads as enqueue_deliveries does, and the numbers. Wakes the dispatchers only
--- for heads that nobody claimed.
+-- for heads that were not claimed.
 --
 -- Nested loops are off because the joins are over as many rows as there are events, whatever the planner expects.
 create or replace function publish_events(
@@ -149,7 +149,7 @@ end $$;
 --
 -- The former heads have been locked, and taken out of their lanes, by an earlier statement of the same transaction. This
 -- statement's snapshot is younger than those locks, so it sees everything that was queued behind the heads until then; and
--- while they are locked, nobody queues behind them.
+-- while they are locked, nothing is queued behind them.
 --
 -- The first of a lane is asked for by the range and the order of its index: with `lane =` the planner may walk all that
 -- waits by position, once it knows how much that is.
@@ -178,9 +178,9 @@ end $$;
 -- log that they were dropped, with the reason. The one way out for what is not settled by an attempt. Returns the ids of
 -- those that were taken out.
 --
--- The heads of their lanes are locked first, in the order in which everybody locks heads. Until the transaction ends,
--- nobody settles those or queues behind them, and only statements after that see all that was queued there before. What
--- stays: what somebody is attempting, except under one of `tokens` or with `under_way_too`; and lanes whose head was
+-- The heads of their lanes are locked first, in the order in which all lock heads. Until the transaction ends,
+-- those are not settled and nothing is queued behind them, and only statements after that see all that was queued there before. What
+-- stays: what is being attempted, except under one of `tokens` or with `under_way_too`; and lanes whose head was
 -- settled while it was waited for, or, without `waits`, is locked.
 create or replace function remove_deliveries(
   ids uuid[], reason text, tokens uuid[], under_way_too boolean, waits boolean
@@ -244,7 +244,7 @@ return hashtext(waba_id) & 255;
 --   - nothing of the endpoint is open (replays, the test event and what stepped aside have lanes of their own), or
 --   - it is paused or disabled, no attempt is under way, and at most `most` deliveries wait: those move to the lanes that
 --     they would have now, in the order of their places.
--- Whoever publishes for the WABA, and so may have read the present scope, holds the lock of its group until its rows are to
+-- A publisher for the WABA, which may have read the present scope, holds the lock of its group until its rows are to
 -- be seen. This never waits for that lock or for a row, and has it for this one statement: publishers of other groups know
 -- nothing of it, those of this one wait for milliseconds. The commit need not be on disk: what is published by the new scope
 -- comes behind it in the log.
@@ -312,7 +312,7 @@ begin
 end $$;
 
 -- Records attempts and moves their deliveries on, as far as the claim (id, token) is still in force: the lease of the
--- others ended and somebody else took over. next_state null takes a delivery out of the queue and promotes the next of
+-- others ended and another process took over. next_state null takes a delivery out of the queue and promotes the next of
 -- its lane, in a statement of its own: its snapshot must be taken after the head is locked, otherwise it misses rows that
 -- were queued behind the head meanwhile. Where `follows` says so, the next one is claimed at once, unless its endpoint
 -- takes nothing at present (docs/decisions/0031). Returns a row per delivery that was ours, with how many others became

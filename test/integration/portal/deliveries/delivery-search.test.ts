@@ -68,16 +68,16 @@ test('every way through a long log is complete, in order and quick', { timeout: 
     [null, { state: 'failed' }, `d.state = 'failed'`],
     [
       WABA,
-      { answer: '503' },
+      { response: '503' },
       `${own} and exists (select 1 from attempts a where a.delivery_id = d.id and a.status_code = 503)`,
     ],
-    [WABA, { answer: '5xx', state: 'delivered' }, `${own} and d.attempts = 2`],
-    [WABA, { answer: '200', state: 'failed' }, 'false'],
+    [WABA, { response: '5xx', state: 'delivered' }, `${own} and d.attempts = 2`],
+    [WABA, { response: '200', state: 'failed' }, 'false'],
     [WABA, { eventType: 'order' }, `${own} and e.event_type = 'order'`],
     [null, { eventType: 'order' }, `e.event_type = 'order'`],
     [WABA, { state: 'dropped' }, 'false'],
     [WABA, { state: 'pending' }, 'false'],
-    [WABA, { answer: 'timeout' }, 'false'],
+    [WABA, { response: 'timeout' }, 'false'],
   ];
   for (const [wabaId, given, condition] of cases) {
     const { ids, pages, slowestMs, isEnd } = await walk(database, wabaId, given, 50, 60);

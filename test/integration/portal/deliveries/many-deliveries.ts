@@ -46,7 +46,7 @@ function insertion({ wabaId, endpointIds, count, from, to }: Rows): string {
     select day, delivery_id, '${wabaId}', endpoint_id, day, event_id, state,
            case when state = 'failed' then 3 when n % ${ONE_IN.retried} = 0 then 2 else 1 end,
            case when state = 'failed' then 503 else 200 end,
-           case when state = 'failed' then 'the endpoint answered 503' end, at, at + interval '40 ms'
+           case when state = 'failed' then 'the endpoint returned 503' end, at, at + interval '40 ms'
       from made;
     insert into attempts (day, delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, timings,
                           status_code, url, request_headers, response_headers, response_body, worker)
