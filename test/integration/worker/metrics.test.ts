@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type AttemptTools, attemptDelivery } from '../../../src/deliveries/attempt/attempt-delivery.ts';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
-import { makeEndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
+import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { findFreePorts } from '../../../src/dev/embedded/ports.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
@@ -47,7 +47,7 @@ async function countingWorker() {
       makeWorkerScrape(metrics, { database, loop: { inFlight: () => 0 } }),
   );
   const tools: AttemptTools = {
-    ...{ database, sender, limiter: makeEndpointLimiter(), secretBox: testSecretBox, worker: 'test' },
+    ...{ database, sender, limiter: new EndpointLimiter(), secretBox: testSecretBox, worker: 'test' },
     ...{
       health: makeEndpointHealth(),
       retryLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
