@@ -16,13 +16,12 @@ fail() {
 
 wait_for() { # SERVICE CONTAINER...; true when all of them answer
   service=$1
+  deadline=$(($(date +%s) + 120))
   shift
   for id; do
-    tries=0
     until [ "$(docker inspect --format '{{.State.Health.Status}}' "$id")" = healthy ]; do
-      tries=$((tries + 1))
       [ "$(docker inspect --format '{{.RestartCount}}' "$id")" -lt 3 ] || return 1
-      if [ "$tries" -ge 90 ]; then
+      if [ "$(date +%s)" -ge "$deadline" ]; then
         # Without Temporal a worker is not ready, and takes in and delivers all the same.
         [ "$service" = worker ] && docker exec "$id" node -e \
           "fetch('http://127.0.0.1:8081/healthz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))" || return 1

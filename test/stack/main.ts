@@ -96,14 +96,15 @@ async function testStack(installation: Installation, rounds: number): Promise<nu
   await pump.stop();
   const arrivals = await drained(installation, pump);
   verifySignatures(arrivals, secret);
-  const result = lossesIn(pump.acknowledged, arrivals);
+  const code = report(pump, lossesIn(pump.acknowledged, arrivals));
   await restore(installation, { arrivals, ca });
   say('the rules, the configuration of Prometheus and the dashboards');
   await checkMonitoring(installation);
   say('the bundled object store goes through our tests');
   testObjectStore(installation);
   if (rounds > 1) await onMinio(installation, ca);
-  return report(pump, result);
+  say(code === 0 ? 'good' : 'not good');
+  return code;
 }
 
 /** So that no image of an installation on this machine is replaced. */
@@ -324,9 +325,7 @@ function report(pump: Pump, { lost, disordered, duplicates }: ReturnType<typeof 
     `\n${pump.acknowledged.length} events acknowledged: ${lost.length} lost, ${disordered.length} out of order, ` +
       `${duplicates} twice; ${wrong} wrong answers\n${[...lost, ...disordered].slice(0, 20).join('\n')}\n`,
   );
-  const good = lost.length + disordered.length + wrong === 0;
-  say(good ? 'good' : 'not good');
-  return good ? 0 : 1;
+  return lost.length + disordered.length + wrong === 0 ? 0 : 1;
 }
 
 /** One line per phase; returns how many answers upstream must not get. */
