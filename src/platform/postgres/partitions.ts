@@ -100,25 +100,14 @@ async function makePartition(
   if (daysAhead > 1 && !(await isDefaultSmall(database, table))) await keepOutOfDefault(database, table, day);
   return await database.transaction(async (trx) => {
     await waitBriefly(trx);
-    const name = partitionName(table, day);
-    const [options] = await query<{ list: string | null }>(
-      trx,
-      `select array_to_string(reloptions, ', ') as list from pg_class where oid = cast(? as regclass)`,
-      [`${table}_default`],
-    );
-    const storage = options?.list ? `with (${options.list})` : '';
-    await trx.raw(
-      `create table ${name} (like ${table} including all excluding identity excluding indexes) ${storage}`,
-    );
+    await changePartition(trx, 'create', table, day);
     await trx.raw(`lock table ${table}_default in access exclusive mode`);
     if (!(await moveOutOfDefault(trx, table, day))) {
-      await trx.raw(`drop table ${name}`);
+      await changePartition(trx, 'drop', table, day);
       return TOO_MANY;
     }
-    await trx.raw(
-      `alter table ${table} attach partition ${name} for values from ('${day}') to (date '${day}' + 1)`,
-    );
-    await trx.raw(`alter table ${table}_default drop constraint if exists ${keptOut(table, day)}`);
+    await changePartition(trx, 'attach', table, day);
+    await changePartition(trx, 'let in', table, day);
     return null;
   });
 }
@@ -154,27 +143,33 @@ async function isDefaultSmall(database: Database, table: DailyTable): Promise<bo
  * it; that one is checked while everybody can. Fails when rows of the day are there: they must be moved.
  */
 async function keepOutOfDefault(database: Database, table: DailyTable, day: string): Promise<void> {
-  const column = DAY_COLUMNS[table];
-  const constraint = keptOut(table, day);
   await database.transaction(async (trx) => {
     await waitBriefly(trx);
-    await trx.raw(`alter table ${table}_default drop constraint if exists ${constraint}`);
-    await trx.raw(`alter table ${table}_default add constraint ${constraint}
-         check (${column} < '${day}' or ${column} >= date '${day}' + 1) not valid`);
+    await changePartition(trx, 'let in', table, day);
+    await changePartition(trx, 'keep out', table, day);
   });
   try {
-    await database.raw(`alter table ${table}_default validate constraint ${constraint}`);
+    await changePartition(database, 'validate', table, day);
   } catch (error) {
     await database.transaction(async (trx) => {
       await waitBriefly(trx);
-      await trx.raw(`alter table ${table}_default drop constraint if exists ${constraint}`);
+      await changePartition(trx, 'let in', table, day);
     });
     if (!isCheckViolation(error)) throw error;
   }
 }
 
-function keptOut(table: DailyTable, day: string): string {
-  return `${table}_default_without_${day.replaceAll('-', '')}`;
+/**
+ * By a function that belongs to the owner of the tables, so that workers need not. `keep out`: a constraint of the default
+ * partition, checked by `validate` and removed by `let in`.
+ */
+export async function changePartition(
+  database: Database,
+  step: 'create' | 'attach' | 'drop' | 'keep out' | 'validate' | 'let in',
+  table: DailyTable,
+  day: string,
+): Promise<void> {
+  await query(database, 'select change_partition(?, ?, cast(? as date))', [step, table, day]);
 }
 
 async function waitBriefly(trx: Transaction): Promise<void> {

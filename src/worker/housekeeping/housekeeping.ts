@@ -10,12 +10,12 @@ import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import {
+  changePartition,
   DAY_COLUMNS,
   type DailyTable,
   ensurePartitions,
   inBatches,
   isLockTimeout,
-  partitionName,
   TABLE_LOCK_TIMEOUT_MS,
 } from '../../platform/postgres/partitions.ts';
 import { MOST_CLOCK_SKEW_MS, readClockSkewMs } from '../../platform/postgres/server-checks.ts';
@@ -311,7 +311,7 @@ export async function dropDay(database: Database, table: DailyTable, day: string
       await trx.raw(`lock table only ${table} in access exclusive mode`);
       // `admin inbox retry` may have put bodies back since the day was looked at.
       if (table === 'inbox' && (await listDaysOfOpenBodies(trx, [day])).has(day)) return 'in use';
-      await trx.raw(`drop table if exists ${partitionName(table, day)}`);
+      await changePartition(trx, 'drop', table, day);
       if (table === 'inbox') await execute(trx, 'delete from waiting_bodies where received_day = ?', [day]);
       return 'dropped';
     });

@@ -416,3 +416,36 @@ begin
        order by q.position;
   end if;
 end $$;
+
+-- What workers do to daily partitions, for roles that own no table: as the owner, and nothing else than this.
+create or replace function change_partition(step text, parent text, day date) returns void
+  language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+  name text := parent || to_char(day, '"_"YYYYMMDD');
+  constraint_name text := parent || to_char(day, '"_default_without_"YYYYMMDD');
+  day_column text := case when parent = 'inbox' then 'received_day'
+                          when parent in ('events', 'deliveries', 'attempts') then 'day' end;
+  storage text;
+begin
+  if day_column is null then
+    raise exception '% has no daily partitions', parent using errcode = '22023';
+  end if;
+  case step
+    when 'create' then
+      select coalesce('with (' || array_to_string(reloptions, ', ') || ')', '') into storage
+        from pg_class where oid = cast(parent || '_default' as regclass);
+      execute format('create table %I (like %I including all excluding identity excluding indexes) %s', name, parent, storage);
+    when 'attach' then
+      execute format('alter table %I attach partition %I for values from (%L) to (%L)', parent, name, day, day + 1);
+    when 'drop' then
+      execute format('drop table if exists %I', name);
+    when 'keep out' then
+      execute format('alter table %I add constraint %I check (%I < %L or %I >= %L) not valid',
+        parent || '_default', constraint_name, day_column, day, day_column, day + 1);
+    when 'validate' then
+      execute format('alter table %I validate constraint %I', parent || '_default', constraint_name);
+    when 'let in' then
+      execute format('alter table %I drop constraint if exists %I', parent || '_default', constraint_name);
+  end case;
+end $$;
+revoke execute on function change_partition(text, text, date) from public;

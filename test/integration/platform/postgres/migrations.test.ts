@@ -137,7 +137,7 @@ describe('migrations', () => {
     };
     const migrations = { ...MIGRATIONS, '0002-index': index };
     // What a concurrent index that was cancelled leaves behind.
-    await database.raw('create index tenants_by_name on tenants (name)');
+    await database.raw('create index tenants_by_name on tenants (business_name)');
     await database.raw(
       `update pg_index set indisvalid = false where indexrelid = 'tenants_by_name'::regclass`,
     );

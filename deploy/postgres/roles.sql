@@ -1,0 +1,57 @@
+-- Three roles of least privilege. Run in the database of the service as a superuser, before the first migration and
+-- again after each that brought tables; it may be run at any time. Then give each role a password.
+--   heliograph_owner     owns the schema: migrate
+--   heliograph_app       reads and writes rows: api, worker, admin
+--   heliograph_readonly  reads, but nothing of passwords, sessions and keys
+
+do $$
+declare
+  role text;
+begin
+  foreach role in array array['heliograph_owner', 'heliograph_app', 'heliograph_readonly'] loop
+    if not exists (select from pg_roles where rolname = role) then
+      execute format('create role %I login', role);
+    end if;
+    execute format('grant connect on database %I to %I', current_database(), role);
+  end loop;
+  execute format('alter database %I owner to heliograph_owner', current_database());
+  execute format('revoke connect, temporary on database %I from public', current_database());
+end $$;
+
+alter schema public owner to heliograph_owner;
+revoke create on schema public from public;
+grant usage on schema public to heliograph_app, heliograph_readonly;
+
+grant select, insert, update, delete on all tables in schema public to heliograph_app;
+grant usage, select, update on all sequences in schema public to heliograph_app;
+grant execute on all functions in schema public to heliograph_app;
+grant select on all tables in schema public to heliograph_readonly;
+alter default privileges for role heliograph_owner in schema public
+  grant select, insert, update, delete on tables to heliograph_app;
+alter default privileges for role heliograph_owner in schema public
+  grant usage, select, update on sequences to heliograph_app;
+alter default privileges for role heliograph_owner in schema public
+  grant execute on functions to heliograph_app;
+alter default privileges for role heliograph_owner in schema public
+  grant select on tables to heliograph_readonly;
+
+-- What they got with the rest.
+do $$
+declare
+  name text;
+begin
+  foreach name in array array['schema_migrations', 'schema_migrations_lock', 'schema_files', 'audit_log'] loop
+    if to_regclass(name) is not null then
+      execute format('revoke update, delete on %I from heliograph_app', name);
+    end if;
+    if to_regclass(name) is not null and name like 'schema%' then
+      execute format('revoke insert on %I from heliograph_app', name);
+    end if;
+  end loop;
+  foreach name in array array['users', 'user_sessions', 'user_identities', 'invitations', 'password_salt', 'api_keys',
+    'api_key_requests', 'idempotency_keys'] loop
+    if to_regclass(name) is not null then
+      execute format('revoke select on %I from heliograph_readonly', name);
+    end if;
+  end loop;
+end $$;

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import { expect, onTestFinished, test } from 'vitest';
+import { insertBodies } from '../../../../src/inbound/inbox.ts';
+import { openDatabase } from '../../../../src/platform/postgres/database.ts';
+import { migrate } from '../../../../src/platform/postgres/migrate.ts';
+import { ensurePartitions } from '../../../../src/platform/postgres/partitions.ts';
+import { readSchemaState } from '../../../../src/platform/postgres/schema-state.ts';
+import { query } from '../../../../src/platform/postgres/sql.ts';
+import { dropDay } from '../../../../src/worker/housekeeping/housekeeping.ts';
+import { startOwnPostgres } from '../../../support/own-postgres.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../../support/test-accounts.ts';
+import { testSettings } from '../../../support/test-settings.ts';
+import { fixtureBody } from '../../../support/upstream-fixtures.ts';
+import { eventually, startReceiver } from '../../../support/webhook-receiver.ts';
+import { startWorkerProcess } from '../../../support/worker-process.ts';
+
+const ROLES = readFileSync(new URL('../../../../deploy/postgres/roles.sql', import.meta.url), 'utf8');
+const WABA = '900000000000101';
+const REFUSED = { code: '42501' };
+
+/** A database whose schema the owner made, as the roles see it. */
+async function installation() {
+  const server = await startOwnPostgres();
+  const opened = (user?: string) => {
+    const url = new URL(server.url);
+    if (user !== undefined) [url.username, url.password] = [user, 'of-a-test'];
+    const database = openDatabase({ url: url.href, poolMax: 6, applicationName: 'roles' });
+    onTestFinished(() => database.destroy());
+    return { database, url: url.href };
+  };
+  const { database: superuser } = opened();
+  await superuser.raw(ROLES);
+  for (const role of ['owner', 'app', 'readonly'])
+    await superuser.raw(`alter role heliograph_${role} password 'of-a-test'`);
+  const owner = opened('heliograph_owner');
+  await migrate(owner.database);
+  await superuser.raw(ROLES);
+  return { superuser, app: opened('heliograph_app'), readonly: opened('heliograph_readonly').database };
+}
+
+test('the application works as a role that owns nothing; another one reads; neither can do more', async () => {
+  const { superuser, app, readonly } = await installation();
+  const { database } = app;
+  await seedFixtureAccounts(database);
+  const receiver = await startReceiver();
+  onTestFinished(() => receiver.close());
+  await addEndpoint(database, WABA, `${receiver.url}/hook`);
+  expect((await readSchemaState(database)).pending).toEqual([]);
+  await superuser.raw(`select change_partition('drop', 'events', current_date + 3)`);
+  const worker = startWorkerProcess(testSettings(app.url));
+  onTestFinished(() => worker.stop());
+  await worker.ready();
+  await insertBodies(database, [fixtureBody('in_text')]);
+  await eventually('delivered', () => receiver.received.length === 1);
+  expect(worker.output()).not.toMatch(/permission denied|must be owner/);
+
+  expect(await ensurePartitions(database)).toEqual([]);
+  const made = await query(
+    database,
+    `select from pg_class where relname = to_char(current_date + 3, '"events_"YYYYMMDD')`,
+  );
+  expect(made).toHaveLength(1);
+  const [day] = await query<{ day: string }>(database, 'select current_date + 5 as day');
+  expect(await dropDay(database, 'attempts', day?.day ?? '')).toBe('dropped');
+
+  for (const statement of [
+    'create table other (n integer)',
+    'drop table tenants',
+    'alter table tenants add column other text',
+    'truncate audit_log',
+    'delete from audit_log',
+    `insert into schema_migrations (name, batch, migration_time) values ('9999-other', 9, now())`,
+    'set role heliograph_owner',
+  ]) {
+    await expect(database.raw(statement), statement).rejects.toMatchObject(REFUSED);
+  }
+  await expect(
+    database.raw(`select change_partition('drop', 'tenants', current_date)`),
+  ).rejects.toMatchObject({
+    code: '22023',
+  });
+
+  expect(await query(readonly, 'select event_type from events')).toHaveLength(1);
+  for (const statement of [
+    `update tenants set business_name = 'x'`,
+    'select * from users',
+    'select * from api_keys',
+    `select change_partition('drop', 'events', current_date)`,
+    'create table other (n integer)',
+    'create temporary table other (n integer)',
+  ]) {
+    await expect(readonly.raw(statement), statement).rejects.toMatchObject(REFUSED);
+  }
+}, 120_000);
