@@ -47,7 +47,7 @@ export async function ensurePartitions(database: Database): Promise<MissingParti
 }
 
 /** The name of the partition of a day (YYYY-MM-DD). */
-export function partitionName(table: DailyTable, day: string): string {
+function partitionName(table: DailyTable, day: string): string {
   return `${table}_${day.replaceAll('-', '')}`;
 }
 
