@@ -16,7 +16,7 @@ export type Fault = {
 };
 
 /** Longer than a lease and than all time-outs together: it is not the end of the fault that brings traffic back. */
-const FAULT_MS = 22_000;
+const FAULT_MS = 20_000;
 const TARGET_SECONDS = 15;
 const FAIL_OVER_SECONDS = 30;
 

@@ -13,7 +13,7 @@ import { type Senders, startSenders } from '../../test/drill/senders.ts';
 import { FAULTS, type Fault } from './fault-list.ts';
 import { type Installation, WEBHOOK_TIMEOUT_MS } from './installation.ts';
 import { CannotRunError } from './machines.ts';
-import { type DoneFault, recoveryOf } from './recovery.ts';
+import { type DoneFault, HEALTHY_MS, recoveryOf } from './recovery.ts';
 import type { Row } from './report.ts';
 
 const ENDPOINTS = 9;
@@ -21,7 +21,7 @@ const WORKERS = 3;
 const EVENTS_PER_SECOND = 30;
 /** Upstream waits longer for an answer than anything here takes. */
 const UPSTREAM_TIMEOUT_MS = 12_000;
-const CALM_MS = { before: 4_000, after: 10_000 };
+const CALM_MS = { before: 2_000, after: 11_000 };
 const DRAIN_MS = 180_000;
 const SEED = 14;
 
@@ -53,9 +53,13 @@ export async function faults({ installation, log, faults: names }: FaultBench): 
     );
     const rows: Row[] = [];
     const done: DoneFault[] = [];
+    const factsNow = (from: Senders) => ({ accounts, senders: from, arrivals: receivers.arrivals() });
     for (const fault of chosen) {
-      const row = await suffer(installation, fault, done, log);
-      if (row !== null) rows.push(row);
+      const result = await suffer(installation, fault, log);
+      const row = 'scenario' in result ? result : faultRow(result, factsNow(senders));
+      log(`${fault.name}: ${row.figure}`);
+      if ('scenario' in result) rows.push(result);
+      else done.push(result);
     }
     await senders.finish(60_000);
     const openDeliveries = () => countOpen(installation);
@@ -63,7 +67,7 @@ export async function faults({ installation, log, faults: names }: FaultBench): 
     const options = { timeoutMs: DRAIN_MS, print: log, signal: new AbortController().signal };
     const left = await waitForDeliveries(drained, options);
     await delay(2_000);
-    const facts = { accounts, senders, arrivals: receivers.arrivals() };
+    const facts = factsNow(senders);
     rows.push(...done.map((one) => faultRow(one, facts)));
     return [...rows, ...wholeRows(facts, done, left.missing + left.openDeliveries, log)];
   } finally {
@@ -115,13 +119,12 @@ async function countOpen({ database }: Installation): Promise<number> {
   return Number(rows[0]?.open);
 }
 
-/** Lets a fault happen; returns a row when it cannot happen here. */
+/** Lets a fault happen; returns a row when that is not possible. */
 async function suffer(
   installation: Installation,
   fault: Fault,
-  done: DoneFault[],
   log: (line: string) => void,
-): Promise<Row | null> {
+): Promise<Row | DoneFault> {
   const why = fault.cannotRun?.(installation) ?? null;
   if (why !== null) {
     return { scenario: fault.name, what: fault.about, figure: `not run: ${why}`, target: '', isMet: null };
@@ -137,8 +140,8 @@ async function suffer(
   }
   const healedMs = Date.now();
   await delay(CALM_MS.after);
-  done.push({ fault, startMs, healedMs, endMs: Date.now() });
-  return null;
+  // What was sent after this may still be on its way.
+  return { fault, startMs, healedMs, endMs: Date.now() - HEALTHY_MS };
 }
 
 type Facts = { accounts: readonly DrillAccount[]; senders: Senders; arrivals: readonly LoggedArrival[] };

@@ -14,7 +14,7 @@ type Facts = {
 };
 
 /** From upstream's first try until a good endpoint has the event: healthy traffic takes less. */
-const HEALTHY_MS = 3_000;
+export const HEALTHY_MS = 3_000;
 
 /**
  * How traffic to good endpoints fared: `backMs` after the fault began, everything that upstream sent from then on
