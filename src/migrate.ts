@@ -8,7 +8,7 @@ import {
 } from './platform/temporal/worker-connection.ts';
 import { startOrExit } from './serve.ts';
 
-/** Migrates the database; Temporal's search attributes too, where it answers (the worker makes up for it). */
+/** Migrates the database; Temporal's search attributes too, when it is up (the worker makes up for it). */
 export async function runMigrations(): Promise<void> {
   const config = await startOrExit();
   const logger = openLogger(config, 'migrate');

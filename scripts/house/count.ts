@@ -57,7 +57,7 @@ function functionsOf({ path, text }: Source): Largest[] {
   return found;
 }
 
-/** The places of each feature: the first folder below src, and of src/api also its `external` and `portal`. */
+/** The places of each feature: the folders below src. The door `src/api` counts once, with the pages of its portal: design and docs/architecture.md list it as one row. */
 export function featurePlaces(
   sources: readonly Source[],
   features: Readonly<Record<string, RegExp>>,
@@ -85,7 +85,7 @@ function featureOf(path: string, features: Readonly<Record<string, RegExp>>): st
 }
 
 function placeOf(path: string): string {
-  return /^src\/(api\/(?:external|portal)(?=\/)|[^/]+)/.exec(path)?.[1] ?? '';
+  return path.split('/')[1] ?? '';
 }
 
 function largest(all: readonly Largest[]): Largest {

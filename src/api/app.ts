@@ -81,7 +81,7 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
   const { isDraining = () => false, now = Date.now } = deps;
   const readiness = createReadiness({
     checks: { database: () => query(lookupDatabase, 'select 1'), schema: () => checkSchema(lookupDatabase) },
-    // Without it media waits; taking the ingress out of service would help nobody.
+    // Without it media waits; taking the ingress out of service would not help.
     optionalChecks: {
       objectStore: () => checkObjectStore(objectStore),
       clock: () => checkClock(lookupDatabase),

@@ -26,7 +26,7 @@ const NODE_SERVER_OPTIONS = {
   maxHeaderSize: 16_384,
 };
 
-/** As for headers: until then nobody has said anything. */
+/** As for headers: until then no request has come. */
 const TLS_OPTIONS = { handshakeTimeout: NODE_SERVER_OPTIONS.headersTimeout };
 
 const BODY_LIMIT_BYTES = 1024 * 1024;
@@ -41,7 +41,7 @@ export function serverOptions(config: Config, logger: Logger, tls?: TlsFiles): F
       : { https: { ...NODE_SERVER_OPTIONS, ...TLS_OPTIONS, ...tls } }),
     loggerInstance: logger,
     logController: new RequestLog(),
-    // An id from outside could be anything, twice, or somebody else's.
+    // An id from outside could be anything, or that of another request.
     requestIdHeader: false,
     genReqId: newRequestId,
     trustProxy: trustProxy.length === 0 ? false : [...trustProxy],
@@ -125,7 +125,7 @@ class RequestLog extends LogController {
   override routeNotFound(): void {}
 }
 
-/** One-time links and media addresses are for whoever has them: of those the log has the route only. */
+/** One-time links and media addresses are secrets: the log has only their route. */
 function shownPath({ url, routeOptions }: FastifyRequest): string {
   const route = routeOptions.url ?? '';
   return route.includes(':token') ? route : (url.split('?', 1)[0] ?? '');

@@ -27,7 +27,7 @@ const PORTAL_POOL_MAX = 5;
 const LOOKUP_POOL_MAX = 7;
 const LOOKUP_TIMEOUTS = { statementMs: 5_000, answerMs: 6_000 };
 
-/** Nobody waits for an answer any more. */
+/** By then the client has given up. */
 const REQUEST_TIMEOUTS = { statementMs: 20_000, answerMs: 22_000 };
 
 type Environment = Readonly<Record<string, string | undefined>>;

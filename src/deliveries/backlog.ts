@@ -86,7 +86,7 @@ export async function listTroubledEndpoints(database: Database, limit: number): 
   );
 }
 
-/** A worker process that was heard of lately. */
+/** A worker process with a recent heartbeat. */
 export type SeenWorker = { id: string; seenAt: Date };
 
 /** The worker processes of the last hour, the latest heard first. */

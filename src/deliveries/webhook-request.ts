@@ -157,7 +157,7 @@ export function webhookHeaders(input: WebhookHeadersInput): Record<string, strin
 
 /**
  * Encodes what a header cannot carry: UTF-8 bytes outside visible ASCII, and the percent sign itself so that
- * decodeURIComponent gives the text back.
+ * decodeURIComponent restores the text.
  */
 function percentEncode(text: string): string {
   return text.replace(/[^\x21-\x7e]+|%/gu, (part) =>

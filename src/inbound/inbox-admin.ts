@@ -22,7 +22,7 @@ export async function listQuarantineReasons(database: Database, days: number): P
   );
 }
 
-/** When the oldest body arrived that intake has not taken in yet; null when none waits. */
+/** When the oldest body arrived that waits for intake; null when none waits. */
 export async function oldestWaitingBodyAt(database: Database): Promise<Date | null> {
   const [row] = await query<{ receivedAt: Date | null }>(
     database,

@@ -59,7 +59,7 @@ function safeErrorMessage(error: Error): string {
 }
 
 /**
- * Takes out of an error, and of what caused it, what a log must not show either, for where somebody else writes errors
+ * Takes out of an error, and of what caused it, what a log must not show either, for libraries that write errors
  * down. It stays the same error.
  */
 export function redactError(error: unknown, depth = 0): void {

@@ -83,8 +83,8 @@ type FullLooks = {
 const USUAL_REST = { times: 10, longestMs: 10_000 };
 
 /**
- * While somebody holds an old snapshot (a dump, a forgotten transaction) nothing that was taken out of a queue can be
- * cleared away, and whoever looks from its beginning walks over all of it. Full looks rest for as long as that takes
+ * While a session holds an old snapshot (a dump, a forgotten transaction) nothing that was taken out of a queue can be
+ * cleared away, and a look from its beginning walks over all of it. Full looks rest for as long as that takes
  * them; in between, what is new is found behind a place that lies a little back.
  */
 export function makeFullLooks(rest = USUAL_REST): FullLooks {

@@ -13,7 +13,7 @@ type Details = {
   cause?: unknown;
 };
 
-/** An error whose message, code and parameter may be told to whoever sent the request. */
+/** An error whose message, code and parameter may be told to the client. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
@@ -31,7 +31,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The same 404 for what is missing and for what belongs to somebody else. */
+/** The same 404 for what is missing and for what belongs to another tenant. */
 export function notFound(): ApiError {
   return new ApiError('not_found');
 }

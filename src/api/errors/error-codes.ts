@@ -1,4 +1,4 @@
-/** Every error code of the HTTP API: the one list behind the answers and the page /docs/errors. */
+/** Every error code of the HTTP API: the one list behind the responses and the page /docs/errors. */
 
 type ErrorType =
   | 'authentication_error'

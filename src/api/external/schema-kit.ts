@@ -1,17 +1,17 @@
 import { type TSchema, Type } from 'typebox';
 import { ApiError, notFound } from '../errors/api-error.ts';
 
-/** A text as answers have it. */
+/** A text in a response. */
 export function text(example: string) {
   return Type.String({ examples: [example] });
 }
 
-/** A whole number as answers have it. */
+/** A whole number in a response. */
 export function count(example: number) {
   return Type.Integer({ examples: [example] });
 }
 
-/** A moment as answers have it. */
+/** A time in a response. */
 export function dateTime(example = '2026-11-21T09:30:00.000Z') {
   return Type.String({ format: 'date-time', examples: [example] });
 }

@@ -18,7 +18,7 @@ export type Readiness = {
 
 const CHECK_TIMEOUT_MS = 2_000;
 
-/** Anybody may ask, so the parts behind it are asked once in this time at most. */
+/** The path is public, so the parts behind it are checked at most once in this time. */
 const KEEP_FOR_MS = 1_000;
 
 /**
@@ -94,7 +94,7 @@ class ClockSkew extends Error {
 
 const PROBE_KEY = 'readiness-probe';
 
-/** Resolves when the object store answers and its bucket is there; the object asked for never is. */
+/** Resolves when the object store is up and its bucket exists; the probed object never does. */
 export async function checkObjectStore(objectStore: ObjectStore): Promise<void> {
   await objectStore.ensureBucket();
   try {
@@ -104,7 +104,7 @@ export async function checkObjectStore(objectStore: ObjectStore): Promise<void> 
   }
 }
 
-/** GET /healthz: the process answers. GET /readyz: what it needs answers too; 503 while not, and while stopping. */
+/** GET /healthz: the process is up. GET /readyz: what it needs is up too; 503 otherwise, and while stopping. */
 export async function healthRoutes(
   scope: FastifyInstance,
   { readiness }: { readiness: () => Promise<Readiness> },

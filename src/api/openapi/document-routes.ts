@@ -32,7 +32,7 @@ const docs = documented({
   },
 });
 
-/** GET /api/external/openapi.json: the description of the API, for anybody. */
+/** GET /api/external/openapi.json: the description of the API, without a key. */
 export function openApiDocumentRoute(scope: FastifyInstance): void {
   let made: { json: string; etag: string } | null = null;
   const document = () => {

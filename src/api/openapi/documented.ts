@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../errors/error-codes.ts';
 
-/** Headers that only some answers have; those of every answer are added by themselves. */
+/** Headers that only some responses have; those of every response are added automatically. */
 type AnswerHeader = 'Location' | 'Idempotent-Replayed' | 'ETag' | 'Retry-After';
 
 export type AnswerDocs = {
@@ -25,7 +25,7 @@ export type OperationDocs = {
   requests?: Readonly<Record<string, unknown>>;
   /** The media type of the request body unless it is JSON. */
   requestType?: string;
-  /** The answers that are no errors, by status. */
+  /** The successful responses by status. */
   answers: Readonly<Record<number, AnswerDocs>>;
 };
 

@@ -47,7 +47,7 @@ const HEADERS_BY_CODE: Readonly<Partial<Record<ErrorCode, readonly HeaderName[]>
   idempotency_key_in_flight: ['Retry-After'],
 };
 
-/** Answers that most operations share, as the components of the document hold them. */
+/** Responses that most operations share, as components of the document. */
 const SHARED: Readonly<Record<string, readonly ErrorCode[]>> = {
   Unauthorized: ['invalid_api_key', 'expired_api_key'],
   Forbidden: ['insufficient_scope'],
@@ -65,15 +65,15 @@ export function sharedErrorAnswers(publicUrl: string): Json {
   );
 }
 
-/** The error answers of an operation by status, with an example for each code. */
+/** The error responses of an operation by status, with an example for each code. */
 export function errorAnswers(codes: readonly ErrorCode[], publicUrl: string): Record<string, Json> {
   const byStatus = Map.groupBy(new Set(codes), (code) => ERROR_CODES[code].status);
-  const answers = [...byStatus].map(([status, all]): [string, Json] => {
+  const responses = [...byStatus].map(([status, all]): [string, Json] => {
     const shared = Object.entries(SHARED).find(([, one]) => one.join() === all.join());
     if (shared === undefined) return [String(status), errorAnswer(all, publicUrl)];
     return [String(status), { $ref: `#/components/responses/${shared[0]}` }];
   });
-  return Object.fromEntries(answers);
+  return Object.fromEntries(responses);
 }
 
 function errorAnswer(codes: readonly ErrorCode[], publicUrl: string): Json {
@@ -133,7 +133,7 @@ const EXAMPLE_EXTRAS: Readonly<Partial<Record<ErrorCode, Parameters<typeof error
   message_not_sent: { serviceMessageId: '4711' },
 };
 
-/** Headers of answers, as the components of the document hold them. */
+/** Headers of responses, as components of the document. */
 export const ANSWER_HEADERS = {
   'X-Request-Id': {
     description: 'Names this request in our log; tell it when you ask for help.',

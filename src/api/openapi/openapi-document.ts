@@ -154,7 +154,7 @@ type RouteFacts = {
   /** Where every member is optional, no body at all is taken for an empty object. */
   isBodyRequired: boolean;
   parameters: Readonly<Record<string, ParameterDocs>>;
-  /** Of the answers, by status. */
+  /** Of the responses, by status. */
   examples: Readonly<Record<string, unknown>>;
 };
 

@@ -30,7 +30,7 @@ export function documentSchema(schema: unknown, components: Components): Json {
 function shownMembers(schema: Json, components: Components): Json {
   const shown: Json = {};
   for (const [name, value] of Object.entries(schema)) {
-    // Examples of members are shown as those of whole answers (exampleOf).
+    // Examples of members are shown in the examples of whole responses (exampleOf).
     if (name.startsWith('~') || name === 'examples') continue;
     if (name === 'patternProperties') {
       shown.additionalProperties = documentSchema(Object.values(value as Json)[0], components);

@@ -11,7 +11,7 @@ export async function pageRoutes(scope: FastifyInstance, { config }: { config: C
   errorPage(scope);
 }
 
-/** GET /: says what answers here, for whoever opens it in a browser. */
+/** GET /: says what runs here, for a visitor with a browser. */
 function homePage(scope: FastifyInstance, config: Config): void {
   const links = [
     ['Portal', '/portal', 'webhook endpoints, deliveries and API keys'],
@@ -19,7 +19,7 @@ function homePage(scope: FastifyInstance, config: Config): void {
     ['OpenAPI', '/api/external/openapi.json', 'the OpenAPI document'],
     ['Errors', '/docs/errors', 'the meaning of every error code'],
     ['Connection test', '/api/external/test', 'works without an API key'],
-    // Where it runs inside a production network is nobody's business outside of it.
+    // Where it runs inside a production network is not for the public.
     ...(config.mode === 'development' ? [['Temporal UI', config.temporal.uiUrl, 'workflows']] : []),
   ];
   const entries = links.map(([name = '', url = '', about = '']) => {

@@ -1,7 +1,7 @@
 type Wanted<T> = PromiseWithResolvers<T | null>;
 
 /**
- * Looks things up by a secret that anybody may make up, each time afresh. Requests that come while look-ups are under
+ * Looks objects up by a secret that a client may have made up, each time afresh. Requests that come while look-ups are under
  * way share the next one, so that however many come, few statements are made and few connections taken. No look-up
  * begins before its request has come: what has ended meanwhile is not found.
  */

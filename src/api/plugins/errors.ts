@@ -6,7 +6,7 @@ import { ApiError, errorBody, notFound, unavailable } from '../errors/api-error.
 import { ERROR_CODES, type ErrorCode } from '../errors/error-codes.ts';
 import { setBaseHeaders } from './request-hooks.ts';
 
-/** Turns anything thrown into the one error shape, and logs what somebody must look into. */
+/** Turns anything thrown into the one error shape, and logs what needs attention. */
 export function makeErrorSender(publicUrl: string) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const error = classifyError(thrown);
@@ -43,7 +43,7 @@ export function addErrorHandling(app: FastifyInstance, publicUrl: string): void 
   });
 }
 
-/** Required by HTTP/1.1; whoever leaves it out may disagree about more, so the connection ends (RFC 9112 §3.2). */
+/** Required by HTTP/1.1; a client without it may differ in more, so the connection ends (RFC 9112 §3.2). */
 function hostMissing(): ApiError {
   const message = 'The Host header is missing.';
   return new ApiError('invalid_request', { message, headers: { connection: 'close' } });

@@ -7,7 +7,7 @@ const RETRY_AFTER_SECONDS = '1';
 
 /**
  * While a process is about to stop it still serves whatever comes, because load balancers need a moment to notice.
- * Its answers ask clients to end their connections, so that the next request finds another process.
+ * Its responses ask clients to close their connections, so that the next request finds another process.
  */
 export function closeConnectionsWhileDraining(app: FastifyInstance, isDraining: () => boolean): void {
   app.addHook('onRequest', (_request, reply, done) => {
@@ -73,7 +73,7 @@ export function noticeUntrustedProxy(app: FastifyInstance): () => string | null 
       warning = 'X-Forwarded-For came from an address that HELIOGRAPH_TRUST_PROXY does not name';
       request.log.warn(
         { peer },
-        `${warning}: if that is your reverse proxy, all clients count as one; if not, somebody made it up`,
+        `${warning}: if that is your reverse proxy, all clients count as one; if not, a client made it up`,
       );
     }
     done();

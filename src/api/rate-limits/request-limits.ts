@@ -168,7 +168,7 @@ function createSharedLimit(link: StoreLink, limit: number): SharedLimit {
     const window = windowOf(windows, key);
     while (!link.isAway()) {
       if (isOver(window)) {
-        // Whoever comes first into a window asks for it with his own point.
+        // The first request of a window asks for it with its own point.
         if (window.telling === null) {
           window.pending = 1;
           await tell(key, window);

@@ -56,18 +56,18 @@ function watch(
   };
   const onData = (chunk: Buffer): void => {
     body.sizeBytes += chunk.length;
-    // More is not kept by whoever reads it.
+    // The reader keeps no more than that.
     if (body.sizeBytes <= bodyLimit) held.grow(chunk.length);
   };
   const cut = (error: ApiError): void => {
     end();
-    // For whoever reads it. Destroying it would end the connection before it has the answer.
+    // For the reader. Destroying the request would end the connection before the response.
     raw.emit('error', error);
   };
   const body: Body = { beganAt: performance.now(), sizeBytes: 0, cut };
   const held = memory.hold(countedAddress(ip), () => cut(noRoom()));
   bodies.add(body);
-  // A parser that does not read leaves nobody else to hear of it.
+  // A parser that does not read has no listener of its own.
   raw.on('error', () => {});
   raw.on('data', onData).once('end', end);
   reply.raw.once('close', end);
@@ -171,7 +171,7 @@ type SharedCapacity = {
 type Holding = {
   /** Takes more; makes room at the cost of others, or of this one if it is the first to go. */
   grow(amount: number): void;
-  /** Gives everything back. Twice is once. */
+  /** Releases everything; may be called again. */
   end(): void;
 };
 
@@ -179,7 +179,7 @@ type Entry = { owner: Owner; amount: number; drop: () => void };
 type Owner = { name: string; amount: number; entries: Set<Entry> };
 
 /**
- * Nobody who comes is refused: when there is no room, who has held longest goes, first of all those of an owner with
+ * Newcomers are never refused: when there is no room, the oldest holding is dropped, first those of an owner with
  * more than `ownerShare`. So something held for a time t is lost only when the whole capacity is taken anew within t.
  */
 export function createSharedCapacity(options: {

@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Database } from '../../platform/postgres/database.ts';
 
-/** Connections that are shared out: nobody takes all of them. */
+/** Connections that are shared out, so that no owner takes all of them. */
 export type ConnectionShares = {
   /** What is asked of it counts for the owner who is being served. */
   database: Database;
-  /** Serves somebody: `work` and all that follows from it. */
+  /** Does `work`, and all that follows from it, on the share of an owner. */
   serve(owner: string, work: () => void): void;
 };
 
@@ -22,7 +22,7 @@ export function shareConnections(database: Database, perOwner: number): Connecti
     const line = lines.get(owner) ?? { running: 0, waiting: [] };
     lines.set(owner, line);
     if (line.running < perOwner) line.running += 1;
-    // Whoever ends hands his place on.
+    // One that ends passes its place on.
     else await new Promise<void>((resolve) => line.waiting.push(resolve));
     try {
       return await work();

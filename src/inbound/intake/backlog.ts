@@ -196,7 +196,7 @@ export type IntakeMemory = {
   stored(): void;
 };
 
-/** The memory of a process that has not taken in anything yet. */
+/** The memory of a process that has only just started. */
 export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFloor()): IntakeMemory {
   const owners: IntakeMemory['owners'] = new Map();
   let storedCount = 0;

@@ -1,7 +1,7 @@
 import { openAccessToken } from '../../accounts/access-token.ts';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
+import type { CatalogProduct } from '../../platform/graph/graph-calls.ts';
 import type { GraphClient } from '../../platform/graph/graph-client.ts';
-import type { CatalogProduct } from '../../platform/graph/graph-lists.ts';
 import { storableText } from '../../platform/json/storable-text.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';

@@ -1,4 +1,4 @@
-import type { SendOutcome, SendRefusal } from '../../platform/graph/send-message.ts';
+import type { SendOutcome, SendRefusal } from '../../platform/graph/graph-calls.ts';
 import { type SendError, sendErrorClass } from './send-error.ts';
 
 /** What an attempt leads to. */

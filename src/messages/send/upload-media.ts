@@ -1,9 +1,9 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { Logger } from 'pino';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
+import type { SendOutcome } from '../../platform/graph/graph-calls.ts';
 import type { SendClient } from '../../platform/graph/graph-client.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
-import type { SendOutcome } from '../../platform/graph/send-message.ts';
 import {
   ObjectMissing,
   type ObjectStore,
@@ -201,7 +201,7 @@ function laterWhenFree(reason: string): ApplicationFailure {
   return later(reason, BUSY_WAIT_MS * (1 + Math.random()));
 }
 
-/** Shorter waits are sat out in the activity: giving it back would cost more. */
+/** Shorter waits are sat out in the activity: a retry by Temporal would cost more. */
 export const SHORT_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 24 * 3_600_000;
 

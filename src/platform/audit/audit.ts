@@ -9,7 +9,7 @@ export type Actor = {
   /** The user of the portal, as several accounts may have one address. */
   userId?: string;
   isOperator?: boolean;
-  /** Who made the link by which the password of the actor's session was set: it may be somebody else who acts. */
+  /** Who made the link by which the password of the actor's session was set: it may be another person who acts. */
   passwordLinkBy?: string | null;
   requestId: string | null;
   ip: string | null;
@@ -18,7 +18,7 @@ export type Actor = {
 /** What a function that changes something works with. */
 export type Audited = { actor: Actor };
 
-/** Whoever runs the admin commands. */
+/** The operator who runs admin commands. */
 export const OPERATOR_COMMAND: Actor = { name: 'operator command', requestId: null, ip: null };
 
 /** What happens by itself: time runs out, a breaker opens. */

@@ -19,7 +19,7 @@ export type SecretBox = {
   readonly keyIds: readonly string[];
   /** Returns `v1:keyId:nonce:ciphertext:tag`, parts in base64url, made with the first key. */
   seal(plain: string, associatedData: string): string;
-  /** Gives the text back; throws SecretBoxError when it was changed, moved to another row or made with an unknown key. */
+  /** Opens a sealed text; throws SecretBoxError when it was changed, moved to another row or made with an unknown key. */
   open(sealed: string, associatedData: string): string;
 };
 
@@ -137,7 +137,7 @@ export type SealedColumn = {
 const endpointColumn = { table: 'webhook_endpoints', idColumn: 'id', idType: 'bigint' } as const;
 const wabaColumn = { table: 'wabas', idColumn: 'waba_id', idType: 'text' } as const;
 
-/** Every column of sealed texts: what is not here keeps an encryption key from being retired without anybody knowing. */
+/** Every column of sealed texts: the check of whether an encryption key is still needed looks at these. */
 export const SEALED_COLUMNS: readonly SealedColumn[] = [
   { ...endpointColumn, column: 'secret_sealed', place: endpointSecretPlace },
   { ...endpointColumn, column: 'previous_secret_sealed', place: endpointSecretPlace },

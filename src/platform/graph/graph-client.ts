@@ -3,6 +3,19 @@ import { Readable } from 'node:stream';
 import { request } from 'undici';
 import type { Config } from '../config/config.ts';
 import {
+  type CatalogProduct,
+  findProducts,
+  listMessageTemplates,
+  listPhoneNumbers,
+  listSubscribedApps,
+  type SendOutcome,
+  type SubscribedApp,
+  sendMessage,
+  type TemplateFilter,
+  type TemplatePage,
+  type UpstreamPhoneNumber,
+} from './graph-calls.ts';
+import {
   asGraphError,
   checkedMediaUrl,
   firstOf,
@@ -17,18 +30,6 @@ import {
   USER_AGENT,
 } from './graph-connection.ts';
 import { GraphError, graphErrorOf, noAnswer } from './graph-error.ts';
-import {
-  type CatalogProduct,
-  findProducts,
-  listMessageTemplates,
-  listPhoneNumbers,
-  listSubscribedApps,
-  type SubscribedApp,
-  type TemplateFilter,
-  type TemplatePage,
-  type UpstreamPhoneNumber,
-} from './graph-lists.ts';
-import { type SendOutcome, sendMessage } from './send-message.ts';
 
 /** The calls to the upstream platform's Graph API; each throws GraphError and has a time limit of its own. */
 export type GraphClient = {
@@ -170,7 +171,7 @@ type MediaMetadata = {
 };
 
 /**
- * Looks a media object up: `GET /{media-id}`. Without `phone_number_id`, which upstream answers with an error for
+ * Looks a media object up: `GET /{media-id}`. Without `phone_number_id`, with which upstream returns an error for
  * some inbound media. Throws GraphError.
  */
 async function lookUpMedia(
@@ -229,7 +230,7 @@ async function downloadMedia(
     throw asGraphError(error);
   });
   const { statusCode, headers, body } = response;
-  // An error of a body that nobody reads must not end the process.
+  // An error of an unread body must not end the process.
   body.on('error', () => undefined);
   if (statusCode !== 200) {
     body.destroy();

@@ -6,7 +6,7 @@ type GraphErrorParts = {
   code: number | null;
   subcode: number | null;
   message: string;
-  /** Whether the same request may succeed later without anybody changing anything. */
+  /** Whether the same request may succeed later without a change. */
   transient: boolean;
   /** What upstream asked to wait, in ms. */
   retryAfterMs: number | null;

@@ -6,7 +6,7 @@ const NETWORK_WORDS = 4;
 const known = new Map<string, string>();
 const MAX_KNOWN = 1_000;
 
-/** What attempts are counted by: an IPv4 address, or the /64 network that one IPv6 customer has to himself. */
+/** What attempts are counted by: an IPv4 address, or the /64 network of an IPv6 customer. */
 export function countedAddress(ip: string): string {
   const earlier = known.get(ip);
   if (earlier !== undefined) return earlier;

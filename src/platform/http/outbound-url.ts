@@ -170,7 +170,7 @@ function parseNetwork(cidr: string): Network {
 /** All addresses of a host name; rejects when there is none. */
 export type ResolveHost = (hostname: string) => Promise<string[]>;
 
-/** Answers after which the hosts file and the search domains, which only the system's resolver knows, are asked. */
+/** Errors after which the hosts file and the search domains, which only the system's resolver knows, are asked. */
 const ASK_SYSTEM = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']);
 const LOCAL_NAME = /(?:^|\.)localhost\.?$/i;
 
@@ -185,10 +185,10 @@ export function makeHostResolver({ servers }: { servers?: readonly string[] } = 
   if (servers !== undefined) resolver.setServers(servers);
   return async (hostname) => {
     if (LOCAL_NAME.test(hostname)) return askSystem(hostname.replace(/\.$/, ''));
-    const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
-    const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+    const results = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+    const addresses = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
     if (addresses.length > 0) return addresses;
-    const failures = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
+    const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
     const worst = failures.find(({ code }) => !ASK_SYSTEM.has(code));
     if (worst !== undefined) throw worst;
     return askSystem(hostname);
@@ -196,8 +196,8 @@ export function makeHostResolver({ servers }: { servers?: readonly string[] } = 
 }
 
 async function askSystem(hostname: string): Promise<string[]> {
-  const answers = await lookup(hostname, { all: true, order: 'ipv4first' });
-  return answers.map(({ address }) => address);
+  const found = await lookup(hostname, { all: true, order: 'ipv4first' });
+  return found.map(({ address }) => address);
 }
 
 /**

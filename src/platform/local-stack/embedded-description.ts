@@ -75,7 +75,7 @@ function isTenant(value: unknown): value is EmbeddedTenant {
   );
 }
 
-/** Somebody who may sign in to the portal of the embedded stack. */
+/** A user of the portal of the embedded stack. */
 export interface EmbeddedPortalUser {
   readonly email: string;
   readonly name: string;

@@ -4,7 +4,7 @@ import type { Registry } from '@prometheus-io/client';
 
 export type MetricsServer = InnerServer;
 
-/** Answers GET /metrics on a port of its own, which is not for the public. A port of -1 starts nothing. */
+/** Serves GET /metrics on a port of its own, which is not for the public. A port of -1 starts nothing. */
 export async function startMetricsServer(options: {
   host: string;
   port: number;
@@ -46,7 +46,7 @@ export function scrapeOf(registry: Registry, refresh: () => Promise<void> = asyn
   };
 }
 
-/** Answers a request for /metrics. */
+/** Responds to a request for /metrics. */
 export async function answerScrape(response: ServerResponse, scrape: Scrape): Promise<void> {
   try {
     const { contentType, text } = await scrape();
@@ -62,7 +62,7 @@ const KEEP_MS = 5_000;
 
 /**
  * What `read` found at most 5 s ago; null when it failed or takes longer than `waitMs`. One read at a time: while one
- * hangs, nobody adds another.
+ * hangs, no other is begun.
  */
 export function makeFiguresCache<Figures>(options: {
   read: () => Promise<Figures>;

@@ -104,7 +104,7 @@ function openClient(
     region: config.region,
     transport: boundedTransport(timeouts),
     transportAgent: agent,
-    // Whoever calls decides about retries; the library's own are silent and hold the caller up.
+    // The caller decides about retries; the library's own are silent and delay it.
     retryOptions: { disableRetry: true },
   });
 }
@@ -283,7 +283,7 @@ async function putPart(target: Target, uploadID: string, partNumber: number, byt
   return { part: partNumber, etag };
 }
 
-/** Best effort: the store itself drops uploads that nobody completes. */
+/** Best effort: the store itself drops uploads that are never completed. */
 async function abort({ client, bucket, key }: Target, uploadId: string): Promise<void> {
   await client.abortMultipartUpload(bucket, key, uploadId).catch(() => undefined);
 }

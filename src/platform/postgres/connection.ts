@@ -14,7 +14,7 @@ export type DatabaseOptions = {
   directUrl?: string;
   /** Most connections at a time. */
   poolMax: number;
-  /** So many stay open though nobody uses them: opening one takes as long as a whole delivery. */
+  /** So many stay open while unused: opening one takes as long as a whole delivery. */
   poolMin?: number;
   /** Shows in pg_stat_activity. */
   applicationName: string;
@@ -216,7 +216,7 @@ export type ListenerOptions = Pick<DatabaseOptions, 'url' | 'directUrl'> & {
   /** Whether a connection that was lost is made anew by itself; always, unless given. */
   isWanted?: () => boolean;
   /**
-   * A connection was silent since this moment (`performance.now()`) while a new one answers: others that are as old
+   * A connection was silent since this moment (`performance.now()`) while a new one works: others that are as old
    * are likely as dead.
    */
   onSilence?: (sinceMs: number) => void;

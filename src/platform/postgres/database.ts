@@ -11,8 +11,14 @@ import {
   transactionSettings,
 } from './connection.ts';
 import { openPool } from './primary.ts';
-import { type Bindings, prepared, query, type StatementResult } from './sql.ts';
-import { type Statements, statementsOn } from './statement-group.ts';
+import {
+  type Bindings,
+  prepared,
+  query,
+  type StatementResult,
+  type Statements,
+  statementsOn,
+} from './sql.ts';
 
 /** What a repository runs on: the pool, or one transaction. */
 export type Database = {
@@ -23,14 +29,14 @@ export type Database = {
    * depend on each other may be given side by side: they then share a round trip.
    */
   transaction<T>(work: (trx: Transaction) => Promise<T | LastStatements<T>>): Promise<T>;
-  /** Tells whoever listens, in a transaction once it is committed; a hint that can be lost. */
+  /** Notifies the listeners, in a transaction once it is committed; a hint that can be lost. */
   notify(channel: Channel, payload?: string): void;
 };
 export type Transaction = Database & { readonly isTransaction: true };
 
 /**
  * What a transaction's work returns to save a round trip: statements that have all been sent, behind which the commit
- * goes without waiting for their answers. When one of them fails, the commit undoes everything.
+ * goes without waiting for their results. When one of them fails, the commit undoes everything.
  */
 export class LastStatements<T> {
   readonly answers: Promise<T>;
@@ -63,7 +69,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     min: Math.min(options.poolMin ?? 0, options.poolMax),
     idleTimeoutMillis: 60_000,
   });
-  // A connection that is lost while nobody uses it is replaced; whoever uses one gets the error himself.
+  // A connection that is lost while unused is replaced; while used, its user gets the error.
   pool.on('error', () => {});
   const madeAtMs = new Map<pg.PoolClient, number>();
   pool.on('connect', (client) => madeAtMs.set(client, performance.now()));
@@ -171,7 +177,7 @@ type Parts = { pool: pg.Pool; notifier: Notifier; settings: string | null };
 /** `told`: what is told when the transaction is committed. */
 type Open = { statements: Statements; told: [Channel, string][]; settings: string | null };
 
-/** A pooler may have the next transaction run on a connection that never heard of a name. */
+/** A pooler may have the next transaction run on a connection that does not know the name. */
 function withoutNames(statements: Statements): Statements {
   return { ...statements, run: ({ text, values }) => statements.run({ text, values }) };
 }
@@ -183,7 +189,7 @@ function isReadOnly(error: unknown): boolean {
 
 type Work<T> = (trx: Transaction) => Promise<T | LastStatements<T>>;
 
-/** Undoing failed too, so nobody knows what the connection's state is. */
+/** Undoing failed too, so the connection's state is unknown. */
 class BrokenConnectionError extends Error {}
 
 async function bracket<T>(
@@ -261,7 +267,7 @@ function transactionOn(open: Open): { transaction: Transaction; end(): void } {
 /** With a shard: the lock that makes its intake one at a time over all worker processes. */
 const INTAKE_LOCK = 7_340_001;
 
-/** Held, shared, while events are stored and their deliveries queued: it tells since when somebody does. */
+/** Held, shared, while events are stored and their deliveries queued: it tells since when. */
 export const PUBLISHING_LOCK = 7_340_002;
 
 /** With a shard: held while contacts or conversations are added or change their identity, by intake and by a first message out. */
@@ -270,7 +276,7 @@ const CUSTOMERS_LOCK = 7_340_003;
 /** With a group of WABAs: held, shared, by those who publish for them; alone, while the order scope of an endpoint changes. */
 export const ORDER_SCOPE_LOCK = 7_340_004;
 
-/** Held by whoever migrates, as long as its connection lives. */
+/** Held by the process that migrates, as long as its connection lives. */
 export const MIGRATION_LOCK = 7_340_005;
 
 /** What holds up one of several shards that are taken in together holds up the others as well. */
@@ -323,8 +329,8 @@ export async function lockFurtherShards(trx: Transaction, shards: readonly numbe
 }
 
 /**
- * Waits until no body of the shard is being taken in, and keeps it so for the rest of the transaction. Whoever changes
- * whose a phone number is, or has bodies wait again, does it under this lock: what intake remembers of that ends with it.
+ * Waits until no body of the shard is being taken in, and keeps it so for the rest of the transaction. Changes of
+ * the owner of a phone number, and of bodies that wait again, are made under this lock: what intake remembers of that ends with it.
  */
 export async function lockIntake(trx: Transaction, shard: number): Promise<void> {
   await query(trx, 'select pg_advisory_xact_lock(cast(? as integer), cast(? as integer))', [
@@ -334,7 +340,7 @@ export async function lockIntake(trx: Transaction, shard: number): Promise<void>
   await query(trx, 'update intake_epochs set epoch = epoch + 1 where shard = ?', [shard]);
 }
 
-/** By shard that is held: stays the same until somebody else held its lock for a change. */
+/** By shard that is held: stays the same until another process has held its lock for a change. */
 export async function intakeEpochs(trx: Transaction): Promise<Map<number, string>> {
   const rows = await query<{ shard: number; epoch: string }>(
     trx,
@@ -343,7 +349,7 @@ export async function intakeEpochs(trx: Transaction): Promise<Map<number, string
   return new Map(rows.map(({ shard, epoch }) => [shard, epoch]));
 }
 
-/** Waits until nobody changes contacts or conversations of the shard, and keeps it so for the rest of the transaction. */
+/** Locks contacts and conversations of the shard against changes for the rest of the transaction. */
 export async function lockCustomers(trx: Transaction, shard: number): Promise<void> {
   await query(trx, 'select pg_advisory_xact_lock(cast(? as integer), cast(? as integer))', [
     CUSTOMERS_LOCK,

@@ -30,7 +30,7 @@ const SILENT = { warn() {}, error() {}, debug() {}, deprecate() {} };
 /** An index of a large table takes its time. */
 const NO_TIMEOUTS = { statementMs: 0, answerMs: 0 };
 
-/** Whoever waits for a table keeps everybody waiting who comes later: less than upstream waits for its answer. */
+/** A lock that is waited for makes all later statements on the table wait: less than upstream waits for a response. */
 const LOCK_TIMEOUT_MS = 3_000;
 
 const LOCK_PAUSE_MS = 200;
@@ -64,7 +64,7 @@ export async function migrate(
   const options = knexOptions(migrations);
   return await withKnex(database, async (migrator) => {
     await requireBaseline(migrator);
-    // Nobody else is at it, so whoever has knex's own lock was killed.
+    // No other process migrates now, so the holder of knex's own lock was killed.
     await migrator.migrate.forceFreeMigrationsLock(options);
     const applied: string[] = [];
     for (;;) {
@@ -142,7 +142,7 @@ async function isNoted(migrator: Knex, { name, sha256 }: SqlFile): Promise<boole
   return rows.length > 0;
 }
 
-/** Over one connection of its own, once nobody else migrates; the lock ends with the connection. */
+/** Over one connection of its own, once no other process migrates; the lock ends with the connection. */
 async function withKnex<T>({ options }: DatabasePool, work: (migrator: Knex) => Promise<T>): Promise<T> {
   const connection = connectionOf({ ...direct(options), fixedPlans: false, timeouts: NO_TIMEOUTS });
   connection.options += ` -c lock_timeout=${LOCK_TIMEOUT_MS}`;

@@ -13,12 +13,12 @@ export const DAILY_TABLES = Object.keys(DAY_COLUMNS) as DailyTable[];
 
 const DAYS_AHEAD = 7;
 
-/** Whoever waits for a table keeps those who come later waiting too, so not for long. */
+/** A lock that is waited for makes all later statements on the table wait too, so not for long. */
 export const TABLE_LOCK_TIMEOUT_MS = 100;
 const TRIES = 3;
 const PAUSE_MS = 200;
 
-/** Rows of wrong clocks that are moved while nobody can read the default partition. A day with more stays there. */
+/** Rows of wrong clocks that are moved while the default partition cannot be read. A day with more stays there. */
 const MOST_MOVED = 10_000;
 
 /** A default partition that is read from end to end in a few milliseconds. */
@@ -28,7 +28,7 @@ const SMALL_BYTES = 16 * 1024 * 1024;
 export type MissingPartition = { table: DailyTable; day: string; daysAhead: number; reason: string };
 
 /**
- * Makes the daily partitions of today and the next week, each in a transaction of its own that waits for nobody longer
+ * Makes the daily partitions of today and the next week, each in a transaction of its own that waits for no lock longer
  * than a tenth of a second; returns those that are still missing. Rows of such a day go to the default partition.
  */
 export async function ensurePartitions(database: Database): Promise<MissingPartition[]> {
@@ -88,7 +88,7 @@ async function makeWhenFree(
 }
 
 /**
- * Made apart and attached, which stops nobody who reads or writes other days: only the default partition is taken
+ * Made apart and attached, which stops no statement on other days: only the default partition is taken
  * alone, because it may hold rows of the day. Those are moved.
  */
 async function makePartition(
@@ -139,7 +139,7 @@ async function isDefaultSmall(database: Database, table: DailyTable): Promise<bo
 }
 
 /**
- * Attaching reads the whole default partition while nobody else can, unless a constraint says that the day is not in
+ * Attaching reads the whole default partition under an exclusive lock, unless a constraint says that the day is not in
  * it; that one is checked while everybody can. Fails when rows of the day are there: they must be moved.
  */
 async function keepOutOfDefault(database: Database, table: DailyTable, day: string): Promise<void> {

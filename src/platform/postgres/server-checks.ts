@@ -40,7 +40,7 @@ export async function warnWhenNotDurable(
       'PostgreSQL runs without these settings: a crash of its host can lose acknowledged messages',
     );
   } catch {
-    // Whoever needs the database says so.
+    // The statements that need the database report it.
   }
 }
 

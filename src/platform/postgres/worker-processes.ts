@@ -1,7 +1,7 @@
 import type { Database } from './database.ts';
 import { execute, query } from './sql.ts';
 
-/** A process that was not heard of for this long is taken for dead. */
+/** A process without a heartbeat for this long is taken for dead. */
 const ALIVE_SECONDS = 5;
 
 export type WorkerPeers = {
@@ -11,7 +11,7 @@ export type WorkerPeers = {
   rank: number;
   /** Whether one of the others runs on another machine (or in another container). */
   isElsewhere: boolean;
-  /** Whether this one does what one of all has to do; another does once it was not heard of for a while. */
+  /** Whether this one does what only one process has to do; another does once its heartbeat is missing. */
   isLeader: boolean;
 };
 
@@ -41,7 +41,7 @@ export async function forgetWorker(database: Database, id: string): Promise<void
   );
 }
 
-/** Takes a step for `holdMs` when it is due and no other process has it; after that time it is anybody's again. */
+/** Takes a step for `holdMs` when it is due and no other process has it; after that time it is free again. */
 export async function takeHousekeepingStep(
   database: Database,
   step: string,

@@ -32,7 +32,7 @@ export function notYet(type: NotYetType, message: string, delayMs: number): Appl
   return failure;
 }
 
-/** The failure that makes Temporal call again, and somebody look at why. */
+/** The failure that makes Temporal call again, and that operators should look at. */
 export function unexpectedFailure(message: string, delayMs: number): ApplicationFailure {
   return ApplicationFailure.create({ message, type: 'UnexpectedFailure', nextRetryDelay: delayMs });
 }

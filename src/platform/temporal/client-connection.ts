@@ -45,7 +45,7 @@ export function openTemporalConnection({ temporal }: Pick<Config, 'temporal'>): 
     const module = await import('@temporalio/client');
     const connection = module.Connection.lazy({
       ...serverOptions(temporal),
-      // Nobody keeps a configuration of gRPC in DNS, and where DNS does not answer, asking for it takes 20 seconds.
+      // gRPC configurations are not kept in DNS, and where DNS does not answer, asking for it takes 20 seconds.
       channelArgs: { 'grpc.service_config_disable_resolution': 1 },
     });
     return { connection, client: new module.Client({ connection, namespace }) };
@@ -59,7 +59,7 @@ export function openTemporalConnection({ temporal }: Pick<Config, 'temporal'>): 
       running.add(ended);
       return await result;
     },
-    // A call that is tried again on a closed connection would throw where nobody can catch it.
+    // A call that is tried again on a closed connection would throw where it cannot be caught.
     close: async () => {
       await Promise.all(running);
       await (await opened?.catch(() => null))?.connection.close();

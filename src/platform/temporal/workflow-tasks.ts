@@ -103,7 +103,7 @@ export async function finishTask(trx: Transaction, workflowId: string): Promise<
   await execute(trx, 'delete from workflow_tasks where workflow_id = ?', [workflowId]);
 }
 
-/** As `finishTask`, unless somebody asked for the same work again since the workflow was last started. */
+/** As `finishTask`, unless the same work was asked for again since the workflow was last started. */
 export async function finishAskedTask(trx: Transaction, workflowId: string): Promise<void> {
   await execute(trx, 'delete from workflow_tasks where workflow_id = ? and starts > 0', [workflowId]);
 }

@@ -5,7 +5,7 @@ import { insertTenant, savePhoneNumber, saveWaba } from '../../../src/accounts/a
 import { makeNumberActivities } from '../../../src/activities/refresh-numbers.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { accessTokenPlace } from '../../../src/platform/crypto/secret-box.ts';
-import type { UpstreamPhoneNumber } from '../../../src/platform/graph/graph-lists.ts';
+import type { UpstreamPhoneNumber } from '../../../src/platform/graph/graph-calls.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';

@@ -4662,7 +4662,7 @@ export type GetPaymentData = {
     };
     query?: {
         /**
-         * Which number’s payment, where several used the reference id. Left out: the last heard of.
+         * Which number’s payment, where several used the reference id. Left out: the one with the latest payment.
          */
         phoneNumberId?: string;
         /**

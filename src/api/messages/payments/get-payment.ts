@@ -54,7 +54,7 @@ const PaymentQuery = Type.Object(
     phoneNumberId: Type.Optional(
       parameter(
         Type.String({ pattern: '^[^\\u0000]{1,128}$' }),
-        'Which number’s payment, where several used the reference id. Left out: the last heard of.',
+        'Which number’s payment, where several used the reference id. Left out: the one with the latest payment.',
         '800000000000221',
       ),
     ),
@@ -160,7 +160,7 @@ type Reported = { report: PaymentReport; data: Members };
 
 /**
  * What the reports and the order message of a payment come to; null when there are none. A reference id is a number's
- * own: of several numbers the one asked for counts, or the one that was heard of last.
+ * own: of several numbers the one asked for counts, or the one with the latest payment.
  */
 function paymentView(known: {
   referenceId: string;

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { TemplateFilter } from '../../../platform/graph/graph-lists.ts';
+import type { TemplateFilter } from '../../../platform/graph/graph-calls.ts';
 import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
 import { PAGE_PARAMETERS, pageSize, positionOf } from '../../external/page.ts';
 import { listOf, parameter, text, upstreamObject } from '../../external/schema-kit.ts';

@@ -92,7 +92,7 @@ const RETRY_AFTER = { 'retry-after': '2' };
 /** How many uploads are under way in this process. */
 type UploadSlots = {
   /**
-   * Takes a slot; the returned function gives it back. When all are taken, the oldest upload of the WABA with the most
+   * Takes a slot; the returned function releases it. When all are taken, the oldest upload of the WABA with the most
    * is cut for a WABA that has fewer. Throws ApiError 429 or 503.
    */
   take(wabaId: string, cut: (error: ApiError) => void): () => void;

@@ -16,7 +16,7 @@ export type PaymentRequest = {
   /** Minor units: 21000 with offset 100 is 210.00. */
   amountValue?: number;
   currency?: string;
-  /** Minor units that a refund gives back. */
+  /** Minor units of a refund. */
   refundValue?: number;
   refundStatus?: string;
 };

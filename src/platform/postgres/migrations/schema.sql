@@ -205,7 +205,7 @@ create table quarantine_counts (
 );
 
 -- What intake remembers from one batch to the next (whose a number is, where the bodies that wait begin) is of an epoch.
--- Whoever changes that begins a new one under the intake lock of the shard.
+-- A change of that begins a new one under the intake lock of the shard.
 create table intake_epochs (
   shard smallint primary key,
   epoch bigint not null default 1
@@ -453,7 +453,7 @@ create table attempts (
   -- Attempts are looked up by their delivery, hence not the day first.
   primary key (delivery_id, attempt, day)
 ) partition by range (day);
--- Those that failed are few, are never changed, and lead to the deliveries that somebody looks for.
+-- Those that failed are few, are never changed, and lead to the deliveries that users look for.
 create index attempts_failed on attempts (waba_id, delivery_id) where (status_code between 200 and 299) is not true;
 create table attempts_default partition of attempts default;
 -- Mostly empty; its days are asked for all the same.
@@ -622,7 +622,7 @@ create table send_pacing (
 ) with (fillfactor = 50);
 create index send_pacing_free on send_pacing (free_at);
 
--- Phones that upstream knows under other digits (Brazil, Mexico), as its answers taught.
+-- Phones that upstream knows under other digits (Brazil, Mexico), as its responses have shown.
 create table phone_aliases (
   waba_id text not null references wabas,
   phone text not null,
@@ -647,7 +647,7 @@ create table media_uploads (
 create index media_uploads_expiry on media_uploads (expires_at);
 create index media_uploads_open on media_uploads (created_at) where state <> 'ready';
 
--- What upstream calls a file for one of the numbers. Until uploading_until somebody is giving it to upstream.
+-- What upstream calls a file for one of the numbers. Until uploading_until it is being uploaded.
 create table media_upstream_ids (
   media_id uuid not null references media_uploads on delete cascade,
   phone_number_id text not null references phone_numbers,
@@ -687,7 +687,7 @@ create unlogged table rate_limits (
 -- Users of the portal, and who changed what
 -- ---------------------------------------------------------------------------------------------------------------------
 
--- An e-mail address is nobody's alone: several accounts may have one.
+-- Several accounts may have one e-mail address.
 create table users (
   id bigint generated always as identity primary key,
   email text not null check (email = lower(email)),
@@ -711,7 +711,7 @@ create table memberships (
   role text not null check (role in ('admin', 'member')),
   disabled_at timestamptz,
   created_at timestamptz not null default now(),
-  -- Of sessions in this tenant: what somebody does elsewhere is not its affair.
+  -- Of sessions in this tenant: what the user does elsewhere is not shown there.
   last_sign_in_at timestamptz,
   primary key (user_id, tenant_id)
 );
@@ -745,7 +745,7 @@ create table invitations (
   email text not null check (email = lower(email)),
   role text check (role in ('operator', 'admin', 'member')),
   tenant_id bigint references tenants on delete cascade,
-  -- Set: the link gives this user a new password and makes nobody.
+  -- Set: the link gives this user a new password and creates no user.
   user_id bigint references users on delete cascade,
   invited_by text not null,
   created_at timestamptz not null default now(),
@@ -812,7 +812,7 @@ create trigger audit_log_stays before truncate on audit_log
 
 create table housekeeping_steps (
   step text primary key,
-  -- Nobody begins the step before then: its last turn is not long ago, or still under way.
+  -- The step is not begun before then: its last turn is not long ago, or still under way.
   next_at timestamptz not null,
   succeeded_at timestamptz,
   -- Null after a success.
