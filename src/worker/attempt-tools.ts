@@ -6,8 +6,8 @@ import { makeReplayActivities, type ReplayActivityTools } from '../activities/re
 import { makeAlertActivities } from '../activities/send-endpoint-alert.ts';
 import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
 import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
-import { makeEndpointHealth } from '../deliveries/breaker.ts';
 import { recordWorkflow } from '../deliveries/delivery-log.ts';
+import { makeEndpointHealth } from '../deliveries/judge-outcome.ts';
 import { EndpointLimiter } from '../deliveries/loop/attempt-limits.ts';
 import { DeliveryLoop } from '../deliveries/loop/delivery-loop.ts';
 import {

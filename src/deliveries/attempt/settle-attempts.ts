@@ -8,8 +8,8 @@ import {
 import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
-import type { EndpointHealth } from '../breaker.ts';
 import {
+  type EndpointHealth,
   type EndpointNow,
   judgeOutcome,
   probeDelayMs,

@@ -114,6 +114,11 @@ export type EventAttempt = {
   responseBody: Buffer | null;
 };
 
+const ATTEMPT_COLUMNS = `a.attempt, a.started_at as "startedAt", a.duration_ms as "durationMs", a.timings,
+            a.status_code as "statusCode", a.error_class as "errorClass", a.error_message as "errorMessage", a.url,
+            a.request_headers as "requestHeaders", a.response_headers as "responseHeaders",
+            a.response_body as "responseBody"`;
+
 /** The newest attempts of each of these deliveries of a WABA, the oldest first. */
 export async function listDeliveryAttempts(
   database: Database,
@@ -123,10 +128,7 @@ export async function listDeliveryAttempts(
 ): Promise<EventAttempt[]> {
   return await query<EventAttempt>(
     database,
-    `select a.delivery_id as "deliveryId", a.attempt, a.started_at as "startedAt", a.duration_ms as "durationMs",
-            a.timings, a.status_code as "statusCode", a.error_class as "errorClass",
-            a.error_message as "errorMessage", a.url, a.request_headers as "requestHeaders",
-            a.response_headers as "responseHeaders", a.response_body as "responseBody"
+    `select a.delivery_id as "deliveryId", ${ATTEMPT_COLUMNS}
        from unnest(cast(:deliveryIds as uuid[])) as d (id)
       cross join lateral (select * from attempts where delivery_id = d.id and waba_id = :wabaId
                            order by attempt desc limit :limitEach) as a
@@ -212,11 +214,8 @@ export async function listAttempts(
 ): Promise<LoggedAttempt[]> {
   return await query<LoggedAttempt>(
     database,
-    `select attempt, started_at as "startedAt", duration_ms as "durationMs", timings, status_code as "statusCode",
-            error_class as "errorClass", error_message as "errorMessage", url, remote_address as "remoteAddress",
-            request_headers as "requestHeaders", response_headers as "responseHeaders",
-            response_body as "responseBody", worker
-       from attempts where delivery_id = cast(:deliveryId as uuid) and waba_id = :wabaId
+    `select ${ATTEMPT_COLUMNS}, a.remote_address as "remoteAddress", a.worker
+       from attempts a where delivery_id = cast(:deliveryId as uuid) and waba_id = :wabaId
       order by attempt desc limit :limit`,
     { wabaId, deliveryId, limit },
   );

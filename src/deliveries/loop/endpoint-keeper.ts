@@ -18,8 +18,7 @@ import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { forgetWorker, reportWorker, type WorkerPeers } from '../../platform/postgres/worker-processes.ts';
-import { BREAKER, type EndpointHealth } from '../breaker.ts';
-import { probeDelayMs } from '../judge-outcome.ts';
+import { BREAKER, type EndpointHealth, probeDelayMs } from '../judge-outcome.ts';
 import { applyWantedScopes } from '../queue/order-scope.ts';
 import type { EndpointLimiter } from './attempt-limits.ts';
 

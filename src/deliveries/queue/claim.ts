@@ -26,6 +26,11 @@ export type Orphan = { deliveryId: string; body: null };
 /** The place in the queue that a claimed delivery had. */
 export type TakenPlace = DuePlace & { endpointId: string };
 
+/** SQL that claims rows of the queue for `:token`. */
+const CLAIM = `update delivery_queue
+          set state = 'claimed', by_workflow = false, token = cast(:token as uuid),
+              lease_until = clock_timestamp() + :leaseMs * interval '1 millisecond'`;
+
 /** SQL that shows the rows of the expression `claimed` as claimed deliveries, in queue order. */
 const SHOW_CLAIMED = `
   select c.delivery_id as "deliveryId", c.delivery_day as "deliveryDay", c.endpoint_id as "endpointId",
@@ -46,9 +51,7 @@ export async function claimDue(
   const rows = await query<(ClaimedDelivery | Orphan) & TakenPlace>(
     database,
     `with ${pickDue()}, claimed as (
-       update delivery_queue
-          set state = 'claimed', by_workflow = false, token = cast(:token as uuid),
-              lease_until = clock_timestamp() + :leaseMs * interval '1 millisecond'
+       ${CLAIM}
         where ctid = any (array(select row_id from picked)) and state = 'due'
        returning *
      )
@@ -97,9 +100,7 @@ export async function claimProbes(
         where w.id = p.endpoint_id and w.mode = 'probing' and w.next_probe_at <= clock_timestamp()
        returning p.row_id
      ), claimed as (
-       update delivery_queue
-          set state = 'claimed', by_workflow = false, token = cast(:token as uuid),
-              lease_until = clock_timestamp() + :leaseMs * interval '1 millisecond'
+       ${CLAIM}
         where ctid = any (array(select row_id from granted)) and state = 'due'
        returning *
      )

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type AttemptTools, attemptDelivery } from '../../../src/deliveries/attempt/attempt-delivery.ts';
-import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { deliveryStart } from '../../../src/deliveries/dispatch/start-workflows.ts';
+import { makeEndpointHealth } from '../../../src/deliveries/judge-outcome.ts';
 import { EndpointLimiter, FIRST_LIMIT } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { type DeliveryPlace, labelDeliveries } from '../../../src/deliveries/queue/claim.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';

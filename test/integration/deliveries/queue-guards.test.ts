@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { makeEndpointHealth } from '../../../src/deliveries/judge-outcome.ts';
 import { EndpointLimiter, FIRST_LIMIT } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { startEndpointKeeper } from '../../../src/deliveries/loop/endpoint-keeper.ts';
 import { claimProbes } from '../../../src/deliveries/queue/claim.ts';

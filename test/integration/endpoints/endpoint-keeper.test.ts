@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { makeEndpointHealth } from '../../../src/deliveries/judge-outcome.ts';
 import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { startEndpointKeeper } from '../../../src/deliveries/loop/endpoint-keeper.ts';
 import {

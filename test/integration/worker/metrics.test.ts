@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type AttemptTools, attemptDelivery } from '../../../src/deliveries/attempt/attempt-delivery.ts';
-import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { makeEndpointHealth } from '../../../src/deliveries/judge-outcome.ts';
 import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { findFreePorts } from '../../../src/dev/embedded/ports.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BREAKER, makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { BREAKER, makeEndpointHealth } from '../../../src/deliveries/judge-outcome.ts';
 
 const MINUTE_MS = 60_000;
 const WINDOW_MS = BREAKER.minutes * MINUTE_MS;

@@ -1,5 +1,5 @@
 import type { AttemptTools } from '../../../../src/deliveries/attempt/attempt-delivery.ts';
-import { makeEndpointHealth } from '../../../../src/deliveries/breaker.ts';
+import { makeEndpointHealth } from '../../../../src/deliveries/judge-outcome.ts';
 import { EndpointLimiter } from '../../../../src/deliveries/loop/attempt-limits.ts';
 import type { OrderScope } from '../../../../src/endpoints/endpoint-settings.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
