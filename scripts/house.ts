@@ -28,7 +28,7 @@ const FEATURES = {
   deliveries: /deliver(?:y|ies|-)/,
   endpoints: /send-endpoint-alert|endpoint/,
   media: /media/,
-  sending: /\bsend\b|\bsending\b|outbound/,
+  sending: /\bsend\b|\bsending\b|outbound(?!-url)/,
   replays: /replay/,
   keys: /api-key|\bkeys?\b(?<!secret-keys)/,
   users: /\busers?\b|invitation|sign-in|password|oidc|membership/,
