@@ -93,14 +93,6 @@ function sealToken({ secretBox }: SealedDatabase, wabaId: string, accessToken: s
   return secretBox.seal(checkAccessToken(accessToken), accessTokenPlace(wabaId));
 }
 
-/** The upstream access token of a WABA; null when it has none. Throws RequestError, and SecretBoxError. */
-export async function openAccessToken(tools: SealedDatabase, wabaId: string): Promise<string | null> {
-  const { accessTokenSealed } = await knownWaba(tools.database, wabaId);
-  return accessTokenSealed === null
-    ? null
-    : tools.secretBox.open(accessTokenSealed, accessTokenPlace(wabaId));
-}
-
 function checkPhoneNumber(number: GivenPhoneNumber): GivenPhoneNumber {
   checkUpstreamId('A phone number id', number.phoneNumberId);
   for (const text of [number.displayPhoneNumber, number.verifiedName, number.qualityRating]) {

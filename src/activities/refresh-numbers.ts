@@ -1,4 +1,4 @@
-import { AccessTokenProblem, openAccessToken } from '../accounts/access-token.ts';
+import { AccessTokenProblem, openAccessToken } from '../accounts/accounts.ts';
 import {
   askForAllNumbers,
   beginNumberLookup,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import { AccessTokenProblem, openAccessToken } from '../accounts/access-token.ts';
+import { AccessTokenProblem, openAccessToken } from '../accounts/accounts.ts';
 import { withUpstreamMedia } from '../messages/send/message-content.ts';
 import { type SendTurn, takeSendTurn } from '../messages/send/outbound-messages.ts';
 import { followPhoneAlias } from '../messages/send/recipient-conversations.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { type ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { Logger } from 'pino';
-import { openAccessToken } from '../accounts/access-token.ts';
+import { openAccessToken } from '../accounts/accounts.ts';
 import { type FetchTally, judgeFailure, type MediaVerdict } from '../messages/media/media-verdict.ts';
 import {
   type FetchTools,

@@ -1,6 +1,6 @@
 import type { Config } from '../platform/config/config.ts';
 import { openTemporalConnection, type TemporalConnection } from '../platform/temporal/client-connection.ts';
-import { taskQueues } from '../platform/temporal/task-queues.ts';
+import { taskQueues } from '../platform/temporal/workflow-options.ts';
 import { leaseMsFor } from './attempt/attempt-delivery.ts';
 import { deliveryStart } from './dispatch/start-workflows.ts';
 import type { DeliveryLabel } from './queue/claim.ts';

@@ -2,6 +2,10 @@ import type { EndpointCounts } from '../endpoints/endpoint-health.ts';
 import type { RetryRoom } from './queue/settle.ts';
 import type { SendResult } from './sender/http-sender.ts';
 
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+
 /** Retry workflows that one endpoint and all together may have open; what is beyond is retried by a delivery loop. */
 export type RetryLimits = {
   perEndpoint: number;
@@ -11,7 +15,7 @@ export type RetryLimits = {
 };
 
 /** How soon a receiver that was down is noticed to be back, and how little it is bothered meanwhile. */
-const LONGEST_PROBE_WAIT_MS = 5 * 60_000;
+const LONGEST_PROBE_WAIT_MS = 5 * MINUTE_MS;
 
 export type AttemptMade = {
   eventType: string;
@@ -125,10 +129,6 @@ export function judgeAttempt(result: SendResult): AttemptVerdict {
   const redirect = statusCode >= 300 && statusCode <= 399 ? ' (redirects are not followed)' : '';
   return { kind: 'retry', reason: `the endpoint returned ${statusCode}${redirect}`, retryAfterMs };
 }
-
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
 
 /** Shortest and longest wait between two attempts of one delivery, in ms. */
 export const MIN_RETRY_DELAY_MS = SECOND_MS;

@@ -1,4 +1,4 @@
-import { laneOf } from '../deliveries/envelope.ts';
+import { laneOf } from '../deliveries/publish.ts';
 import { membersOf } from '../platform/json/json-members.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query, textArray } from '../platform/postgres/sql.ts';

@@ -33,23 +33,27 @@ import { type Database, type DatabasePool, openDatabase } from '../platform/post
 import { waitForSchema } from '../platform/postgres/schema-state.ts';
 import { warnWhenNotDurable } from '../platform/postgres/server-checks.ts';
 import type { WorkerPeers } from '../platform/postgres/worker-processes.ts';
-import { taskQueues } from '../platform/temporal/task-queues.ts';
 import {
   connectTemporal,
   openTemporalUpkeep,
   SearchAttributesMissingError,
   type TemporalUpkeep,
 } from '../platform/temporal/worker-connection.ts';
-import { startWorkflowStarter } from '../platform/temporal/workflow-starter.ts';
-import { wakeAllTasks } from '../platform/temporal/workflow-tasks.ts';
+import { taskQueues } from '../platform/temporal/workflow-options.ts';
+import { startWorkflowStarter, wakeAllTasks } from '../platform/temporal/workflow-tasks.ts';
 import { openDelivery } from './attempt-tools.ts';
 import { startHousekeeping } from './housekeeping/housekeeping.ts';
 import { makeSystemGauges, readSystemFigures } from './metrics/system-figures.ts';
-import { makeWorkerMetrics, type WorkerMetrics, watchDeliveryLoop } from './metrics/worker-metrics.ts';
+import {
+  leavesToOthers,
+  makeWorkerMetrics,
+  type WorkerMetrics,
+  watchDeliveryLoop,
+  watchLoad,
+} from './metrics/worker-metrics.ts';
 import { startNumberSchedule } from './number-schedule.ts';
 import { REHEARSED_CONNECTIONS, rehearse } from './rehearsal.ts';
 import { runTemporalWorkers, workerOptions } from './temporal-workers.ts';
-import { leavesToOthers, watchLoad } from './worker-load.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
 
 export type RunningWorker = { stop(): Promise<void> };

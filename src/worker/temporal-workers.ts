@@ -1,7 +1,7 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import type { Logger } from '../platform/logger.ts';
-import type { taskQueues } from '../platform/temporal/task-queues.ts';
 import { REDACT_FAILURES } from '../platform/temporal/worker-connection.ts';
+import type { taskQueues } from '../platform/temporal/workflow-options.ts';
 import type { WorkflowBundle } from './workflow-bundle.ts';
 
 const RESTART_MS = 2_000;

@@ -18,8 +18,7 @@ import type {
   KeyRequestActivities,
   SeenRequest,
 } from '../activities/approve-api-key.ts';
-import { searchAttributes } from '../platform/temporal/search-attributes.ts';
-import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/task-queues.ts';
+import { LOST_WORKER_RETRY, queuesBeside, searchAttributes } from '../platform/temporal/workflow-options.ts';
 import { readDecision } from './decision-signal.ts';
 
 /** The row has changed: look at it. */

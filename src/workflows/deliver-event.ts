@@ -9,7 +9,7 @@ import {
 } from '@temporalio/workflow';
 import type { DeliverEventActivities, DeliveryEnd, FirstAttempt } from '../activities/deliver-event.ts';
 import type { DeliverEventInput } from '../deliveries/dispatch/start-workflows.ts';
-import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/task-queues.ts';
+import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/workflow-options.ts';
 
 /** An attempt that got lost with its worker, or on the way to it, is noticed after this time. */
 const HEARTBEAT_TIMEOUT = '10 seconds';

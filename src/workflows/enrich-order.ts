@@ -1,6 +1,6 @@
 import { proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { EnrichOrderActivities, EnrichOrderInput } from '../activities/enrich-order.ts';
-import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/task-queues.ts';
+import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/workflow-options.ts';
 
 function activities(): EnrichOrderActivities {
   return proxyActivities<EnrichOrderActivities>({

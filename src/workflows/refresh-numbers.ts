@@ -8,7 +8,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { NumberActivities, RefreshNumbersInput } from '../activities/refresh-numbers.ts';
-import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/task-queues.ts';
+import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/workflow-options.ts';
 
 /** Look again: the token was changed, or upstream says that something did. */
 const changed = defineSignal('changed');

@@ -15,7 +15,7 @@ import type {
   ReplayDeliveriesInput,
   ReplayProgress,
 } from '../activities/replay-deliveries.ts';
-import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/task-queues.ts';
+import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/workflow-options.ts';
 
 const pause = defineSignal('pause');
 const resume = defineSignal('resume');

@@ -8,7 +8,7 @@ import {
 } from '@temporalio/workflow';
 import type { AlertActivities, AlertEnd } from '../activities/send-endpoint-alert.ts';
 import type { SendEndpointAlertInput } from '../endpoints/alerts/attempt-alert.ts';
-import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/task-queues.ts';
+import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/workflow-options.ts';
 
 function activities(): AlertActivities {
   return proxyActivities<AlertActivities>({

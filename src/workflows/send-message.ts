@@ -7,7 +7,7 @@ import {
 } from '@temporalio/workflow';
 import type { SendMessageActivities, SendResult } from '../activities/send-message.ts';
 import type { SendMessageInput } from '../messages/send/record-send.ts';
-import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/task-queues.ts';
+import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/workflow-options.ts';
 
 function sending(): SendMessageActivities {
   return proxyActivities<SendMessageActivities>({

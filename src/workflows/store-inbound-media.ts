@@ -8,7 +8,7 @@ import {
 } from '@temporalio/workflow';
 import type { MediaResult, StoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
 import type { StoreInboundMediaInput } from '../messages/media/store-media.ts';
-import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/task-queues.ts';
+import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/workflow-options.ts';
 
 function fetching(): StoreInboundMediaActivities {
   return proxyActivities<StoreInboundMediaActivities>({

@@ -13,9 +13,9 @@ import {
   RequestError,
 } from '../../platform/request-input.ts';
 import { removeNumber, removeWaba } from '../account-removal.ts';
-import { knownWaba, listPhoneNumbers, listWabas } from '../accounts.ts';
+import { AccessTokenProblem, knownWaba, listPhoneNumbers, listWabas, openAccessToken } from '../accounts.ts';
 import { setNumberPace, wabaOfNumber } from '../number-pace.ts';
-import { addWaba, type GivenPhoneNumber, openAccessToken, type SavedWaba, setAccessToken } from '../wabas.ts';
+import { addWaba, type GivenPhoneNumber, type SavedWaba, setAccessToken } from '../wabas.ts';
 
 type AddOptions = AccessTokenOptions & {
   tenant: string;
@@ -63,13 +63,7 @@ async function numbersFromUpstream(
   accessToken: string | null,
 ): Promise<GivenPhoneNumber[]> {
   checkUpstreamId('The WABA id', wabaId);
-  const token = accessToken === null ? await openAccessToken(tools, wabaId) : checkAccessToken(accessToken);
-  if (token === null) {
-    throw new RequestError(
-      'no_access_token',
-      `WABA ${wabaId} has no access token to ask the upstream platform with; add --access-token-stdin.`,
-    );
-  }
+  const token = accessToken === null ? await storedToken(tools, wabaId) : checkAccessToken(accessToken);
   const { openGraphClient } = await import('../../platform/graph/graph-client.ts');
   const graph = openGraphClient(tools.config);
   try {
@@ -77,6 +71,17 @@ async function numbersFromUpstream(
   } finally {
     await graph.close();
   }
+}
+
+async function storedToken(tools: AdminTools, wabaId: string): Promise<string> {
+  await knownWaba(tools.database, wabaId);
+  return await openAccessToken(tools, wabaId).catch((error: unknown) => {
+    if (!(error instanceof AccessTokenProblem)) throw error;
+    throw new RequestError(
+      'no_access_token',
+      `There is no access token to ask the upstream platform with; add --access-token-stdin. ${error.message}`,
+    );
+  });
 }
 
 function describeSaved(waba: SavedWaba): AdminOutcome {

@@ -1,7 +1,6 @@
-import { openAccessToken } from '../../accounts/wabas.ts';
+import { AccessTokenProblem, openAccessToken } from '../../accounts/accounts.ts';
 import { sendErrorAdvice } from '../../messages/send/send-error.ts';
 import type { Config } from '../../platform/config/config.ts';
-import { SecretBoxError } from '../../platform/crypto/secret-box.ts';
 import type { SealedDatabase } from '../../platform/crypto/secret-keys.ts';
 import type { AccountClient } from '../../platform/graph/graph-client.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
@@ -33,10 +32,9 @@ export async function callUpstream<T>(
   call: (client: AccountClient, token: string) => Promise<T>,
 ): Promise<T> {
   const token = await openAccessToken(accounts, wabaId).catch((error: unknown) => {
-    if (error instanceof SecretBoxError) throw new ApiError('access_token_missing', { cause: error });
+    if (error instanceof AccessTokenProblem) throw new ApiError('access_token_missing', { cause: error });
     throw error;
   });
-  if (token === null) throw new ApiError('access_token_missing');
   try {
     return await call(await upstream.client(), token);
   } catch (error) {

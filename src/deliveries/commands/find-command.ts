@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { adminAction, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { shownUrl } from '../../platform/http/outbound-url.ts';
-import { MAX_ID_CHARS } from '../../platform/json/storable-text.ts';
+import { MAX_ID_CHARS } from '../../platform/json/json-text.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';

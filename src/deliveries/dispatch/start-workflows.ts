@@ -3,7 +3,7 @@ import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
 import { publicDeliveryId } from '../../platform/public-ids.ts';
-import { searchAttributes } from '../../platform/temporal/search-attributes.ts';
+import { searchAttributes } from '../../platform/temporal/workflow-options.ts';
 import type { DeliveryLoop } from '../loop/delivery-loop.ts';
 import { type DeliveryLabel, deliveryWorkflowId } from '../queue/claim.ts';
 

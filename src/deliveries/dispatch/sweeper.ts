@@ -3,7 +3,7 @@ import type { Logger } from '../../platform/logger.ts';
 import { type Loop, makeFullLooks, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { publicDeliveryId } from '../../platform/public-ids.ts';
-import { type StartAnswer, startOrReplace } from '../../platform/temporal/workflow-starter.ts';
+import { type StartAnswer, startOrReplace } from '../../platform/temporal/workflow-tasks.ts';
 import { recordWorkflow } from '../delivery-log.ts';
 import {
   type DeliveryLabel,

@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
 import { findKnownWabas, findNumberOwners, type NumberOwner } from '../../accounts/accounts.ts';
-import { mediaReadyEventId } from '../../deliveries/envelope.ts';
-import { findSubscribers, type NewEvent, type PublishedEvent, publishTo } from '../../deliveries/publish.ts';
+import {
+  findSubscribers,
+  mediaReadyEventId,
+  type NewEvent,
+  type PublishedEvent,
+  publishTo,
+} from '../../deliveries/publish.ts';
 import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
 import type { DirectClaimer } from '../../deliveries/queue/enqueue.ts';
 import { insertMedia } from '../../messages/media.ts';

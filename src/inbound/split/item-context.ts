@@ -1,12 +1,19 @@
-import { items, type JsonNode, member, sourceOf, textOf } from '../../platform/json/json-text.ts';
 import {
   boundedIdOf,
   idOf,
+  items,
+  type JsonNode,
+  member,
+  members,
   rawIdOf,
   shortTextOf,
+  sourceOf,
   storableId,
   storableText,
-} from '../../platform/json/storable-text.ts';
+  stringOf,
+  type TextEdit,
+  textOf,
+} from '../../platform/json/json-text.ts';
 
 /** Why a part of an upstream body becomes no event. */
 export type QuarantineReason =
@@ -259,4 +266,23 @@ export function timestampOf(node: JsonNode | null): Date | null {
   const seconds = value >= SMALLEST_MILLISECONDS ? value / 1000 : value;
   if (seconds <= 0 || seconds > MAX_SECONDS) return null;
   return new Date(Math.trunc(seconds * 1000));
+}
+
+/** The edits that take members out of an object, every repetition of them, each with the comma that belongs to it. */
+export function memberRemovals(node: JsonNode, names: readonly string[]): TextEdit[] {
+  const all = members(node);
+  const edits: TextEdit[] = [];
+  let keptCount = 0;
+  all.forEach(({ name: key, value }, position) => {
+    if (!names.includes(stringOf(key) ?? '')) {
+      keptCount++;
+      return;
+    }
+    const previous = all[position - 1];
+    const next = all[position + 1];
+    // With a kept member before it the comma in front goes, otherwise the one behind, if there is one.
+    if (keptCount > 0 && previous) edits.push({ start: previous.value.end, end: value.end, text: '' });
+    else edits.push({ start: key.start, end: next ? next.name.start : value.end, text: '' });
+  });
+  return edits;
 }

@@ -1,33 +1,31 @@
 import type { MediaReference } from '../../messages/media.ts';
 import type { CartOrder, OrderEventParts } from '../../messages/orders.ts';
 import {
+  boundedIdOf,
+  idOf,
   items,
   type JsonNode,
   JsonSyntaxError,
+  MAX_ID_CHARS,
   member,
-  memberRemovals,
   members,
   parseJson,
+  rawIdOf,
+  shortTextOf,
   sourceOf,
   sourceWithEdits,
+  storableId,
+  storableText,
   stringOf,
   type TextEdit,
   textOf,
 } from '../../platform/json/json-text.ts';
 import {
-  boundedIdOf,
-  idOf,
-  MAX_ID_CHARS,
-  rawIdOf,
-  shortTextOf,
-  storableId,
-  storableText,
-} from '../../platform/json/storable-text.ts';
-import {
   contactsOfSender,
   type ItemBase,
   type ItemContext,
   ItemRefused,
+  memberRemovals,
   type OwnerIds,
   type PersonIds,
   phoneNumberIdOf,

@@ -1,4 +1,4 @@
-import { AccessTokenProblem } from '../../accounts/access-token.ts';
+import { AccessTokenProblem } from '../../accounts/accounts.ts';
 import { MediaHostRefused } from '../../platform/graph/graph-connection.ts';
 import { GraphError, isObjectGone, isTokenError } from '../../platform/graph/graph-error.ts';
 import { ObjectStoreUnavailable } from '../../platform/object-store/object-store.ts';

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { parseRetryAfter } from '../http/outbound-url.ts';
 import { membersOf, textOf } from '../json/json-members.ts';
-import { MAX_ID_CHARS } from '../json/storable-text.ts';
+import { MAX_ID_CHARS } from '../json/json-text.ts';
 import {
   firstOf,
   type GraphConnection,

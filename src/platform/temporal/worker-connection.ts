@@ -8,7 +8,7 @@ import {
 } from '@temporalio/worker';
 import { type Logger, redactError } from '../logger.ts';
 import { serverOptions, type TemporalServer } from './client-connection.ts';
-import { SEARCH_ATTRIBUTE_NAMES } from './search-attributes.ts';
+import { SEARCH_ATTRIBUTE_NAMES } from './workflow-options.ts';
 
 export type TemporalSettings = TemporalServer & { namespace: string };
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { listPhoneNumbers } from '../../../src/accounts/accounts.ts';
-import { openAccessToken } from '../../../src/accounts/wabas.ts';
+import { listPhoneNumbers, openAccessToken } from '../../../src/accounts/accounts.ts';
 import { hashApiKey } from '../../../src/keys/api-key.ts';
 import { findApiKey } from '../../../src/keys/api-key-store.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

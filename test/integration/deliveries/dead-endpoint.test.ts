@@ -5,7 +5,7 @@ import { expect, inject, test } from 'vitest';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';
+import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';

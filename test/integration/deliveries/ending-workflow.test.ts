@@ -5,8 +5,8 @@ import { deliveryWorkflowId, labelDeliveries } from '../../../src/deliveries/que
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';
 import { connectTemporal, installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
+import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

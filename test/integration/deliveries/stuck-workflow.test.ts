@@ -5,7 +5,7 @@ import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
-import { startOrReplace, stuckReason } from '../../../src/platform/temporal/workflow-starter.ts';
+import { startOrReplace, stuckReason } from '../../../src/platform/temporal/workflow-tasks.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

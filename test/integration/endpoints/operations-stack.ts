@@ -5,13 +5,13 @@ import { type Config, loadConfig } from '../../../src/platform/config/config.ts'
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Logger } from '../../../src/platform/logger.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
-import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';
 import {
   connectTemporal,
   installTemporalRuntime,
   registerSearchAttributes,
 } from '../../../src/platform/temporal/worker-connection.ts';
-import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-starter.ts';
+import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
+import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-tasks.ts';
 import { openOperationsActivities } from '../../../src/worker/attempt-tools.ts';
 import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

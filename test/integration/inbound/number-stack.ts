@@ -8,13 +8,13 @@ import { accessTokenPlace } from '../../../src/platform/crypto/secret-box.ts';
 import type { UpstreamPhoneNumber } from '../../../src/platform/graph/graph-calls.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';
 import {
   connectTemporal,
   installTemporalRuntime,
   registerSearchAttributes,
 } from '../../../src/platform/temporal/worker-connection.ts';
-import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-starter.ts';
+import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
+import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-tasks.ts';
 import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';

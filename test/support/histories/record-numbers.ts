@@ -1,7 +1,7 @@
 import { askForNumbers } from '../../../src/accounts/followed-numbers.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
-import { taskQueues } from '../../../src/platform/temporal/task-queues.ts';
+import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { ensureNumberSchedule, numberScheduleId } from '../../../src/worker/number-schedule.ts';
 import { textsBody } from '../../integration/inbound/number-stack.ts';
 import { eventually } from '../webhook-receiver.ts';

@@ -31,7 +31,7 @@ export const HOUSE: readonly Rule[] = [
   {
     folder: 'src/workflows',
     holds: 'what Temporal replays',
-    mayImport: ['src/platform/temporal/search-attributes.ts', 'src/platform/temporal/task-queues.ts'],
+    mayImport: ['src/platform/temporal/workflow-options.ts'],
     types: ['src/activities', EVERY_ROOM],
   },
   { folder: 'src/activities', holds: 'what workflows call', mayImport: [EVERY_ROOM, PLATFORM] },

@@ -6,7 +6,7 @@ import {
   mediaReadyEventId,
   serializeEvent,
   testEventData,
-} from '../../../src/deliveries/envelope.ts';
+} from '../../../src/deliveries/publish.ts';
 
 const ENVELOPE = {
   eventType: 'message' as const,

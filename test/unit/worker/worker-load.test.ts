@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { leavesToOthers, watchLoad } from '../../../src/worker/worker-load.ts';
+import { leavesToOthers, watchLoad } from '../../../src/worker/metrics/worker-metrics.ts';
 
 const peers = { count: 2, rank: 0, isElsewhere: false, isLeader: true };
 

@@ -3,8 +3,7 @@ import type { SendMessageInput } from '../../../messages/send/record-send.ts';
 import type { Config } from '../../../platform/config/config.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import type { TemporalConnection } from '../../../platform/temporal/client-connection.ts';
-import { searchAttributes } from '../../../platform/temporal/search-attributes.ts';
-import { taskQueues } from '../../../platform/temporal/task-queues.ts';
+import { searchAttributes, taskQueues } from '../../../platform/temporal/workflow-options.ts';
 import { returnTasks } from '../../../platform/temporal/workflow-tasks.ts';
 import { sendTask } from './queue-message.ts';
 

@@ -1,13 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { findTenant, listPhoneNumbers } from '../../../accounts/accounts.ts';
+import {
+  AccessTokenProblem,
+  findTenant,
+  listPhoneNumbers,
+  openAccessToken,
+} from '../../../accounts/accounts.ts';
 import { readNumberLookup } from '../../../accounts/followed-numbers.ts';
 import { listNumberPaces, setNumberPace } from '../../../accounts/number-pace.ts';
-import { addWaba, openAccessToken } from '../../../accounts/wabas.ts';
+import { addWaba } from '../../../accounts/wabas.ts';
 import { listEndpoints } from '../../../endpoints/store.ts';
 import { readWabaArrivals } from '../../../inbound/inbox-admin.ts';
 import { countWaitingBodies } from '../../../inbound/waiting-bodies.ts';
-import { SecretBoxError } from '../../../platform/crypto/secret-box.ts';
 import type { SubscribedApp, UpstreamPhoneNumber } from '../../../platform/graph/graph-calls.ts';
 import type { AccountClient } from '../../../platform/graph/graph-client.ts';
 import { GraphError } from '../../../platform/graph/graph-error.ts';
@@ -240,7 +244,7 @@ type Finding = {
 async function checkWaba(context: PortalContext, wabaId: string): Promise<Finding[]> {
   const { accounts, database } = context;
   const token = await openAccessToken(accounts, wabaId).catch((error: unknown) => {
-    if (error instanceof SecretBoxError) return null;
+    if (error instanceof AccessTokenProblem) return null;
     throw error;
   });
   const [upstreamNumbers, apps, numbers, arrivals, endpoints, lookup, waiting] = await Promise.all([

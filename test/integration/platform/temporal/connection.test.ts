@@ -10,7 +10,7 @@ import { ensureCertificate, type LocalCertificate } from '../../../../src/dev/em
 import { insertBodies } from '../../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { openTemporalConnection } from '../../../../src/platform/temporal/client-connection.ts';
-import { SEARCH_ATTRIBUTE_NAMES } from '../../../../src/platform/temporal/search-attributes.ts';
+import { SEARCH_ATTRIBUTE_NAMES } from '../../../../src/platform/temporal/workflow-options.ts';
 import { bodyOf, textMessage } from '../../../support/load/upstream-bodies.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';

@@ -2,8 +2,10 @@ import type { Client } from '@temporalio/client';
 import type { TypedSearchAttributes } from '@temporalio/common';
 import { expect, onTestFinished, test } from 'vitest';
 import { query } from '../../../../src/platform/postgres/sql.ts';
-import { startWorkflowStarter } from '../../../../src/platform/temporal/workflow-starter.ts';
-import { insertWorkflowTasks } from '../../../../src/platform/temporal/workflow-tasks.ts';
+import {
+  insertWorkflowTasks,
+  startWorkflowStarter,
+} from '../../../../src/platform/temporal/workflow-tasks.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
 import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { AccessTokenProblem } from '../../../../src/accounts/access-token.ts';
+import { AccessTokenProblem } from '../../../../src/accounts/accounts.ts';
 import { judgeFailure, MediaTooLarge, WrongBytes } from '../../../../src/messages/media/media-verdict.ts';
 import { MediaHostRefused } from '../../../../src/platform/graph/graph-connection.ts';
 import { graphErrorOf, noAnswer } from '../../../../src/platform/graph/graph-error.ts';

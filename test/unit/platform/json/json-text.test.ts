@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
+import { memberRemovals } from '../../../../src/inbound/split/item-context.ts';
 import {
   items,
   type JsonNode,
   JsonSyntaxError,
   MAX_JSON_DEPTH,
   member,
-  memberRemovals,
   members,
   parseJson,
   sourceOf,
