@@ -51,21 +51,10 @@ export async function startApi(
   const stop = stopSignal();
   const databases = openDatabases(config);
   const objectStore = openObjectStore(config.objectStore);
-  const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
-  const isDraining = () => stop.signal.aborted;
   const metrics = makeApiMetrics();
-  const deps = {
-    config,
-    ...databases,
-    objectStore,
-    logger,
-    isDraining,
-    metrics,
-    temporal,
-    startDelivery,
-    settings,
-    ...given,
-  };
+  const isDraining = () => stop.signal.aborted;
+  const tools = { config, ...databases, objectStore, logger, metrics };
+  const deps = { ...tools, isDraining, temporal, startDelivery, settings, ...given };
   const servers: FastifyInstance[] = [];
   let metricsServer: MetricsServer | null = null;
   try {
@@ -81,10 +70,7 @@ export async function startApi(
       servers.push(secure);
       await secure.listen({ host: config.api.host, port: config.api.httpsPort, listenTextResolver });
     }
-    void announceSetUp(config, databases.portalDatabase, logger);
-    void reportUnreadableSecrets({ database: databases.portalDatabase, secretBox }, logger);
-    void warnWhenNotDurable(databases.database, logger);
-    void warnOfClock(databases.database, logger);
+    void warnAtStart(config, databases, logger);
     await stop.requested;
     logger.info('api stops');
     await sleep(config.api.drainNoticeMs);
@@ -95,6 +81,21 @@ export async function startApi(
     await closeConnections(Object.values(databases));
     objectStore.close();
   }
+}
+
+/** Says in the log what an operator should do or mend. */
+async function warnAtStart(
+  config: Config,
+  { database, portalDatabase }: ReturnType<typeof openDatabases>,
+  logger: Logger,
+): Promise<void> {
+  const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
+  await Promise.all([
+    announceSetUp(config, portalDatabase, logger),
+    reportUnreadableSecrets({ database: portalDatabase, secretBox }, logger),
+    warnWhenNotDurable(database, logger),
+    warnOfClock(database, logger),
+  ]);
 }
 
 /** Upstream waits for it no longer than this. */

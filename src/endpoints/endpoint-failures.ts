@@ -42,8 +42,8 @@ export async function findUntoldFailures(database: Database): Promise<string[]> 
 }
 
 const maybeTold = (endpoint: string) =>
-  `(${endpoint}.failures_told_at is null
-    or ${endpoint}.failures_told_at < now() - cast(:hours as float8) * interval '1 hour')`;
+  `(${endpoint}.failures_notified_at is null
+    or ${endpoint}.failures_notified_at < now() - cast(:hours as float8) * interval '1 hour')`;
 
 /** Sends one alert for all final failures of an endpoint without one. False: another process did. */
 export async function tellFailures(trx: Transaction, endpointId: string): Promise<boolean> {
@@ -57,7 +57,7 @@ export async function tellFailures(trx: Transaction, endpointId: string): Promis
   const failed = untold.reduce((sum, hour) => sum + hour.failed, 0);
   const [endpoint] = await query<{ waba_id: string }>(
     trx,
-    `update webhook_endpoints as e set failures_told_at = now()
+    `update webhook_endpoints as e set failures_notified_at = now()
       where e.id = :endpointId and :failed > 0 and ${maybeTold('e')} returning e.waba_id`,
     { endpointId, failed, hours: TOLD_EVERY_HOURS },
   );
@@ -78,7 +78,7 @@ export async function findQuietlyFailing(database: Database): Promise<string[]> 
   return await idsOf(
     database,
     `select e.id from webhook_endpoints e
-      where e.mode = 'open' and not e.failing_told
+      where e.mode = 'open' and not e.failing_notified
         and e.failing_since < now() - cast(:minutes as float8) * interval '1 minute'
         and (e.failing_since < now() - cast(:hours as float8) * interval '1 hour'
              or (select sum(m.failures) from endpoint_minutes m
@@ -97,7 +97,7 @@ export async function tellFailing(trx: Transaction, endpointId: string): Promise
 export async function findQuietlyRecovered(database: Database): Promise<string[]> {
   return await idsOf(
     database,
-    `select id from webhook_endpoints where failing_told and mode = 'open' and failing_since is null`,
+    `select id from webhook_endpoints where failing_notified and mode = 'open' and failing_since is null`,
     {},
   );
 }
@@ -114,8 +114,8 @@ async function tellOnce(
 ): Promise<void> {
   const [endpoint] = await query<{ waba_id: string }>(
     trx,
-    `update webhook_endpoints set failing_told = :told
-      where id = :endpointId and mode = 'open' and failing_told <> :told
+    `update webhook_endpoints set failing_notified = :told
+      where id = :endpointId and mode = 'open' and failing_notified <> :told
         and (failing_since is not null) = :told returning waba_id`,
     { endpointId, told },
   );

@@ -102,7 +102,7 @@ export async function startProbing(
     trx,
     `update webhook_endpoints
         set mode = 'probing', mode_reason = :reason, mode_changed_at = now(), version = version + 1, updated_at = now(),
-            failing_since = coalesce(failing_since, now()), failing_told = true, probe_failures = 0,
+            failing_since = coalesce(failing_since, now()), failing_notified = true, probe_failures = 0,
             next_probe_at = clock_timestamp() + :probeAfterMs * interval '1 millisecond'
       where id = :endpointId and mode = 'open'
      returning waba_id`,
@@ -149,7 +149,7 @@ export async function endProbing(trx: Transaction, endpointId: string): Promise<
     trx,
     `update webhook_endpoints
         set mode = 'open', mode_reason = null, mode_changed_at = now(), version = version + 1, updated_at = now(),
-            failing_since = null, failing_told = false, probe_failures = 0, next_probe_at = null
+            failing_since = null, failing_notified = false, probe_failures = 0, next_probe_at = null
       where id = ? and mode = 'probing'
      returning waba_id`,
     [endpointId],

@@ -22,17 +22,8 @@ export function startLoop(options: {
 }): Loop {
   let stopping = false;
   let woken = false;
-  let interrupt: (() => void) | null = null;
+  let pause: Pause | null = null;
   let backOffMs = 0;
-
-  const pause = (ms: number) =>
-    new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      interrupt = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
 
   const runTurn = async (): Promise<boolean> => {
     try {
@@ -53,8 +44,9 @@ export function startLoop(options: {
       woken = false;
       const more = await runTurn();
       if (stopping || (backOffMs === 0 && (more || woken))) continue;
-      await pause(backOffMs > 0 ? backOffMs : options.pollMs);
-      interrupt = null;
+      pause = startPause(backOffMs > 0 ? backOffMs : options.pollMs);
+      await pause.ended;
+      pause = null;
     }
   };
   const running = run();
@@ -62,14 +54,26 @@ export function startLoop(options: {
   return {
     wake: () => {
       woken = true;
-      if (backOffMs === 0) interrupt?.();
+      if (backOffMs === 0) pause?.end();
     },
     stop: async () => {
       stopping = true;
-      interrupt?.();
+      pause?.end();
       await running;
     },
   };
+}
+
+type Pause = { ended: Promise<void>; end: () => void };
+
+function startPause(ms: number): Pause {
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  const end = () => {
+    clearTimeout(timer);
+    resolve();
+  };
+  return { ended, end };
 }
 
 /** When to look at a whole queue again, after looks at its new end only. */

@@ -34,7 +34,7 @@ export async function upstreamWebhookRoutes(
   scope: FastifyInstance,
   { config, database, keepAtOnce }: { config: Config; database: Database; keepAtOnce?: KeepAtOnce },
 ): Promise<void> {
-  const batcher = createBodyBatcher({
+  const batcher = new BodyBatcher({
     store: async (bodies) => {
       if (keepAtOnce === undefined) return await insertBodies(database, bodies);
       const { usual, tried, isKept } = keepAtOnce(bodies);
@@ -244,7 +244,7 @@ function keyOf(secret: string): KeyObject {
   return key;
 }
 
-/** Why a body was not acknowledged; whoever sent it should send it again. */
+/** Why a body was not acknowledged; upstream should send it again. */
 export class BodyNotStoredError extends Error {
   readonly reason: 'too_many_waiting' | 'too_slow' | 'not_stored';
   constructor(reason: BodyNotStoredError['reason'], cause?: unknown) {
@@ -259,7 +259,7 @@ export type BodyBatcherOptions = {
   store: (bodies: readonly Buffer[]) => Promise<void>;
   /** Whether a failed `store` says nothing about the bodies, so that storing them one by one is no use. */
   isTransient: (error: unknown) => boolean;
-  /** Told of a body that fails even alone: somebody must find out why. */
+  /** Told of a body that fails even alone: the operator must find out why. */
   onPoison: (error: unknown, sizeBytes: number) => void;
   maxBatchBodies: number;
   /** A larger body goes alone. */
@@ -272,92 +272,89 @@ export type BodyBatcherOptions = {
   abandonAfterMs: number;
 };
 
-type BodyBatcher = {
-  /** Resolves once the body is committed. Throws BodyNotStoredError; the body may then be stored or not. */
-  add(body: Buffer): Promise<void>;
-  /** Resolves when no body waits any more. */
-  drained(): Promise<void>;
-};
-
 type Waiting = { body: Buffer; settle: (error: BodyNotStoredError | null) => void; isSettled: boolean };
 
 const MAX_HANGING_BATCHES = 3;
 
 /**
  * Group commit: all bodies that wait go to the database in one statement, and the next batch starts when the former
- * is committed. Nobody waits for a group to fill, so a lone body is as fast as it can be.
+ * is committed. No body waits for a group to fill, so a lone body is as fast as it can be.
  */
-export function createBodyBatcher(options: BodyBatcherOptions): BodyBatcher {
-  let queue: Waiting[] = [];
-  let waitingBytes = 0;
-  let hangingBatches = 0;
-  let running: Promise<void> | null = null;
+export class BodyBatcher {
+  readonly #options: BodyBatcherOptions;
+  #queue: Waiting[] = [];
+  #waitingBytes = 0;
+  #hangingBatches = 0;
+  #running: Promise<void> | null = null;
 
-  async function runBatches(): Promise<void> {
-    while (queue.length > 0) {
-      if (hangingBatches >= MAX_HANGING_BATCHES) await pause(options.commitTimeoutMs / 20).ended;
-      else await runBatch(takeBatch());
-      queue = queue.filter((waiting) => !waiting.isSettled);
+  constructor(options: BodyBatcherOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves once the body is committed. Throws BodyNotStoredError; the body may then be stored or not. */
+  async add(body: Buffer): Promise<void> {
+    const sizeBytes = Math.max(body.length, 1);
+    if (this.#waitingBytes + sizeBytes > this.#options.maxWaitingBytes)
+      throw new BodyNotStoredError('too_many_waiting');
+    this.#waitingBytes += sizeBytes;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const waiting: Waiting = {
+      body,
+      isSettled: false,
+      settle: (error) => {
+        if (waiting.isSettled) return;
+        waiting.isSettled = true;
+        clearTimeout(timer);
+        this.#waitingBytes -= sizeBytes;
+        if (error === null) resolve();
+        else reject(error);
+      },
+    };
+    const tooSlow = () => waiting.settle(new BodyNotStoredError('too_slow'));
+    const timer = setTimeout(tooSlow, this.#options.commitTimeoutMs);
+    this.#queue.push(waiting);
+    this.#running ??= Promise.resolve().then(() => this.#runBatches());
+    await promise;
+  }
+
+  /** Resolves when no body waits any more. */
+  async drained(): Promise<void> {
+    await this.#running;
+  }
+
+  async #runBatches(): Promise<void> {
+    while (this.#queue.length > 0) {
+      if (this.#hangingBatches >= MAX_HANGING_BATCHES) await pause(this.#options.commitTimeoutMs / 20).ended;
+      else await this.#runBatch(this.#takeBatch());
+      this.#queue = this.#queue.filter((waiting) => !waiting.isSettled);
     }
-    running = null;
+    this.#running = null;
   }
 
   /** The oldest bodies that fit into one batch; always one at least. */
-  function takeBatch(): Waiting[] {
+  #takeBatch(): Waiting[] {
     let bytes = 0;
     let count = 0;
-    for (const { body } of queue) {
+    for (const { body } of this.#queue) {
       bytes += body.length;
-      if (count > 0 && (bytes > options.maxBatchBytes || count === options.maxBatchBodies)) break;
+      if (count > 0 && (bytes > this.#options.maxBatchBytes || count === this.#options.maxBatchBodies)) break;
       count += 1;
     }
-    const batch = queue.slice(0, count);
-    queue = queue.slice(count);
+    const batch = this.#queue.slice(0, count);
+    this.#queue = this.#queue.slice(count);
     return batch;
   }
 
   /** Waits for the batch to be committed, but no longer than the time-out: a hanging one is left behind. */
-  async function runBatch(batch: readonly Waiting[]): Promise<void> {
-    const committed = commitBatch(options, batch);
-    if (await isDoneWithin(committed, options.commitTimeoutMs)) return;
+  async #runBatch(batch: readonly Waiting[]): Promise<void> {
+    const committed = commitBatch(this.#options, batch);
+    if (await isDoneWithin(committed, this.#options.commitTimeoutMs)) return;
     for (const waiting of batch) waiting.settle(new BodyNotStoredError('too_slow'));
-    hangingBatches += 1;
-    void isDoneWithin(committed, options.abandonAfterMs).then(() => {
-      hangingBatches -= 1;
+    this.#hangingBatches += 1;
+    void isDoneWithin(committed, this.#options.abandonAfterMs).then(() => {
+      this.#hangingBatches -= 1;
     });
   }
-
-  return {
-    async add(body) {
-      const sizeBytes = Math.max(body.length, 1);
-      if (waitingBytes + sizeBytes > options.maxWaitingBytes)
-        throw new BodyNotStoredError('too_many_waiting');
-      waitingBytes += sizeBytes;
-      await new Promise<void>((resolve, reject) => {
-        const timer = setTimeout(
-          () => waiting.settle(new BodyNotStoredError('too_slow')),
-          options.commitTimeoutMs,
-        );
-        const waiting: Waiting = {
-          body,
-          isSettled: false,
-          settle(error) {
-            if (waiting.isSettled) return;
-            waiting.isSettled = true;
-            clearTimeout(timer);
-            waitingBytes -= sizeBytes;
-            if (error === null) resolve();
-            else reject(error);
-          },
-        };
-        queue.push(waiting);
-        running ??= Promise.resolve().then(runBatches);
-      });
-    },
-    async drained() {
-      await running;
-    },
-  };
 }
 
 /** Never throws: each body of the batch is told on its own. */

@@ -79,6 +79,13 @@ type Act = (choice: ConsoleChoice) => Promise<'sent' | 'tenant' | 'burst'>;
 /** The forms of the console: each answers a script with JSON, and a browser without one with the page. */
 function consoleActions(app: PortalApp, context: PortalContext, client: SandboxClient): void {
   const tools = { context, client };
+  messageForm(app, tools);
+  tapForm(app, tools);
+  tenantForm(app, tools);
+}
+
+function messageForm(app: PortalApp, tools: Tools): void {
+  const { client } = tools;
   app.post(
     '/portal/sandbox/messages',
     {
@@ -103,6 +110,10 @@ function consoleActions(app: PortalApp, context: PortalContext, client: SandboxC
         return 'sent';
       }),
   );
+}
+
+function tapForm(app: PortalApp, tools: Tools): void {
+  const { client } = tools;
   app.post(
     '/portal/sandbox/taps',
     {
@@ -116,6 +127,10 @@ function consoleActions(app: PortalApp, context: PortalContext, client: SandboxC
         return 'sent';
       }),
   );
+}
+
+function tenantForm(app: PortalApp, tools: Tools): void {
+  const { client } = tools;
   app.post(
     '/portal/sandbox/tenant',
     {

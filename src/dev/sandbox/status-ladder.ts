@@ -34,19 +34,9 @@ export function createStatusLadder(options: {
   const { sender, signal } = options;
   const running = new Set<Promise<void>>();
 
-  async function isAccepted(body: Buffer): Promise<boolean> {
-    try {
-      return (await sender.send(body)).status === 200;
-    } catch {
-      return false;
-    }
-  }
-
   async function sendUntilAccepted(body: Buffer): Promise<void> {
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-      if (await isAccepted(body)) {
-        return;
-      }
+      if (await isAccepted(sender, body)) return;
       await sleep(Math.min(500 * 2 ** attempt, MAX_PAUSE_MS), undefined, { signal });
     }
     options.log.warn('a status webhook was given up after %d attempts', MAX_ATTEMPTS);
@@ -78,4 +68,12 @@ export function createStatusLadder(options: {
       await Promise.all(running);
     },
   };
+}
+
+async function isAccepted(sender: WebhookSender, body: Buffer): Promise<boolean> {
+  try {
+    return (await sender.send(body)).status === 200;
+  } catch {
+    return false;
+  }
 }

@@ -22,25 +22,9 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
     api: apiSettings(settings),
     workerHealthPort: settings.integer('HELIOGRAPH_WORKER_HEALTH_PORT'),
     workerDrainTimeoutMs: settings.integer('HELIOGRAPH_WORKER_DRAIN_TIMEOUT_MS'),
-    upstream: {
-      graphUrl: settings.text('HELIOGRAPH_UPSTREAM_GRAPH_URL').replace(/\/+$/, ''),
-      graphVersion: settings.text('HELIOGRAPH_UPSTREAM_GRAPH_VERSION'),
-      appSecrets: settings.list('HELIOGRAPH_UPSTREAM_APP_SECRETS').map(readAppSecret),
-      verifyToken: settings.text('HELIOGRAPH_UPSTREAM_VERIFY_TOKEN'),
-      mediaHosts: settings.list('HELIOGRAPH_UPSTREAM_MEDIA_HOSTS'),
-    },
+    upstream: upstreamSettings(settings),
     encryptionKeys: settings.text('HELIOGRAPH_ENCRYPTION_KEYS'),
-    webhooks: {
-      allowHttp: settings.boolean('HELIOGRAPH_WEBHOOK_ALLOW_HTTP'),
-      allowCidrs: settings.networks('HELIOGRAPH_WEBHOOK_ALLOW_CIDRS'),
-      timeoutMs: settings.integer('HELIOGRAPH_WEBHOOK_TIMEOUT_MS'),
-      connectTimeoutMs: settings.integer('HELIOGRAPH_WEBHOOK_CONNECT_TIMEOUT_MS'),
-      retryScheduleMs: settings
-        .list('HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS')
-        .map((seconds) => Number(seconds) * 1000),
-      blockLimitHours: settings.integer('HELIOGRAPH_WEBHOOK_BLOCK_LIMIT_HOURS'),
-      disableAfterHours: settings.integer('HELIOGRAPH_WEBHOOK_DISABLE_AFTER_HOURS'),
-    },
+    webhooks: webhooksSettings(settings),
     delivery: {
       workflows: settings.text('HELIOGRAPH_DELIVERY_WORKFLOWS') as 'auto' | 'always' | 'failures',
       retryWorkflowsMax: settings.integer('HELIOGRAPH_RETRY_WORKFLOWS_MAX'),
@@ -70,6 +54,30 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
 }
 
 type Settings = ReturnType<typeof readSettings>;
+
+function webhooksSettings(settings: Settings) {
+  return {
+    allowHttp: settings.boolean('HELIOGRAPH_WEBHOOK_ALLOW_HTTP'),
+    allowCidrs: settings.networks('HELIOGRAPH_WEBHOOK_ALLOW_CIDRS'),
+    timeoutMs: settings.integer('HELIOGRAPH_WEBHOOK_TIMEOUT_MS'),
+    connectTimeoutMs: settings.integer('HELIOGRAPH_WEBHOOK_CONNECT_TIMEOUT_MS'),
+    retryScheduleMs: settings
+      .list('HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS')
+      .map((seconds) => Number(seconds) * 1000),
+    blockLimitHours: settings.integer('HELIOGRAPH_WEBHOOK_BLOCK_LIMIT_HOURS'),
+    disableAfterHours: settings.integer('HELIOGRAPH_WEBHOOK_DISABLE_AFTER_HOURS'),
+  };
+}
+
+function upstreamSettings(settings: Settings) {
+  return {
+    graphUrl: settings.text('HELIOGRAPH_UPSTREAM_GRAPH_URL').replace(/\/+$/, ''),
+    graphVersion: settings.text('HELIOGRAPH_UPSTREAM_GRAPH_VERSION'),
+    appSecrets: settings.list('HELIOGRAPH_UPSTREAM_APP_SECRETS').map(readAppSecret),
+    verifyToken: settings.text('HELIOGRAPH_UPSTREAM_VERIFY_TOKEN'),
+    mediaHosts: settings.list('HELIOGRAPH_UPSTREAM_MEDIA_HOSTS'),
+  };
+}
 
 function temporalSettings(settings: Settings) {
   const tls = {

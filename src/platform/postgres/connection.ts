@@ -244,9 +244,7 @@ export function listenToDatabase(options: ListenerOptions): DatabaseListener {
     fresh.on('end', () => lost(fresh));
     fresh.on('notification', ({ channel, payload }) => handlers[channel as Channel]?.(payload ?? ''));
     try {
-      await fresh.connect();
-      for (const channel of Object.keys(handlers))
-        await fresh.query(`listen ${pg.escapeIdentifier(channel)}`);
+      await listenOn(fresh, Object.keys(handlers));
     } catch {
       void cutConnection(fresh);
       lost(fresh);
@@ -279,6 +277,11 @@ export function listenToDatabase(options: ListenerOptions): DatabaseListener {
       await client?.end().catch(() => undefined);
     },
   };
+}
+
+async function listenOn(client: pg.Client, channels: readonly string[]): Promise<void> {
+  await client.connect();
+  for (const channel of channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`);
 }
 
 /**

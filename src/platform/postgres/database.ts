@@ -71,13 +71,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   });
   // A connection that is lost while unused is replaced; while used, its user gets the error.
   pool.on('error', () => {});
-  const madeAtMs = new Map<pg.PoolClient, number>();
-  pool.on('connect', (client) => madeAtMs.set(client, performance.now()));
-  pool.on('remove', (client) => madeAtMs.delete(client));
-  const cutConnections = async (beforeMs: number) => {
-    const old = [...madeAtMs].filter(([, atMs]) => atMs < beforeMs).map(([client]) => client);
-    await Promise.all(old.map(cutConnection));
-  };
+  const cutConnections = cutterOf(pool);
   /** A server that does not even cancel is out of reach: the other connections to it would hang as long. */
   const watched = async <T>(work: Promise<T>): Promise<T> => {
     const startMs = performance.now();
@@ -109,6 +103,17 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
       await notifier.close();
       await pool.end();
     },
+  };
+}
+
+/** Cuts the connections of a pool that were made before a moment (`performance.now()`). */
+function cutterOf(pool: pg.Pool): (beforeMs: number) => Promise<void> {
+  const madeAtMs = new Map<pg.PoolClient, number>();
+  pool.on('connect', (client) => madeAtMs.set(client, performance.now()));
+  pool.on('remove', (client) => madeAtMs.delete(client));
+  return async (beforeMs) => {
+    const old = [...madeAtMs].filter(([, atMs]) => atMs < beforeMs).map(([client]) => client);
+    await Promise.all(old.map(cutConnection));
   };
 }
 

@@ -136,7 +136,7 @@ describe('the endpoint keeper', () => {
     expect((await fail(1)).filter(Boolean)).toHaveLength(1);
     expect((await fail(5_000)).filter(Boolean)).toHaveLength(0);
     expect(await findUntoldFailures(database)).toEqual([]);
-    await database.raw(`update webhook_endpoints set failures_told_at = now() - interval '61 minutes'`);
+    await database.raw(`update webhook_endpoints set failures_notified_at = now() - interval '61 minutes'`);
     expect(await findUntoldFailures(database)).toEqual([id]);
     expect((await fail(10)).filter(Boolean)).toHaveLength(1);
     const alerts = (await alertsOf(database)).map(({ body }) => JSON.parse(body.toString()));

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import {
+  BodyBatcher,
   type BodyBatcherOptions,
   BodyNotStoredError,
-  createBodyBatcher,
 } from '../../../src/api/inbound/upstream-webhook.ts';
 
 class TransientError extends Error {}
@@ -19,7 +19,8 @@ const LIMITS = {
 };
 
 function batcher(options: Partial<BodyBatcherOptions> & Pick<BodyBatcherOptions, 'store'>) {
-  return createBodyBatcher({ ...LIMITS, ...options });
+  const bodies = new BodyBatcher({ ...LIMITS, ...options });
+  return { add: (body: Buffer) => bodies.add(body), drained: () => bodies.drained() };
 }
 
 const body = (text: string) => Buffer.from(text);

@@ -129,8 +129,8 @@ create table webhook_endpoints (
   next_probe_at timestamptz,
   probe_failures integer not null default 0,
   -- Whether the tenant was told that it fails, and when it was last told what failed for good.
-  failing_told boolean not null default false,
-  failures_told_at timestamptz
+  failing_notified boolean not null default false,
+  failures_notified_at timestamptz
 );
 create index webhook_endpoints_waba on webhook_endpoints (waba_id, id);
 -- What is asked once a second about endpoints reads only those that it is about.
