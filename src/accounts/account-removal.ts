@@ -179,7 +179,7 @@ async function closeTenant(trx: Transaction, tenantId: string): Promise<void> {
   });
 }
 
-/** Which tenant has the WABA, or had it and its history is kept; null: nobody. */
+/** Which tenant has the WABA, or had it and its history is kept; null: no tenant. */
 export async function wabaHolder(
   database: Database,
   wabaId: string,

@@ -8,10 +8,10 @@ import { awaitingDatabase, notYet, withHeartbeat } from '../platform/temporal/ac
 
 export type AlertActivities = ReturnType<typeof makeAlertActivities>;
 
-/** How an alert ended: in one line, and whether nobody took it. */
+/** How an alert ended: in one line, and whether no receiver took it. */
 export type AlertEnd = { failed: boolean; summary: string };
 
-/** 5 s, 30 s, 2 min, 10 min, 30 min, 2 h, 6 h: an alert that is older helps nobody. */
+/** 5 s, 30 s, 2 min, 10 min, 30 min, 2 h, 6 h: an older alert helps no one. */
 const ALERT_SCHEDULE_MS = [5, 30, 120, 600, 1_800, 7_200, 21_600].map((seconds) => seconds * 1_000);
 
 /** The activities of `sendEndpointAlert`. */

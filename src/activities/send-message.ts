@@ -135,7 +135,7 @@ async function attempt(
       return { outcome: 'failed', summary: verdict.error.message };
     case 'unknown':
       await untilRecorded(() => recordUnknown(database, input, verdict.error));
-      logger.warn({ ...input, error: verdict.error }, 'nobody knows whether a message went out');
+      logger.warn({ ...input, error: verdict.error }, 'a message may have gone out or not');
       return { outcome: 'unknown', summary: verdict.error.message };
   }
 }
@@ -183,7 +183,7 @@ async function failForMedia(
 async function endLost({ database, logger }: SendMessageTools, input: SendMessageInput): Promise<SendResult> {
   const error = unknownOutcome('the process that sent it ended before it had recorded one');
   await recordUnknown(database, input, error);
-  logger.warn({ ...input, error }, 'nobody knows whether a message went out');
+  logger.warn({ ...input, error }, 'a message may have gone out or not');
   return { outcome: 'unknown', summary: error.message };
 }
 
@@ -201,7 +201,7 @@ async function endLostAttempt(
     await recordOver(tools.database, input);
     return { outcome: 'finished', summary: 'It had ended before.' };
   }
-  // It went back into the queue meanwhile, and its turn is ours: nobody else sends it.
+  // It went back into the queue meanwhile, and its turn is ours: no other sends it.
   await recordFailed(tools.database, input, error, ['queued', 'sending']);
   return { outcome: 'failed', summary: error.message };
 }

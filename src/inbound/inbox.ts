@@ -148,7 +148,7 @@ export type BacklogLimits = ShardLook & {
 };
 
 /**
- * As `takeNewBodies` for one shard, but the oldest of each WABA: nobody stands behind another's backlog. The WABAs are found
+ * As `takeNewBodies` for one shard, but the oldest of each WABA: no WABA stands behind another's backlog. The WABAs are found
  * by a skip scan of their index. Ordered by WABA; what does not fit is at the end.
  */
 export async function takeNewBodiesByWaba(trx: Transaction, limits: BacklogLimits): Promise<InboxBody[]> {

@@ -18,7 +18,7 @@ export type NewInboundMessage = {
 
 /**
  * Stores inbound messages, in one statement that is sent at once. A real message takes over the upstream id of the
- * placeholder that came first: it is listed at its own place, because whoever follows the conversation is past the
+ * placeholder that came first: it is listed at its own place, because a reader of the conversation is past the
  * placeholder's. The join waits for the update, so that the id is free.
  */
 export async function insertInboundMessages(

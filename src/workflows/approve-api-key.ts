@@ -44,7 +44,7 @@ function activities(): KeyRequestActivities {
  *   requested ── operator: portal, command, or the signals `approve` and `deny` ──▶ approved ──▶ revealed
  *        │ denied │ withdrawn │ 7 days without a decision: expired     │ denied │ withdrawn │ 7 days: expired
  *
- * The row in the database decides; the signals only change it, and `changed` says that somebody else did. The key is
+ * The row in the database decides; the signals only change it, and `changed` says that the portal or the CLI did. The key is
  * made when it is revealed, by the API process: nothing of it comes here. Cancel denies. Terminate loses nothing: the
  * task in the database starts this workflow again.
  */

@@ -40,7 +40,7 @@ export async function sendEndpointAlert(input: SendEndpointAlertInput): Promise<
   }
 }
 
-/** An alert that nobody took is a failed workflow, so that operators find it by its status. */
+/** An alert that no receiver took is a failed workflow, so that operators find it by its status. */
 function resultOf({ failed, summary }: AlertEnd): string {
   if (failed) throw ApplicationFailure.create({ message: summary, type: 'AlertFailed', nonRetryable: true });
   return summary;

@@ -29,7 +29,7 @@ function givingUp(): SendMessageActivities {
 }
 
 /**
- * Owns one outbound message until upstream has accepted it, or it has failed for good, or nobody can know.
+ * Owns one outbound message until upstream has accepted it, or it has failed for good, or its outcome stays unknown.
  *
  *   sendToUpstream: one activity; retried while limits let it wait and while upstream refuses for reasons that pass
  *        │ accepted ─▶ its statuses follow from upstream

@@ -182,7 +182,7 @@ export function parsePhoneNumber(text: string, earlier: GivenPhoneNumber[] = [])
   ];
 }
 
-/** Longer than any token: whoever pipes the wrong file is told so instead of waiting. */
+/** Longer than any token: a wrong file that is piped in is refused at once. */
 const MAX_INPUT_CHARS = 65_536;
 
 type AccessTokenOptions = { accessToken?: string; accessTokenStdin?: boolean };

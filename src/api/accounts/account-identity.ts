@@ -48,7 +48,7 @@ export function accountIdentity(app: ExternalApp, { database }: ExternalContext)
       url,
       {
         schema: { ...docs, querystring: NoQuery, response: { 200: AccountIdentity } },
-        // Whoever sends needs the numbers.
+        // A sender needs the numbers.
         config: SCOPES.any,
       },
       async (request) => {

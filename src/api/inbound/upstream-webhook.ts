@@ -108,7 +108,7 @@ function textParam(query: Readonly<Record<string, unknown>>, param: string): str
   throw new ApiError('invalid_parameter', { param, message: 'The parameter must be given once.' });
 }
 
-/** Compares hashes, which have one length whatever is sent. An empty token in the settings verifies nobody. */
+/** Compares hashes, which have one length whatever is sent. An empty token in the settings verifies nothing. */
 function isSameToken(given: string, expected: string): boolean {
   const [left, right] = [given, expected].map((token) => createHash('sha256').update(token).digest());
   return expected !== '' && left !== undefined && right !== undefined && timingSafeEqual(left, right);
@@ -116,7 +116,7 @@ function isSameToken(given: string, expected: string): boolean {
 
 /**
  * Finds out what a body may say: all of it when a secret signed it that is bound to no WABA, otherwise the entries of
- * the WABAs that its secrets may speak for. Null: nothing, or nobody of ours signed it.
+ * the WABAs that its secrets may speak for. Null: no app of ours signed it.
  */
 async function readSigned(
   database: Database,

@@ -41,7 +41,7 @@ const docs = documented({
 
 /**
  * GET /api/external/conversations/:id/messages: the messages of a conversation, the newest first unless asked
- * otherwise, because whoever waits for media polls for what came last. With order=asc the cursor of the last page goes
+ * otherwise, because a client that waits for media polls for what came last. With order=asc the cursor of the last page goes
  * on from there later.
  */
 export function conversationMessages(app: ExternalApp, context: ExternalContext): void {

@@ -224,7 +224,7 @@ async function conversationsOfStatuses(
   return placed(statuses, new Map([...known, ...byPair(found)]));
 }
 
-/** An item of a group belongs to the group's conversation, whoever wrote. A message opens it, a status does not. */
+/** An item of a group belongs to the group's conversation, not to its sender's. A message opens it, a status does not. */
 async function conversationsOfGroups(trx: Transaction, items: readonly Owned[]) {
   const inGroups = items.flatMap(({ item, wabaId }): PlacedItem[] => {
     const partnerId = groupOf(item);

@@ -253,7 +253,7 @@ type Left = { isNothing: boolean; nextWabaId: string };
 
 /**
  * How much the next transaction takes in. As long as everything that waits fits into one, the oldest bodies are taken
- * whosever they are. With more, WABAs take turns, so that nobody stands behind another's backlog. A transaction that
+ * whosever they are. With more, WABAs take turns, so that no WABA stands behind another's backlog. A transaction that
  * fails is tried again with half of it, and with other WABAs first where there are any.
  */
 type IntakePace = {
@@ -314,7 +314,7 @@ const FULL_LOOK = { restMs: 10_000, restTimes: 20 };
 const NOTED_EVERY_MS = 1_000;
 
 /**
- * Where looks for new bodies begin. While somebody holds an old snapshot (a dump, a forgotten transaction), a look from
+ * Where looks for new bodies begin. While an old snapshot is open (a dump, a forgotten transaction), a look from
  * the beginning walks over every body that was taken in since. So looks begin where the bodies that waited a minute ago
  * began: what was being inserted then is committed by now, and the looks since would have found it.
  */

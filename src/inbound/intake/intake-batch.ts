@@ -206,7 +206,7 @@ async function takeInPieces({ database, memory, logger }: IntakeTools, own: Shar
     await commitOrHalve(trx, items, { owners: memory.owners, held }, failures, reasons);
     storedAny = failures.length < items.length;
     const bodies = portions.filter((portion) => portion.items.length > 0).length;
-    // One body may be bad as a whole. Whoever sends several such has to wait until somebody else's goes through.
+    // One body may be bad as a whole. A WABA with several of them waits until another's goes through.
     if (bodies > 1 && !storedAny && !own.othersAreStored())
       throw new NothingStorableError(bodies, failures[0]?.error);
     return { claimed: [], outcomes: await finish(trx, portions, reasons), more };

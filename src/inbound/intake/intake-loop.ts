@@ -37,7 +37,7 @@ type Turn = { kind: Kind; startMs: number; ended: Promise<void> };
 
 /**
  * Takes in upstream bodies as they arrive. In every worker process; one at a time takes in a shard. Shards without a
- * backlog share a transaction; one with a backlog, or in trouble, has its own, so that it delays nobody.
+ * backlog share a transaction; one with a backlog, or in trouble, has its own, so that it delays no other.
  */
 export function startIntake(tools: IntakeTools, share: () => WorkerShare = () => ALONE): IntakeLoop {
   const loop = new Intake(tools, share);

@@ -94,7 +94,7 @@ function readStatusItem(entry: JsonNode, context: ItemContext, path: string): St
   };
 }
 
-/** Absent where upstream names nobody: it does so for the newer ids only. */
+/** Absent where upstream names none: it does so for the newer ids only. */
 function contactsMember(contacts: readonly JsonNode[]): string {
   return contacts.length === 0 ? '' : `"contacts":[${contacts.map(sourceOf).join(',')}],`;
 }
@@ -103,7 +103,7 @@ function contactsMember(contacts: readonly JsonNode[]): string {
 const PAYMENT_STATUS = 'captured';
 const ID_NAME = /^(?:.*_)?id$/;
 
-/** A payment update. Only a hint: whoever needs certainty looks the payment up. */
+/** A payment update. Only a hint: a tenant that needs certainty looks the payment up. */
 export type PaymentItem = ItemBase & {
   kind: 'payment';
   referenceId: string | null;

@@ -44,7 +44,7 @@ const MAX_ROWS = 101;
 
 /**
  * Up to `limit` conversations of a WABA by their last activity. Merged ones are left out. `asc` ends before
- * conversations that may still get company behind them, so that whoever walks up misses none.
+ * conversations that may still get company behind them, so that a reader that pages upwards misses none.
  */
 export async function listConversations(
   database: Database,

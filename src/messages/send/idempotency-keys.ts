@@ -110,7 +110,7 @@ export async function saveIdempotentResponse(
   );
 }
 
-/** Deletes up to `limit` keys that nobody will repeat any more; returns how many. For housekeeping. */
+/** Deletes up to `limit` keys that are too old to be repeated; returns how many. For housekeeping. */
 export async function forgetOldIdempotencyKeys(database: Database, limit: number): Promise<number> {
   return await execute(
     database,

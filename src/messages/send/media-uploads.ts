@@ -140,7 +140,7 @@ export async function knownUpstreamMedia(
   return new Map(rows.map(({ uuid, upstreamMediaId }) => [uuid, upstreamMediaId]));
 }
 
-/** Makes the caller the one who gives the file to upstream, for `leaseMs`; false: somebody else is, or it is there. */
+/** Makes the caller the one who gives the file to upstream, for `leaseMs`; false: another does, or it is there. */
 export async function claimUpstreamMedia(
   database: Database,
   { uuid, phoneNumberId }: MediaOfNumber,
@@ -193,7 +193,7 @@ const BATCH = 200;
 const FAILURES_IN_A_ROW = 5;
 
 /**
- * Removes the bytes of files that nobody can send any more, and then what is known of them. A file whose bytes cannot be
+ * Removes the bytes of files that can no longer be sent, and then what is known of them. A file whose bytes cannot be
  * removed stays until the next time and holds up no other. Returns how many could not be removed.
  */
 export async function removeSpentUploads(tools: {

@@ -6,7 +6,7 @@ import { drawSendTime, numberPace, PAIR_PACE, type Pace } from './send-pacing.ts
 
 /**
  * queued: waits for its turn or its next attempt; sending: an attempt is under way; accepted: upstream has it;
- * failed: it will not be sent; unknown: an attempt ended without an answer, so nobody knows whether upstream has it.
+ * failed: it will not be sent; unknown: an attempt ended without an answer, so upstream may have it or not.
  */
 export type SendState = 'queued' | 'sending' | 'accepted' | 'failed' | 'unknown';
 
@@ -64,7 +64,7 @@ export async function insertOutboundMessage(trx: Transaction, message: NewOutbou
 
 /** What may be done with a message now. */
 export type SendTurn =
-  /** The caller sends it; nobody else does until `timeoutMs` are over. */
+  /** The caller sends it; no other does until `timeoutMs` are over. */
   | {
       kind: 'send';
       attempt: number;
@@ -266,7 +266,7 @@ export async function findFailedMessage(
   return row;
 }
 
-/** Wakes whoever waits for the outcome of a message (outcome-waiter.ts), when the transaction commits. */
+/** Wakes the requests that wait for the outcome of a message (outcome-waiter.ts), when the transaction commits. */
 export function announceOutcome(trx: Transaction, messageId: string): void {
   trx.notify('heliograph_sends', messageId);
 }

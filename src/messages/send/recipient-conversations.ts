@@ -16,9 +16,9 @@ export type Recipient = { waId: string; userId: null } | { waId: null; userId: s
 /**
  * The conversation of a number with a recipient, opened if there is none, and locked until the transaction ends:
  * intake locks it as well before it draws message ids, so ids within a conversation are in the order of their commits
- * and whoever follows it by ascending id misses none (docs/decisions/0021).
+ * and a reader by ascending id misses none (docs/decisions/0021).
  *
- * Only a recipient that nobody has written to or heard from yet is waited for with intake.
+ * Only a recipient without any message yet has to wait for intake.
  */
 export async function lockRecipientConversation(
   trx: Transaction,

@@ -39,7 +39,7 @@ export async function recordAccepted(
   });
 }
 
-/** One transaction: nobody knows whether upstream has it, and it is not sent again. */
+/** One transaction: upstream may have it or not, and it is not sent again. */
 export async function recordUnknown(
   database: Database,
   input: SendMessageInput,

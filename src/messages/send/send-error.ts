@@ -1,4 +1,4 @@
-/** Why a message was not sent, or why nobody knows; kept with it as JSON. */
+/** Why a message was not sent, or why that is unknown; kept with it as JSON. */
 export type SendError = {
   /**
    * upstream_refused: upstream's answer is in `upstream`; outcome_unknown: an attempt got no answer; the others say
@@ -27,7 +27,7 @@ const ADVICE: Readonly<Record<SendError['code'], string | null>> = {
   cancelled: 'An operator of the service gave the message up. It was not sent.',
 };
 
-/** What a tenant can do about it; null when nobody knows. */
+/** What a tenant can do about it; null when unknown. */
 export function adviceFor({ code, upstream }: SendError): string | null {
   return ADVICE[code] ?? sendErrorAdvice(upstreamCode(upstream));
 }

@@ -35,7 +35,7 @@ export function judgeSend(
   return { kind: 'again', error, retryAfterMs, holdBack: limitOf(code, httpStatus) };
 }
 
-/** An attempt of which nobody can say whether upstream took the message. */
+/** An attempt after which upstream may have the message or not. */
 export function unknownOutcome(reason: string): SendError {
   const message = `The upstream platform gave no answer: ${reason}. The message may or may not have gone out.`;
   return { code: 'outcome_unknown', message, upstream: null };

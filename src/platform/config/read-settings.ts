@@ -47,7 +47,7 @@ export function redactedSettings(env: Environment): Record<string, string> {
 
 /**
  * What Kubernetes sets in every container for a service whose name begins with ours, such as
- * HELIOGRAPH_API_PORT=tcp://10.0.0.1:8080 for `heliograph-api`: nobody meant a setting by it.
+ * HELIOGRAPH_API_PORT=tcp://10.0.0.1:8080 for `heliograph-api`: it is meant as no setting.
  */
 const SERVICE_VARIABLE = /_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/;
 const SERVICE_ADDRESS = /^(tcp|udp|sctp):\/\//;

@@ -27,11 +27,11 @@ export type SchemaState = {
   functions: 'current' | 'of another version';
   /** Indexes whose making was cut off: `migrate` makes them anew. */
   invalidIndexes: string[];
-  /** Somebody migrates now. */
+  /** Another process migrates now. */
   isRunning: boolean;
 };
 
-/** Reads the state of the schema; changes nothing and waits for nobody. */
+/** Reads the state of the schema; changes nothing and waits for nothing. */
 export async function readSchemaState(database: Database, migrations = MIGRATIONS): Promise<SchemaState> {
   const applied = await readApplied(database);
   const names = Object.keys(migrations);

@@ -14,7 +14,7 @@ import { upstreamPayload } from './upstream-payload.ts';
 /** The API starts the workflow itself; the worker does so when nothing has come of it by then. */
 const START_WITHIN_MS = 5_000;
 
-/** How long nobody else may answer for this request, in ms: longer than its handler may take. */
+/** How long no other process may answer this request, in ms: longer than its handler may take. */
 export const HOLD_MS = 20_000;
 
 /**

@@ -22,7 +22,7 @@ export const SentMessage = Type.Object(
 export type SendResponse = { status: number; body: string };
 
 /**
- * 200: upstream has the message; 202: it waits, or nobody knows; 424: it will not be sent. It follows from what is
+ * 200: upstream has the message; 202: it waits, or its outcome is unknown; 424: it will not be sent. It follows from what is
  * stored alone, so that every process gives the same one.
  */
 export function sendResponse(

@@ -290,7 +290,7 @@ async function store(
     await finishMediaUpload(database, wabaId, uuid, form.result());
     return uuid;
   } catch (error) {
-    // A refused file has left nothing. Of a store that failed nobody knows: housekeeping looks after it.
+    // A refused file has left nothing. What a store that failed has kept is unknown: housekeeping removes it.
     if (error instanceof ApiError) await forgetMediaUpload(database, uuid);
     if (!(error instanceof ObjectStoreUnavailable)) throw error;
     throw new ApiError('service_unavailable', { cause: error, headers: { 'retry-after': '2' } });

@@ -33,7 +33,7 @@ document.addEventListener('submit', (event) => {
 
 /**
  * Regions that follow what happens: `<div data-live="<url>" data-live-ms="3000">` is replaced by what the URL answers,
- * as long as the page is in sight and nobody is choosing text in it.
+ * as long as the page is in sight and no text in it is being selected.
  */
 async function follow(region) {
   const everyMs = Math.max(1_000, Number(region.dataset.liveMs) || 3_000);
@@ -63,7 +63,7 @@ function connectionStatus(region) {
 
 const ANSWER_WITHIN_MS = 10_000;
 
-/** Somebody chooses text in it, or stands in it with the keyboard. */
+/** Text in it is selected, or it has the keyboard's focus. */
 function isInUse(region) {
   if (region.contains(document.activeElement)) return true;
   const selection = document.getSelection();
