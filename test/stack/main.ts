@@ -34,7 +34,8 @@ const startedMs = performance.now();
 const say = (line: string) =>
   process.stdout.write(`${((performance.now() - startedMs) / 1_000).toFixed(0).padStart(5)} s  ${line}\n`);
 
-process.exitCode = await main();
+// After an error the senders still run.
+process.exit(await main());
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
