@@ -89,10 +89,10 @@ async function receiverWorks(cwd: string, { program, args, env }: Command): Prom
   expect(outcome.state).toBe('delivered');
   customer.picture = randomBytes(100);
   await sendPicture(customer.phone, customer.picture);
-  await expect.poll(() => printed, { timeout: 30_000 }).toContain('media.ready wamid.quick-');
+  await expect.poll(() => printed, { timeout: 30_000 }).toMatch(/^file https:\/\/.*\/received_media\//m);
   expect(printed).toMatch(/^test test_\d+$/m);
   expect(printed).toMatch(/^message wamid\.quick-/m);
-  expect(printed).toMatch(/^file https:\/\/.*\/received_media\//m);
+  expect(printed).toContain('media.ready wamid.quick-');
 }
 
 async function stop(child: ChildProcess): Promise<void> {

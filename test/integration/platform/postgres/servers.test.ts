@@ -57,10 +57,13 @@ describe('several hosts', () => {
     onTestFinished(() => listener.close());
     listener.open();
     const replica = opened(standby.url);
-    await eventually(
-      'the standby has it',
-      async () => (await query(replica, 'select n from kept')).length === 1,
-    );
+    await eventually('the standby has it', async () => {
+      const [there] = await query<{ name: string | null }>(
+        replica,
+        "select to_regclass('kept')::text as name",
+      );
+      return there?.name != null && (await query(replica, 'select n from kept')).length === 1;
+    });
 
     await primary.stop();
     await expect(execute(database, 'insert into kept values (2)')).rejects.toMatchObject({ code: '57P03' });

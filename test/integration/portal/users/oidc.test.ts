@@ -203,7 +203,7 @@ describe('somebody who comes from the provider', () => {
     const browser = openBrowser(api.app);
     const { answer } = await signInAtProvider(browser, subject);
     expect(answer.statusCode).toBe(422);
-    expect(answer.body).toContain('nobody has invited this e-mail address');
+    expect(answer.body).toContain('this e-mail address has no invitation here');
     expect(browser.cookies.has('__Host-heliograph')).toBe(false);
     expect(await users(email)).toEqual(before);
   });
