@@ -12,7 +12,7 @@ const CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
 export const PUBLIC_HOST = 'gateway.test';
 export const APP_SECRET = 'stack-test-app-secret-0123456789';
 /** Unlike those of an installation that may run here. */
-const SUBNET = '172.30.249.0/24';
+const SUBNET = '10.214.68.0/24';
 
 export type Installation = {
   folder: string;
@@ -65,6 +65,8 @@ export async function prepareInstallation(): Promise<Installation> {
   writeFileSync(join(folder, 'secrets/app-secrets'), APP_SECRET);
   await writeCertificate(folder);
   const compose = (...args: string[]) => run('docker', ['compose', ...args]);
+  // What an interrupted run left has other passwords.
+  await compose('down', '--volumes', '--timeout', '5');
   return {
     folder,
     run,

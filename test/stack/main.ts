@@ -214,7 +214,7 @@ async function upgradeAndBack(installation: Installation, pump: Pump): Promise<v
 
 /** It takes a while, in which both versions serve. */
 function addMigration(folder: string): void {
-  const path = join(folder, 'src/platform/postgres/migrate.ts');
+  const path = join(folder, 'src/platform/postgres/schema-state.ts');
   const list = readFileSync(path, 'utf8');
   const entry = `  '9999-stack-test': {
     up: async (knex) => void (await knex.raw('select pg_sleep(5); alter table tenants add column stack_test text')),

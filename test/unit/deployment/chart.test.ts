@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
 import { settingsSchemas } from '../../../scripts/values-schema.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { V8_FLAGS } from '../../../src/platform/config/process-options.ts';
@@ -20,6 +19,7 @@ import {
   type PodSpec,
   podOf,
   renderChart,
+  valueSet,
 } from './rendered-chart.ts';
 
 const run = promisify(execFile);
@@ -36,10 +36,6 @@ const SECRET = {
   HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: 'token',
   HELIOGRAPH_ENCRYPTION_KEYS: `k1:${Buffer.from(Array.from({ length: 32 }, (_, byte) => byte)).toString('base64')}`,
 };
-
-function valueSet(name: string): object {
-  return parse(readFileSync(join(CHART, 'ci', name), 'utf8'));
-}
 
 function podsOf(manifests: readonly Manifest[]): PodSpec[] {
   return manifests.flatMap(({ kind, spec }) => {
@@ -383,43 +379,5 @@ describe.skipIf(GO === undefined)('charts/heliograph', () => {
       names.length,
     );
     for (const name of names) expect(name).toMatch(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/);
-  });
-
-  describe('metrics', () => {
-    const metricsNamed = (text: string) => new Set(text.match(/\bheliograph_[a-z_]+/g));
-    const documented = metricsNamed(
-      repositoryFile('docs/operators/operations.md').replaceAll(/^\| `([a-z_]+)`/gm, '| heliograph_$1 '),
-    );
-
-    test('the service that Prometheus finds has exactly the pods of api and worker', async () => {
-      const manifests = await renderChart(valueSet('everything.yaml'));
-      const { selector } = objectOf(manifests, 'Service', '-metrics').spec;
-      for (const component of ['api', 'worker']) {
-        const labels = objectOf(manifests, 'Deployment', `-${component}`).spec.template?.metadata.labels;
-        expect(labels).toMatchObject(selector as object);
-      }
-      const job = objectOf(manifests, 'Job').spec.template?.metadata.labels;
-      expect(job).not.toMatchObject(selector as object);
-    });
-
-    test('the alert rules are those that deploy/monitoring/rules.test.yml tests', async () => {
-      const rules = repositoryFile('charts/heliograph/files/alert-rules.yaml');
-      const rule = objectOf(await renderChart(valueSet('everything.yaml')), 'PrometheusRule');
-      expect(rule.spec).toEqual(parse(rules));
-      expect(repositoryFile('deploy/monitoring/rules.test.yml')).toContain(
-        'charts/heliograph/files/alert-rules.yaml',
-      );
-    });
-
-    test('KEDA asks for metrics that there are', async () => {
-      const scaled = objectOf(await renderChart(valueSet('keda-and-gateway.yaml')), 'ScaledObject');
-      const triggers = scaled.spec.triggers as { type: string; metadata: { query?: string } }[];
-      const queries = triggers.flatMap(({ metadata }) => metadata.query ?? []);
-      expect(queries).toHaveLength(3);
-      for (const query of queries) {
-        expect(query).toContain('namespace="gateway"');
-        for (const metric of metricsNamed(query)) expect([...documented]).toContain(metric);
-      }
-    });
   });
 });

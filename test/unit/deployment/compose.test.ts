@@ -3,6 +3,7 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, sta
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import ipaddr from 'ipaddr.js';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import packageJson from '../../../package.json' with { type: 'json' };
@@ -217,6 +218,10 @@ describe('docker-compose.yml', () => {
   test('the API trusts the network of the proxy', () => {
     const subnet = /EDGE_SUBNET:-([0-9./]+)/.exec(COMPOSE_TEXT)?.[1];
     expect(loadConfig(settingsOf('api', FILLED_IN)).api.trustProxy).toEqual([subnet]);
+    // From these Docker gives the other networks theirs.
+    const address = ipaddr.parse(String(subnet?.split('/')[0]));
+    for (const pool of ['172.16.0.0/12', '192.168.0.0/16'])
+      expect(address.match(ipaddr.parseCIDR(pool))).toBe(false);
   });
 
   test.each(RUNNING)(

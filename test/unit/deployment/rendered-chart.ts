@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { goProgram } from './go-programs.ts';
 
 const run = promisify(execFile);
@@ -120,4 +120,9 @@ export function environmentOf(
     value ?? secret[valueFrom?.secretKeyRef.key ?? ''] ?? '',
   ]);
   return { ...(envFrom === undefined ? {} : secret), ...Object.fromEntries(given) };
+}
+
+/** Values of charts/heliograph/ci. */
+export function valueSet(name: string): object {
+  return parse(readFileSync(join(CHART, 'ci', name), 'utf8'));
 }

@@ -4,7 +4,6 @@ import type { DeliveryPosition } from '../../../deliveries/search/delivery-scan.
 import { type DeliverySearch, searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
 import { listEndpoints } from '../../../endpoints/store.ts';
 import { EVENT_TYPES } from '../../../platform/event-type.ts';
-import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { invalidValue, type RequestError } from '../../../platform/request-input.ts';
 import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
@@ -14,6 +13,7 @@ import { noticeBox } from '../components/notice.ts';
 import { pager } from '../components/pager.ts';
 import { emptyState } from '../components/table.ts';
 import { utcText } from '../components/time.ts';
+import { endpointOption } from '../endpoints/endpoint-status.ts';
 import { type FormValues, formValues } from '../form-values.ts';
 import { html, type Markup } from '../markup.ts';
 import type { WabaInView } from '../navigation.ts';
@@ -216,15 +216,7 @@ function endpointField(
   endpoints: NonNullable<FiltersView['endpoints']>,
   error: string | null,
 ): Markup {
-  const known = endpoints.map(({ id, url, description }) => ({
-    value: id,
-    label: `${id}: ${
-      description ||
-      shownUrl(url)
-        .replace(/^https?:\/\//, '')
-        .slice(0, 60)
-    }`,
-  }));
+  const known = endpoints.map(endpointOption);
   const isGone = query.endpointId !== '' && !known.some(({ value }) => value === query.endpointId);
   const gone = isGone ? [{ value: query.endpointId, label: query.endpointId.slice(0, 18) }] : [];
   const options = [{ value: '', label: 'All' }, ...known, ...gone];

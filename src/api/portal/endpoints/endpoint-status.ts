@@ -3,6 +3,7 @@ import { shownCount, type WaitingDeliveries } from '../../../deliveries/backlog.
 import type { EndpointActivity } from '../../../endpoints/endpoint-statistics.ts';
 import type { Endpoint } from '../../../endpoints/store.ts';
 import type { Audited } from '../../../platform/audit/audit.ts';
+import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { actorOf, type Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { durationText } from '../components/time.ts';
@@ -74,4 +75,13 @@ export function toolsOf(request: FastifyRequest, { accounts }: PortalContext): t
 /** Whether the viewer gets the buttons that change something. */
 export function mayChange({ role }: Viewer): boolean {
   return role !== 'member';
+}
+
+/** The option for an endpoint in a list of them. */
+export function endpointOption({ id, url, description }: Pick<Endpoint, 'id' | 'url' | 'description'>): {
+  value: string;
+  label: string;
+} {
+  const address = shownUrl(url).replace(/^https?:\/\//, '');
+  return { value: id, label: `${id}: ${description || address.slice(0, 60)}` };
 }

@@ -33,7 +33,7 @@ import { noticeBox } from '../components/notice.ts';
 import { pager } from '../components/pager.ts';
 import { dataTable, detailList, emptyState, statRow } from '../components/table.ts';
 import { exactTime, timeAgo, utcText } from '../components/time.ts';
-import { mayChange, toolsOf } from '../endpoints/endpoint-status.ts';
+import { endpointOption, mayChange, toolsOf } from '../endpoints/endpoint-status.ts';
 import { formValues } from '../form-values.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
@@ -264,15 +264,7 @@ type FormView = {
 /** Step 1: what is to be sent again. */
 function chooseForm({ viewer, path, values, endpoints, error }: FormView): Markup {
   const about = (param: string) => (error?.param === param ? error.message : null);
-  const named = endpoints.map(({ id, url, description }) => ({
-    value: id,
-    label: `${id}: ${
-      description ||
-      shownUrl(url)
-        .replace(/^https?:\/\//, '')
-        .slice(0, 60)
-    }`,
-  }));
+  const named = endpoints.map(endpointOption);
   const filter = html`
 ${selectField({ label: 'Endpoint', name: 'endpointId', value: values.endpointId, options: [{ value: '', label: 'All' }, ...named], error: about('endpointId') })}
 <div class="columns">${textField({ label: 'Created from (UTC)', name: 'from', type: 'datetime-local', value: values.from, error: about('from') })}
