@@ -1,10 +1,21 @@
-import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
+import {
+  createHmac,
+  createPrivateKey,
+  createSecretKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+} from 'node:crypto';
 import packageJson from '../../package.json' with { type: 'json' };
 
 /** Form of the signature that an endpoint asked for; `standard` is the default. */
 export type SignatureProfile = 'standard' | 'github' | 'stripe';
 
-/** What is signed. `secrets` are whole `whsec_…` texts, newest first; during a rotation there are several. */
+/**
+ * What is signed. `secrets` are whole `whsec_…` texts, newest first; during a rotation there are several. For
+ * `signStandard` alone there may be private keys (`whsk_…`) too.
+ */
 export type SignatureInput = {
   secrets: readonly string[];
   id: string;
@@ -22,6 +33,10 @@ export class UnusableSignatureInputError extends Error {
 
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
+const PRIVATE_KEY_PREFIX = 'whsk_';
+const PUBLIC_KEY_PREFIX = 'whpk_';
+/** Of an ed25519 private key and of its public key; `whsk_` holds both, one behind the other. */
+const KEY_BYTES = 32;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** A new endpoint secret: `whsec_` and the base64 of 32 random bytes. */
@@ -34,15 +49,32 @@ export function isWebhookSecret(text: unknown): text is string {
   return typeof text === 'string' && secretBytes(text) !== null;
 }
 
+/** A new ed25519 private key: `whsk_` and the base64 of its seed and its public key. */
+export function newSigningKey(): string {
+  const { d, x } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
+  const bytes = [d ?? '', x ?? ''].map((part) => Buffer.from(part, 'base64url'));
+  return `${PRIVATE_KEY_PREFIX}${Buffer.concat(bytes).toString('base64')}`;
+}
+
+/** What receivers verify with: `whpk_` and the base64 of the public key. Throws UnusableSignatureInputError. */
+export function publicKeyOf(signingKey: string): string {
+  return `${PUBLIC_KEY_PREFIX}${signingKeyBytes(signingKey).subarray(KEY_BYTES).toString('base64')}`;
+}
+
 /**
- * Signs as Standard Webhooks 1.0 does: one `v1,<base64 HMAC-SHA256 of id.timestamp.body>` per secret, separated by
- * spaces, in the order of the secrets. Throws UnusableSignatureInputError.
+ * Signs as Standard Webhooks 1.0 does: one `v1,<base64 HMAC-SHA256 of id.timestamp.body>` per secret and one
+ * `v1a,<base64 ed25519 signature of the same>` per private key, separated by spaces, in the order of the secrets.
+ * Throws UnusableSignatureInputError.
  */
 export function signStandard({ secrets, id, timestampSeconds, body }: SignatureInput): string {
   if (id === '' || id.includes('.')) throw new UnusableSignatureInputError('The id is empty or holds a dot.');
   const head = `${id}.${checkedTimestamp(timestampSeconds)}.`;
   return checkedSecrets(secrets)
-    .map(({ key }) => `v1,${createHmac('sha256', key).update(head).update(body).digest('base64')}`)
+    .map(({ key }) =>
+      key.type === 'private'
+        ? `v1a,${sign(null, Buffer.concat([Buffer.from(head), body]), key).toString('base64')}`
+        : `v1,${createHmac('sha256', key).update(head).update(body).digest('base64')}`,
+    )
     .join(' ');
 }
 
@@ -85,13 +117,30 @@ const MAX_KNOWN = 10_000;
 function keyOf(text: string): KeyObject | null {
   const cached = known.get(text);
   if (cached !== undefined) return cached;
-  const bytes = secretBytes(text);
-  if (bytes === null) return null;
-  const key = createSecretKey(bytes);
+  const key = text.startsWith(PRIVATE_KEY_PREFIX) ? privateKeyOf(text) : secretKeyOf(text);
+  if (key === null) return null;
   const [oldest] = known.keys();
   if (known.size >= MAX_KNOWN && oldest !== undefined) known.delete(oldest);
   known.set(text, key);
   return key;
+}
+
+function secretKeyOf(text: string): KeyObject | null {
+  const bytes = secretBytes(text);
+  return bytes === null ? null : createSecretKey(bytes);
+}
+
+function privateKeyOf(signingKey: string): KeyObject {
+  const bytes = signingKeyBytes(signingKey);
+  const d = bytes.subarray(0, KEY_BYTES).toString('base64url');
+  const x = bytes.subarray(KEY_BYTES).toString('base64url');
+  return createPrivateKey({ key: { kty: 'OKP', crv: 'Ed25519', d, x }, format: 'jwk' });
+}
+
+function signingKeyBytes(signingKey: string): Buffer {
+  const bytes = Buffer.from(signingKey.slice(PRIVATE_KEY_PREFIX.length), 'base64');
+  if (signingKey.startsWith(PRIVATE_KEY_PREFIX) && bytes.length === 2 * KEY_BYTES) return bytes;
+  throw new UnusableSignatureInputError('A signing key has the wrong form.');
 }
 
 function checkedSecrets(secrets: readonly string[]): [Secret, ...Secret[]] {

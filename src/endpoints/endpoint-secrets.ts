@@ -1,9 +1,14 @@
-import { isWebhookSecret, newWebhookSecret } from '../deliveries/webhook-request.ts';
+import {
+  isWebhookSecret,
+  newSigningKey,
+  newWebhookSecret,
+  publicKeyOf,
+} from '../deliveries/webhook-request.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
-import { endpointSecretPlace } from '../platform/crypto/secret-box.ts';
+import { endpointSecretPlace, endpointSigningKeyPlace } from '../platform/crypto/secret-box.ts';
 import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
 import { checkRowId, invalidValue, RequestError } from '../platform/request-input.ts';
-import { endpointName, unknownEndpoint } from './endpoints.ts';
+import { endpointName, knownEndpoint, unknownEndpoint } from './endpoints.ts';
 import { findEndpointSecret, lockEndpoint, replaceEndpointSecret } from './store.ts';
 
 const DEFAULT_OVERLAP_HOURS = 24;
@@ -31,9 +36,7 @@ export async function rotateSecret(
   { overlapHours = DEFAULT_OVERLAP_HOURS, secret = newWebhookSecret() }: Rotation,
 ): Promise<RotatedSecret> {
   const id = checkRowId('The id of the endpoint', endpointId);
-  if (!(Number.isFinite(overlapHours) && overlapHours >= 0 && overlapHours <= MAX_OVERLAP_HOURS)) {
-    throw invalidValue(`The overlap must be 0 to ${MAX_OVERLAP_HOURS} hours.`);
-  }
+  checkOverlap(overlapHours);
   if (!isWebhookSecret(secret)) {
     throw invalidValue('The secret must be whsec_ and the base64 of 24 to 64 random bytes.', 'secret');
   }
@@ -46,12 +49,49 @@ export async function rotateSecret(
     if (secretBox.open(present, place) === secret) {
       throw new RequestError('secret_in_use', `Endpoint ${id} has this secret already; nothing was changed.`);
     }
-    const secretSealed = secretBox.seal(secret, place);
-    const change = { id, secretSealed, overlapHours };
-    const previousSecretExpiresAt = await replaceEndpointSecret(trx, wabaId, change);
+    const change = { id, sealed: secretBox.seal(secret, place), overlapHours };
+    const previousSecretExpiresAt = await replaceEndpointSecret(trx, wabaId, 'secret', change);
     const target = endpointName(id);
     const detail = { overlapHours };
     await recordChange(trx, actor, { wabaId, action: 'endpoint.secret_rotated', target, detail });
     return { id, secret, previousSecretExpiresAt };
   });
+}
+
+/** `publicKey` verifies what the new private key signs. `previousKeyExpiresAt` null: the key before has ended already. */
+export type RotatedSigningKey = { id: string; publicKey: string; previousKeyExpiresAt: Date | null };
+
+/**
+ * Gives an endpoint that signs with a private key another one. During the overlap its webhooks carry the signatures of
+ * both. Throws RequestError: `invalid_value`, `unknown_endpoint`, `no_signing_key`.
+ */
+export async function rotateSigningKey(
+  { database, secretBox, actor }: SealedDatabase & Audited,
+  wabaId: string,
+  endpointId: string,
+  { overlapHours = DEFAULT_OVERLAP_HOURS }: Pick<Rotation, 'overlapHours'>,
+): Promise<RotatedSigningKey> {
+  const id = checkRowId('The id of the endpoint', endpointId);
+  checkOverlap(overlapHours);
+  const signingKey = newSigningKey();
+  return await database.transaction(async (trx) => {
+    await lockEndpoint(trx, wabaId, id);
+    if ((await knownEndpoint(trx, wabaId, id)).asymmetricSignature === 'none') {
+      const message = `Endpoint ${id} signs with no private key: set asymmetricSignature to ed25519 first.`;
+      throw new RequestError('no_signing_key', message);
+    }
+    const sealed = secretBox.seal(signingKey, endpointSigningKeyPlace(id));
+    const change = { id, sealed, overlapHours };
+    const previousKeyExpiresAt = await replaceEndpointSecret(trx, wabaId, 'signing_key', change);
+    const publicKey = publicKeyOf(signingKey);
+    const target = endpointName(id);
+    const detail = { overlapHours, publicKey };
+    await recordChange(trx, actor, { wabaId, action: 'endpoint.signing_key_rotated', target, detail });
+    return { id, publicKey, previousKeyExpiresAt };
+  });
+}
+
+function checkOverlap(hours: number): void {
+  if (Number.isFinite(hours) && hours >= 0 && hours <= MAX_OVERLAP_HOURS) return;
+  throw invalidValue(`The overlap must be 0 to ${MAX_OVERLAP_HOURS} hours.`);
 }

@@ -17,6 +17,10 @@ export type EndpointSettings = {
   secretSealed: string;
   previousSecretSealed: string | null;
   previousSecretExpiresAt: Date | null;
+  asymmetricSignature: 'none' | 'ed25519';
+  signingKeySealed: string | null;
+  previousSigningKeySealed: string | null;
+  previousSigningKeyExpiresAt: Date | null;
   customHeadersSealed: string | null;
   signatureProfile: SignatureProfile;
   timeoutMs: number | null;
@@ -35,6 +39,9 @@ export async function loadEndpointSettings(
     `select id, w.waba_id as "wabaId", a.tenant_id as "tenantId", url, mode, version, secret_sealed as "secretSealed",
             previous_secret_sealed as "previousSecretSealed",
             previous_secret_expires_at as "previousSecretExpiresAt",
+            asymmetric_signature as "asymmetricSignature", signing_key_sealed as "signingKeySealed",
+            previous_signing_key_sealed as "previousSigningKeySealed",
+            previous_signing_key_expires_at as "previousSigningKeyExpiresAt",
             custom_headers_sealed as "customHeadersSealed", signature_profile as "signatureProfile",
             timeout_ms as "timeoutMs", retry_schedule_seconds as "retryScheduleSeconds",
             max_in_flight as "maxInFlight", rate_limit_per_second as "rateLimitPerSecond"

@@ -1,9 +1,14 @@
 import { knownWaba } from '../accounts/accounts.ts';
 import { countWaiting, type WaitingDeliveries } from '../deliveries/backlog.ts';
 import { applyOrderScope } from '../deliveries/queue/order-scope.ts';
-import { newWebhookSecret } from '../deliveries/webhook-request.ts';
+import { newSigningKey, newWebhookSecret, publicKeyOf } from '../deliveries/webhook-request.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
-import { endpointSecretPlace, type SecretBox } from '../platform/crypto/secret-box.ts';
+import {
+  endpointSecretPlace,
+  endpointSigningKeyPlace,
+  type SecretBox,
+  SecretBoxError,
+} from '../platform/crypto/secret-box.ts';
 import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';
@@ -23,6 +28,7 @@ import {
   listEndpoints,
   lockEndpoint,
   nextEndpointId,
+  replaceEndpointSecret,
   type StoredEndpointOptions,
   saveEndpointOptions,
 } from './store.ts';
@@ -70,7 +76,8 @@ export async function storeEndpoint(
     { id, customHeadersSealed: null },
     customHeaders,
   );
-  const endpoint = { ...settings, id, secretSealed, customHeadersSealed };
+  const signingKeySealed = signsWithKey(settings) ? newSealedKey(secretBox, id) : null;
+  const endpoint = { ...settings, id, secretSealed, signingKeySealed, customHeadersSealed };
   await database.transaction(async (trx) => {
     await insertEndpoint(trx, wabaId, endpoint);
     const detail = { host: new URL(settings.url).host };
@@ -104,6 +111,10 @@ export async function updateEndpoint(
     });
     const orderScope = present.wantedOrderScope ?? present.orderScope;
     await saveEndpointOptions(trx, wabaId, { ...present, orderScope, ...checked, customHeadersSealed });
+    if (signsWithKey(checked) && present.signingKeySealed === null) {
+      const change = { id: present.id, sealed: newSealedKey(secretBox, present.id), overlapHours: 0 };
+      await replaceEndpointSecret(trx, wabaId, 'signing_key', change);
+    }
     const updated = await knownEndpoint(trx, wabaId, endpointId);
     const changed = Object.keys(options).sort().join(', ');
     const detail = { changed, ...moveDetail(present.url, updated.url, move) };
@@ -187,13 +198,55 @@ export function unknownEndpoint(endpointId: string): RequestError {
   return new RequestError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`);
 }
 
+function signsWithKey({ asymmetricSignature }: Partial<StoredEndpointOptions>): boolean {
+  return asymmetricSignature === 'ed25519';
+}
+
+function newSealedKey(secretBox: SecretBox, id: string): string {
+  return secretBox.seal(newSigningKey(), endpointSigningKeyPlace(id));
+}
+
+/** A key that receivers verify with; `expiresAt` null: it is the present one. */
+type PublicKey = { publicKey: string; expiresAt: Date | null };
+
 /**
  * An endpoint as it may be shown: without secrets, and of its own headers the names alone, because values are often
- * credentials. `customHeaderNames` null: the encryption key they were stored with is missing.
+ * credentials. `customHeaderNames` or `publicKeys` null: the encryption key they were stored with is missing.
  */
-export type EndpointView = Omit<Endpoint, 'customHeadersSealed'> & { customHeaderNames: string[] | null };
+export type EndpointView = Omit<
+  Endpoint,
+  'customHeadersSealed' | 'signingKeySealed' | 'previousSigningKeySealed' | 'previousSigningKeyExpiresAt'
+> & {
+  customHeaderNames: string[] | null;
+  /** Of the private keys that sign, the present one first; none while no such signature is asked for. */
+  publicKeys: PublicKey[] | null;
+};
 
 function endpointView(secretBox: SecretBox, endpoint: Endpoint): EndpointView {
-  const { customHeadersSealed, ...shown } = endpoint;
-  return { ...shown, customHeaderNames: customHeaderNames(secretBox, endpoint) };
+  const {
+    customHeadersSealed,
+    signingKeySealed,
+    previousSigningKeySealed,
+    previousSigningKeyExpiresAt,
+    ...shown
+  } = endpoint;
+  const publicKeys = publicKeysOf(secretBox, endpoint);
+  return { ...shown, customHeaderNames: customHeaderNames(secretBox, endpoint), publicKeys };
+}
+
+function publicKeysOf(secretBox: SecretBox, endpoint: Endpoint): PublicKey[] | null {
+  const { signingKeySealed, previousSigningKeySealed, previousSigningKeyExpiresAt } = endpoint;
+  const opened = (sealed: string | null, expiresAt: Date | null) =>
+    sealed === null || !signsWithKey(endpoint)
+      ? []
+      : [{ publicKey: publicKeyOf(secretBox.open(sealed, endpointSigningKeyPlace(endpoint.id))), expiresAt }];
+  try {
+    return [
+      ...opened(signingKeySealed, null),
+      ...opened(previousSigningKeySealed, previousSigningKeyExpiresAt),
+    ];
+  } catch (error) {
+    if (error instanceof SecretBoxError) return null;
+    throw error;
+  }
 }

@@ -141,6 +141,25 @@ export const SETTINGS = {
       label: 'signature',
     },
   }),
+  asymmetricSignature: choiceSetting({
+    section: 'signature',
+    title: 'The asymmetric signature',
+    names: ['none', 'ed25519'],
+    fallback: 'none',
+    portal: {
+      field: 'asymmetricSignature',
+      label: 'Public-key signature',
+      hint: 'Adds a v1a signature to webhook-signature, which a receiver verifies with the public key, without the secret.',
+      widget: 'list',
+      choices: { none: 'None', ed25519: 'Ed25519 (v1a)' },
+      show: (algorithm) => ({ none: 'none', ed25519: 'Ed25519 (v1a)' })[algorithm],
+    },
+    command: {
+      flags: '--asymmetric-signature <algorithm>',
+      help: 'sign with a private key too, for receivers that have the public key only: none or ed25519',
+      label: 'public-key signature',
+    },
+  }),
   maxInFlight: numberSetting({
     section: 'limits',
     description: 'Most requests under way at once, divided among the worker processes of the installation.',

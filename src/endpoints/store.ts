@@ -20,6 +20,10 @@ export type Endpoint = StoredEndpointOptions & {
   probeFailures: number;
   /** Until when the secret before the present one signs too; null when it does not. */
   previousSecretExpiresAt: Date | null;
+  signingKeySealed: string | null;
+  /** Null: the key before the present one does not sign any more. */
+  previousSigningKeySealed: string | null;
+  previousSigningKeyExpiresAt: Date | null;
   version: number;
   createdAt: Date;
   updatedAt: Date;
@@ -47,6 +51,10 @@ const ENDPOINT = `id, waba_id as "wabaId", url, custom_headers_sealed as "custom
   next_probe_at as "nextProbeAt", probe_failures as "probeFailures",
   case when previous_secret_sealed is not null and previous_secret_expires_at > now()
        then previous_secret_expires_at end as "previousSecretExpiresAt",
+  signing_key_sealed as "signingKeySealed",
+  case when previous_signing_key_expires_at > now() then previous_signing_key_sealed end as "previousSigningKeySealed",
+  case when previous_signing_key_expires_at > now()
+       then previous_signing_key_expires_at end as "previousSigningKeyExpiresAt",
   version, created_at as "createdAt", updated_at as "updatedAt"`;
 
 /** Draws the id of a new endpoint: the sealed secret is bound to it, so it is needed first. */
@@ -60,7 +68,12 @@ export async function nextEndpointId(database: Database): Promise<string> {
 }
 
 /** What a new endpoint must have; every other setting may be left to its default. */
-export type NewEndpoint = Partial<StoredEndpointOptions> & { id: string; url: string; secretSealed: string };
+export type NewEndpoint = Partial<StoredEndpointOptions> & {
+  id: string;
+  url: string;
+  secretSealed: string;
+  signingKeySealed?: string | null;
+};
 
 export async function insertEndpoint(
   database: Database,
@@ -72,9 +85,15 @@ export async function insertEndpoint(
   const fallbacks = settingsOf().map(([name, { fallback }]) => [name, fallback]);
   await execute(
     database,
-    `insert into webhook_endpoints (id, waba_id, secret_sealed, url, custom_headers_sealed, ${columns})
-     values (:id, :wabaId, :secretSealed, :url, :customHeadersSealed, ${parameters})`,
-    { customHeadersSealed: null, wabaId, ...Object.fromEntries(fallbacks), ...endpoint },
+    `insert into webhook_endpoints (id, waba_id, secret_sealed, signing_key_sealed, url, custom_headers_sealed, ${columns})
+     values (:id, :wabaId, :secretSealed, :signingKeySealed, :url, :customHeadersSealed, ${parameters})`,
+    {
+      customHeadersSealed: null,
+      signingKeySealed: null,
+      wabaId,
+      ...Object.fromEntries(fallbacks),
+      ...endpoint,
+    },
   );
 }
 
@@ -190,23 +209,24 @@ export async function findEndpointSecret(
 }
 
 /**
- * Gives an endpoint another secret. The present one signs too for `overlapHours`, and one before that no more.
- * Returns until when; null when there is no overlap.
+ * Gives an endpoint another secret or signing key. The present one signs too for `overlapHours`, and one before that
+ * no more. Returns until when; null when there is no overlap.
  */
 export async function replaceEndpointSecret(
   trx: Transaction,
   wabaId: string,
-  change: { id: string; secretSealed: string; overlapHours: number },
+  what: 'secret' | 'signing_key',
+  change: { id: string; sealed: string; overlapHours: number },
 ): Promise<Date | null> {
   const [row] = await query<{ expiresAt: Date | null }>(
     trx,
     `update webhook_endpoints
-        set previous_secret_sealed = case when cast(:overlapHours as float8) > 0 then secret_sealed end,
-            previous_secret_expires_at =
+        set previous_${what}_sealed = case when cast(:overlapHours as float8) > 0 then ${what}_sealed end,
+            previous_${what}_expires_at =
               case when cast(:overlapHours as float8) > 0 then now() + cast(:overlapHours as float8) * interval '1 hour' end,
-            secret_sealed = :secretSealed, version = version + 1, updated_at = now()
+            ${what}_sealed = :sealed, version = version + 1, updated_at = now()
       where waba_id = :wabaId and id = :id
-     returning previous_secret_expires_at as "expiresAt"`,
+     returning previous_${what}_expires_at as "expiresAt"`,
     { wabaId, ...change },
   );
   return row?.expiresAt ?? null;

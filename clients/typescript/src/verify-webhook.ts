@@ -1,4 +1,4 @@
-import { Webhook } from 'standardwebhooks';
+import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import type {
   MediaReadyEvent,
   MessageEvent,
@@ -36,6 +36,42 @@ export function verifyWebhook(
   const text =
     typeof payload === 'string' ? payload : new TextDecoder('utf-8', { ignoreBOM: true }).decode(payload);
   return new Webhook(secret).verify(text, signed) as WebhookEvent;
+}
+
+/** How far the time of a webhook may be from ours. */
+const TOLERANCE_SECONDS = 300;
+
+/**
+ * As `verifyWebhook`, with the public key of an endpoint that has `asymmetricSignature`: it begins with `whpk_` and is
+ * no secret. Rejects with `WebhookVerificationError` of standardwebhooks.
+ */
+export async function verifyWebhookWithPublicKey(
+  payload: string | Uint8Array,
+  headers: WebhookHeaders,
+  publicKey: string,
+): Promise<WebhookEvent> {
+  const [id = '', time = '', list = ''] = SIGNED_HEADERS.map((name) => headerOf(headers, name));
+  if (!(Math.abs(Date.now() / 1_000 - Number(time)) <= TOLERANCE_SECONDS)) {
+    throw new WebhookVerificationError('The time of the webhook is too far from ours.');
+  }
+  const body = typeof payload === 'string' ? new TextEncoder().encode(payload) : payload;
+  const head = new TextEncoder().encode(`${id}.${time}.`);
+  const signed = new Uint8Array(head.length + body.length);
+  signed.set(head);
+  signed.set(body, head.length);
+  const bytes = bytesOf(publicKey.replace(/^whpk_/, ''));
+  const key = await crypto.subtle.importKey('raw', bytes, 'Ed25519', false, ['verify']);
+  for (const entry of list.split(' ')) {
+    const isOurs = entry.startsWith('v1a,');
+    if (isOurs && (await crypto.subtle.verify('Ed25519', key, bytesOf(entry.slice('v1a,'.length)), signed))) {
+      return JSON.parse(new TextDecoder('utf-8', { ignoreBOM: true }).decode(body)) as WebhookEvent;
+    }
+  }
+  throw new WebhookVerificationError('No signature of the webhook matches the public key.');
+}
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
 }
 
 function headerOf(headers: WebhookHeaders, name: string): string {

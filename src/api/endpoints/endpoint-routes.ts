@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 import { type AlertView, endpointAlertsOf } from '../../endpoints/alerts/operations-url.ts';
 import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../endpoints/endpoint-modes.ts';
-import { rotateSecret } from '../../endpoints/endpoint-secrets.ts';
 import {
   addEndpoint,
   type EndpointView,
@@ -20,10 +19,10 @@ import {
   CreatedEndpoint,
   EndpointChange,
   EndpointWithWaiting,
-  EXAMPLE_SECRET,
   IdParams,
   NewEndpoint,
 } from './endpoint-schemas.ts';
+import { rotateWebhookEndpointSecret, rotateWebhookEndpointSigningKey } from './endpoint-secrets.ts';
 import { changeOperationsUrl, operationsUrl } from './operations-url.ts';
 
 /** Webhook endpoints and their alerts. */
@@ -36,6 +35,7 @@ export function webhookRoutes(app: ExternalApp, context: ExternalContext): void 
   pauseWebhookEndpoint(app, context);
   enableWebhookEndpoint(app, context);
   rotateWebhookEndpointSecret(app, context);
+  rotateWebhookEndpointSigningKey(app, context);
   testWebhookEndpoint(app, context);
   webhookEndpointStatistics(app, context);
   operationsUrl(app, context);
@@ -264,58 +264,6 @@ function enableWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext):
   });
 }
 
-const Rotation = Type.Object(
-  {
-    overlapHours: Type.Optional(Type.Number({ minimum: 0, maximum: 168 })),
-    secret: Type.Optional(Type.String()),
-  },
-  { additionalProperties: false },
-);
-
-const RotatedSecret = Type.Object(
-  {
-    id: text('3'),
-    secret: text(EXAMPLE_SECRET),
-    previousSecretExpiresAt: nullable(dateTime(), '2026-11-22T09:30:00.000Z'),
-  },
-  { title: 'RotatedSecret' },
-);
-
-/** POST /api/external/webhook-endpoints/:id/rotate-secret: the new secret is in this answer only. */
-function rotateWebhookEndpointSecret(app: ExternalApp, { accounts }: ExternalContext): void {
-  const schema = {
-    ...documented({
-      operationId: 'rotateWebhookEndpointSecret',
-      summary: 'Give a webhook endpoint a new secret',
-      description:
-        '`secret` is in this answer only. The old one signs too for `overlapHours`, 24 unless given. Bring one of your own if you like.',
-      tag: 'Webhook endpoints',
-      errors: ['secret_in_use'],
-      requests: { 'a day of both': {}, 'at once': { overlapHours: 0 } },
-      answers: { 200: { description: 'The new secret.' } },
-    }),
-    params: IdParams,
-    querystring: NoQuery,
-    body: Rotation,
-    response: { 200: RotatedSecret },
-  };
-  const options = { schema, config: SCOPES.manageWebhooks };
-  app.post('/api/external/webhook-endpoints/:id/rotate-secret', options, async (request) => {
-    const { wabaId } = accountOf(request);
-    const endpointId = accountObjectId(request.params.id);
-    const rotated = await rotateSecret(
-      { ...accounts, actor: apiActorOf(request) },
-      wabaId,
-      endpointId,
-      request.body,
-    );
-    return {
-      ...rotated,
-      previousSecretExpiresAt: rotated.previousSecretExpiresAt?.toISOString() ?? null,
-    };
-  });
-}
-
 const Alert = Type.Object(
   {
     id: text('alr_019aa2b37c4d7e8f9a0b1c2d3e4f5063'),
@@ -382,6 +330,11 @@ function endpointJson<View extends EndpointView>(view: View) {
     failingSince: view.failingSince?.toISOString() ?? null,
     nextProbeAt: view.nextProbeAt?.toISOString() ?? null,
     previousSecretExpiresAt: view.previousSecretExpiresAt?.toISOString() ?? null,
+    publicKeys:
+      view.publicKeys?.map(({ publicKey, expiresAt }) => ({
+        publicKey,
+        expiresAt: expiresAt?.toISOString() ?? null,
+      })) ?? null,
     createdAt: view.createdAt.toISOString(),
     updatedAt: view.updatedAt.toISOString(),
   };

@@ -15,6 +15,8 @@ const EXAMPLE_ID = '3';
 
 export const EXAMPLE_SECRET = `whsec_${'MfKQ9r8GKYqrTwjU'.repeat(2)}`;
 
+export const EXAMPLE_PUBLIC_KEY = 'whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=';
+
 const FIRST = settingsOf('where', 'what');
 const THEN = settingsOf('retries', 'signature', 'limits', 'order');
 
@@ -83,6 +85,19 @@ const ENDPOINT_MEMBERS = {
   failingSince: nullable(DATE_TIME),
   nextProbeAt: nullable(DATE_TIME),
   previousSecretExpiresAt: nullable(DATE_TIME),
+  publicKeys: nullable(
+    Type.Array(
+      Type.Object({
+        publicKey: text(EXAMPLE_PUBLIC_KEY),
+        expiresAt: nullable(Type.String({ description: 'Null: the key that signs at present.' })),
+      }),
+      {
+        description:
+          'What the `v1a` signatures are verified with, the present key first; empty unless `asymmetricSignature` is `ed25519`.',
+      },
+    ),
+    [],
+  ),
   createdAt: DATE_TIME,
   updatedAt: DATE_TIME,
 };

@@ -128,6 +128,12 @@ export const ERROR_CODES = define({
     message: 'The endpoint has this secret already.',
     advice: 'Nothing was changed. Leave the secret out to have a new one made.',
   },
+  no_signing_key: {
+    status: 409,
+    type: 'invalid_request_error',
+    message: 'The endpoint signs with no private key.',
+    advice: 'Set "asymmetricSignature" of the endpoint to "ed25519" first; a key is made then.',
+  },
   url_is_webhook_endpoint: {
     status: 409,
     type: 'invalid_request_error',

@@ -2,6 +2,7 @@ import { type EndpointSettings, loadEndpointSettings } from '../../endpoints/end
 import {
   endpointHeadersPlace,
   endpointSecretPlace,
+  endpointSigningKeyPlace,
   type SecretBox,
 } from '../../platform/crypto/secret-box.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -42,16 +43,17 @@ export async function sendDelivery(
 }
 
 function headersOf(endpoint: SendableEndpoint, delivery: Sendable, nowMs: number): Record<string, string> {
-  const { previousSecret, signatureProfile, customHeaders } = endpoint;
-  const secrets = [endpoint.secret];
-  if (previousSecret !== null && previousSecret.expiresMs > nowMs) secrets.push(previousSecret.secret);
+  const { signatureProfile, customHeaders } = endpoint;
+  const inForce = (secrets: readonly SigningSecret[]) =>
+    secrets.filter(({ expiresMs }) => expiresMs > nowMs).map(({ secret }) => secret);
+  const secrets = inForce(endpoint.secrets);
   const webhookId = publicEventId(delivery.eventUuid);
   const timestampSeconds = Math.floor(nowMs / 1000);
   const signed = { secrets, id: webhookId, timestampSeconds, body: delivery.body };
   const own = webhookHeaders({
     webhookId,
     timestampSeconds,
-    signature: signStandard(signed),
+    signature: signStandard({ ...signed, secrets: [...secrets, ...inForce(endpoint.signingKeys)] }),
     profileSignature: signatureProfile === 'standard' ? undefined : signWith(signatureProfile, signed),
     eventType: delivery.eventType,
     eventId: delivery.eventId,
@@ -80,10 +82,14 @@ export type SendableEndpoint = Pick<
   retryScheduleMs: readonly number[];
   /** The headers that the tenant adds. */
   customHeaders: Record<string, string>;
-  secret: string;
-  /** Signs too until `expiresMs` (Unix time): receivers are being given the new one. */
-  previousSecret: { secret: string; expiresMs: number } | null;
+  /** The present one first. */
+  secrets: readonly SigningSecret[];
+  /** Private keys, likewise; none unless the endpoint asks for such a signature. */
+  signingKeys: readonly SigningSecret[];
 };
+
+/** Signs until `expiresMs` (Unix time): the one before the present one does while receivers are given that. */
+type SigningSecret = { secret: string; expiresMs: number };
 
 /** Opens an endpoint's secrets and fills in the defaults. Throws when a secret was sealed with an unknown key. */
 export function openEndpoint(
@@ -91,8 +97,18 @@ export function openEndpoint(
   { secretBox, defaults }: { secretBox: SecretBox; defaults: DeliveryDefaults },
 ): SendableEndpoint {
   const { id, wabaId, tenantId, url, version, signatureProfile, maxInFlight, rateLimitPerSecond } = settings;
-  const { customHeadersSealed, previousSecretSealed, previousSecretExpiresAt } = settings;
-  const openSecret = (sealed: string) => secretBox.open(sealed, endpointSecretPlace(id));
+  const { customHeadersSealed, asymmetricSignature } = settings;
+  const opened = (place: string, sealed: string | null, expiresAt: Date | null): SigningSecret[] =>
+    sealed === null
+      ? []
+      : [
+          {
+            secret: secretBox.open(sealed, place),
+            expiresMs: expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
+          },
+        ];
+  const secretPlace = endpointSecretPlace(id);
+  const keyPlace = endpointSigningKeyPlace(id);
   return {
     ...{ id, wabaId, tenantId, url, version, signatureProfile, maxInFlight, rateLimitPerSecond },
     timeoutMs: Math.min(settings.timeoutMs ?? defaults.timeoutMs, defaults.timeoutMs),
@@ -101,11 +117,17 @@ export function openEndpoint(
       customHeadersSealed === null
         ? {}
         : JSON.parse(secretBox.open(customHeadersSealed, endpointHeadersPlace(id))),
-    secret: openSecret(settings.secretSealed),
-    previousSecret:
-      previousSecretSealed === null || previousSecretExpiresAt === null
-        ? null
-        : { secret: openSecret(previousSecretSealed), expiresMs: previousSecretExpiresAt.getTime() },
+    secrets: [
+      ...opened(secretPlace, settings.secretSealed, null),
+      ...opened(secretPlace, settings.previousSecretSealed, settings.previousSecretExpiresAt),
+    ],
+    signingKeys:
+      asymmetricSignature === 'none'
+        ? []
+        : [
+            ...opened(keyPlace, settings.signingKeySealed, null),
+            ...opened(keyPlace, settings.previousSigningKeySealed, settings.previousSigningKeyExpiresAt),
+          ],
   };
 }
 

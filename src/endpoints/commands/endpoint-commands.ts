@@ -11,7 +11,6 @@ import { invalidValue } from '../../platform/request-input.ts';
 import { workflowUrl } from '../../platform/temporal/client-connection.ts';
 import type { EndpointMove } from '../endpoint-headers.ts';
 import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../endpoint-modes.ts';
-import { rotateSecret } from '../endpoint-secrets.ts';
 import {
   addEndpoint,
   type EndpointStatus,
@@ -27,10 +26,13 @@ import {
   type EndpointCommandOptions,
   givenEndpointOptions,
   optionRulesOf,
-  parseNumber,
-  readStdin,
   withEndpointOptions,
 } from './endpoint-options.ts';
+import {
+  endpointRotateSecretCommand,
+  endpointRotateSigningKeyCommand,
+  untilText,
+} from './secret-commands.ts';
 
 /** `admin endpoint …` */
 export function endpointCommand(): Command {
@@ -44,6 +46,7 @@ export function endpointCommand(): Command {
     .addCommand(endpointDisableCommand())
     .addCommand(endpointEnableCommand())
     .addCommand(endpointRotateSecretCommand())
+    .addCommand(endpointRotateSigningKeyCommand())
     .addCommand(endpointTestCommand())
     .addCommand(endpointDeleteCommand());
 }
@@ -124,42 +127,6 @@ function endpointAddCommand(): Command {
         ['URL', endpoint.url],
         ['WABA', endpoint.wabaId],
         ['events', endpoint.eventTypes ?? 'all'],
-      ]),
-    };
-  });
-}
-
-type RotateOptions = { overlapHours: number; secretStdin?: true };
-
-/** `admin endpoint rotate-secret` */
-function endpointRotateSecretCommand(): Command {
-  const command = new Command('rotate-secret')
-    .description(
-      'give an endpoint another signing secret and print it; the present one signs too for a while',
-    )
-    .argument('<id>')
-    .option(
-      '--overlap-hours <hours>',
-      'how long both sign, 0 to 168; the secret before the present one ends at once',
-      parseNumber,
-      24,
-    )
-    .option('--secret-stdin', "read the new secret from standard input: the tenant's own, whsec_ and base64");
-  const example = 'endpoint rotate-secret 3 --overlap-hours 48 --json';
-  return adminAction<RotateOptions>(command, example, async ({ tools, args, options }) => {
-    const { id, wabaId } = await endpointForOperator(tools, args[0] ?? '');
-    const { overlapHours, secretStdin } = options;
-    const rotated = await rotateSecret(tools, wabaId, id, {
-      overlapHours,
-      ...(secretStdin && { secret: (await readStdin()).trim() }),
-    });
-    const until = rotated.previousSecretExpiresAt;
-    return {
-      json: rotated,
-      text: alignedFields([
-        ['id', rotated.id],
-        ['secret', rotated.secret],
-        ['old secret', until === null ? 'ended' : `signs too until ${until.toISOString()}`],
       ]),
     };
   });
@@ -348,6 +315,7 @@ export function describeEndpoint(endpoint: EndpointStatus, notes: string[] = [])
       ['own headers', headersText(endpoint.customHeaderNames)],
       ...rowsOf(endpoint, 'signature'),
       ['old secret', untilText(endpoint.previousSecretExpiresAt)],
+      ...publicKeyRows(endpoint.publicKeys),
       ...rowsOf(endpoint, 'order', 'retries', 'limits'),
       ['created', endpoint.createdAt],
       ['updated', endpoint.updatedAt],
@@ -388,11 +356,15 @@ function durationText(ms: number): string {
   return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} days`;
 }
 
+function publicKeyRows(keys: EndpointStatus['publicKeys']): [string, unknown][] {
+  if (keys === null) return [['public key', 'of a key stored under an encryption key that is missing']];
+  return keys.map(({ publicKey, expiresAt }) => [
+    expiresAt === null ? 'public key' : 'old public key',
+    expiresAt === null ? publicKey : `${publicKey}, ${untilText(expiresAt)}`,
+  ]);
+}
+
 function headersText(names: string[] | null): string | string[] {
   if (names === null) return 'stored under an encryption key that is missing';
   return names.length === 0 ? 'none' : names;
-}
-
-function untilText(until: Date | null): string {
-  return until === null ? 'ended' : `signs too until ${until.toISOString()}`;
 }

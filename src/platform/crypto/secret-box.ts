@@ -109,6 +109,11 @@ export function endpointSecretPlace(endpointId: string): string {
   return `webhook_endpoints|secret|${endpointId}`;
 }
 
+/** The private key that signs an endpoint's webhooks beside its secret. */
+export function endpointSigningKeyPlace(endpointId: string): string {
+  return `webhook_endpoints|signing_key|${endpointId}`;
+}
+
 /** The headers that a tenant adds to its webhooks, as a JSON object: they often hold credentials. */
 export function endpointHeadersPlace(endpointId: string): string {
   return `webhook_endpoints|custom_headers|${endpointId}`;
@@ -141,6 +146,8 @@ const wabaColumn = { table: 'wabas', idColumn: 'waba_id', idType: 'text' } as co
 export const SEALED_COLUMNS: readonly SealedColumn[] = [
   { ...endpointColumn, column: 'secret_sealed', place: endpointSecretPlace },
   { ...endpointColumn, column: 'previous_secret_sealed', place: endpointSecretPlace },
+  { ...endpointColumn, column: 'signing_key_sealed', place: endpointSigningKeyPlace },
+  { ...endpointColumn, column: 'previous_signing_key_sealed', place: endpointSigningKeyPlace },
   { ...endpointColumn, column: 'custom_headers_sealed', place: endpointHeadersPlace },
   { ...wabaColumn, column: 'access_token_sealed', place: accessTokenPlace },
   { ...wabaColumn, column: 'operations_secret_sealed', place: operationsSecretPlace },

@@ -1,8 +1,13 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { errorOf, HeliographError } from '../../../clients/typescript/src/heliograph-error.ts';
-import { verifyWebhook } from '../../../clients/typescript/src/verify-webhook.ts';
-import { newWebhookSecret } from '../../../src/deliveries/webhook-request.ts';
+import { verifyWebhook, verifyWebhookWithPublicKey } from '../../../clients/typescript/src/verify-webhook.ts';
+import {
+  newSigningKey,
+  newWebhookSecret,
+  publicKeyOf,
+  signStandard,
+} from '../../../src/deliveries/webhook-request.ts';
 
 const SECRET = newWebhookSecret();
 
@@ -37,6 +42,43 @@ describe('verifyWebhook of the client', () => {
     expect(() => verifyWebhook(body, {}, SECRET)).toThrow();
     expect(() => verifyWebhook(body, { ...headers, 'Webhook-Signature': undefined }, SECRET)).toThrow();
     expect(() => verifyWebhook(body, old, SECRET)).toThrow();
+  });
+});
+
+describe('verifyWebhookWithPublicKey of the client', () => {
+  const body = '{"eventType":"test","data":{"message":"é 👋"}}';
+  const [old, newest] = [newSigningKey(), newSigningKey()];
+
+  function headersOf(secondsAgo = 0): Record<string, string> {
+    const timestampSeconds = Math.floor(Date.now() / 1_000) - secondsAgo;
+    const secrets = [SECRET, newest, old];
+    const list = signStandard({ secrets, id: 'evt_1', timestampSeconds, body: Buffer.from(body) });
+    return {
+      'webhook-id': 'evt_1',
+      'webhook-timestamp': String(timestampSeconds),
+      'webhook-signature': list,
+    };
+  }
+
+  test('gives the event of what the service signed, with either key of a rotation', async () => {
+    for (const key of [newest, old]) {
+      for (const payload of [body, new TextEncoder().encode(body)]) {
+        const event = await verifyWebhookWithPublicKey(payload, headersOf(), publicKeyOf(key));
+        expect(event).toEqual(JSON.parse(body));
+      }
+    }
+  });
+
+  test('rejects another body, another key, missing headers, HMAC alone and what is old', async () => {
+    const key = publicKeyOf(newest);
+    const refused = async (payload: string, headers: Record<string, string>, publicKey = key) =>
+      await expect(verifyWebhookWithPublicKey(payload, headers, publicKey)).rejects.toThrow();
+    await refused(`${body} `, headersOf());
+    await refused(body, headersOf(), publicKeyOf(newSigningKey()));
+    await refused(body, {});
+    await refused(body, signedHeaders(body));
+    await refused(body, headersOf(600));
+    await refused(body, { ...headersOf(), 'webhook-timestamp': 'x' });
   });
 });
 

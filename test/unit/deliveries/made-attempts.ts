@@ -28,8 +28,8 @@ export function madeAttempt(result: SendResult, n = 0): MadeAttempt {
       timeoutMs: 1_000,
       retryScheduleMs: [],
       customHeaders: {},
-      secret: '',
-      previousSecret: null,
+      secrets: [],
+      signingKeys: [],
     },
     sent: { wabaId: '9', url: 'https://receiver.example/', startedAt: new Date(), headers: {}, result },
   };

@@ -49,6 +49,7 @@ export type ChangedWebhookEndpoint = {
     retryScheduleSeconds: Array<number> | null;
     timeoutMs: number | null;
     signatureProfile: 'standard' | 'github' | 'stripe';
+    asymmetricSignature: 'none' | 'ed25519';
     maxInFlight: number | null;
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
@@ -60,6 +61,10 @@ export type ChangedWebhookEndpoint = {
     failingSince: string | null;
     nextProbeAt: string | null;
     previousSecretExpiresAt: string | null;
+    publicKeys: Array<{
+        publicKey: string;
+        expiresAt: string | null;
+    }> | null;
     createdAt: string;
     updatedAt: string;
     waiting: WaitingDeliveries;
@@ -143,6 +148,7 @@ export type CreatedWebhookEndpoint = {
     retryScheduleSeconds: Array<number> | null;
     timeoutMs: number | null;
     signatureProfile: 'standard' | 'github' | 'stripe';
+    asymmetricSignature: 'none' | 'ed25519';
     maxInFlight: number | null;
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
@@ -154,6 +160,10 @@ export type CreatedWebhookEndpoint = {
     failingSince: string | null;
     nextProbeAt: string | null;
     previousSecretExpiresAt: string | null;
+    publicKeys: Array<{
+        publicKey: string;
+        expiresAt: string | null;
+    }> | null;
     createdAt: string;
     updatedAt: string;
     secret: string;
@@ -284,7 +294,7 @@ export type Error = {
  *
  * What programs tell errors apart by. Each is explained at /docs/errors.
  */
-export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'insufficient_scope' | 'invalid_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'request_timeout' | 'body_too_large' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'insufficient_scope' | 'invalid_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'request_timeout' | 'body_too_large' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
 
 /**
  * Event
@@ -619,6 +629,7 @@ export type NewWebhookEndpoint = {
     retryScheduleSeconds?: Array<number> | null;
     timeoutMs?: number | null;
     signatureProfile?: 'standard' | 'github' | 'stripe' | null;
+    asymmetricSignature?: 'none' | 'ed25519' | null;
     maxInFlight?: number | null;
     rateLimitPerSecond?: number | null;
     blockLimitSeconds?: number | null;
@@ -859,6 +870,15 @@ export type RotatedSecret = {
     id: string;
     secret: string;
     previousSecretExpiresAt: string | null;
+};
+
+/**
+ * RotatedSigningKey
+ */
+export type RotatedSigningKey = {
+    id: string;
+    publicKey: string;
+    previousKeyExpiresAt: string | null;
 };
 
 /**
@@ -2070,6 +2090,7 @@ export type WebhookEndpoint = {
     retryScheduleSeconds: Array<number> | null;
     timeoutMs: number | null;
     signatureProfile: 'standard' | 'github' | 'stripe';
+    asymmetricSignature: 'none' | 'ed25519';
     maxInFlight: number | null;
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
@@ -2081,6 +2102,10 @@ export type WebhookEndpoint = {
     failingSince: string | null;
     nextProbeAt: string | null;
     previousSecretExpiresAt: string | null;
+    publicKeys: Array<{
+        publicKey: string;
+        expiresAt: string | null;
+    }> | null;
     createdAt: string;
     updatedAt: string;
     waiting: WaitingDeliveries;
@@ -2100,6 +2125,7 @@ export type WebhookEndpointChange = {
     retryScheduleSeconds?: Array<number> | null;
     timeoutMs?: number | null;
     signatureProfile?: 'standard' | 'github' | 'stripe' | null;
+    asymmetricSignature?: 'none' | 'ed25519' | null;
     maxInFlight?: number | null;
     rateLimitPerSecond?: number | null;
     blockLimitSeconds?: number | null;
@@ -3652,6 +3678,7 @@ export type EnableWebhookEndpointResponses = {
         retryScheduleSeconds: Array<number> | null;
         timeoutMs: number | null;
         signatureProfile: 'standard' | 'github' | 'stripe';
+        asymmetricSignature: 'none' | 'ed25519';
         maxInFlight: number | null;
         rateLimitPerSecond: number | null;
         blockLimitSeconds: number | null;
@@ -3663,6 +3690,10 @@ export type EnableWebhookEndpointResponses = {
         failingSince: string | null;
         nextProbeAt: string | null;
         previousSecretExpiresAt: string | null;
+        publicKeys: Array<{
+            publicKey: string;
+            expiresAt: string | null;
+        }> | null;
         createdAt: string;
         updatedAt: string;
         waiting: WaitingDeliveries;
@@ -3744,6 +3775,78 @@ export type RotateWebhookEndpointSecretResponses = {
 };
 
 export type RotateWebhookEndpointSecretResponse = RotateWebhookEndpointSecretResponses[keyof RotateWebhookEndpointSecretResponses];
+
+export type RotateWebhookEndpointSigningKeyData = {
+    body?: {
+        overlapHours?: number;
+    };
+    path: {
+        /**
+         * The id of the endpoint.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/external/webhook-endpoints/{id}/rotate-signing-key';
+};
+
+export type RotateWebhookEndpointSigningKeyErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such object.
+     */
+    404: Error;
+    /**
+     * `no_signing_key`: The endpoint signs with no private key.
+     */
+    409: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: The content type of the request is not supported.
+     */
+    415: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type RotateWebhookEndpointSigningKeyError = RotateWebhookEndpointSigningKeyErrors[keyof RotateWebhookEndpointSigningKeyErrors];
+
+export type RotateWebhookEndpointSigningKeyResponses = {
+    /**
+     * The new public key.
+     */
+    200: RotatedSigningKey;
+};
+
+export type RotateWebhookEndpointSigningKeyResponse = RotateWebhookEndpointSigningKeyResponses[keyof RotateWebhookEndpointSigningKeyResponses];
 
 export type TestWebhookEndpointData = {
     body?: {

@@ -34,7 +34,7 @@ const HEADER_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'webhook-id': 'Our id of the event, the same over attempts and endpoints. Deduplicate by it.',
   'webhook-timestamp': 'When this attempt was made, in seconds since 1970.',
   'webhook-signature':
-    'Standard Webhooks: `v1,` and base64 of HMAC-SHA256 over id, timestamp and raw body with dots between; a list separated by spaces while a secret is rotated.',
+    'Standard Webhooks: `v1,` and base64 of HMAC-SHA256 over id, timestamp and raw body with dots between; a list separated by spaces while a secret is rotated. With `asymmetricSignature` also `v1a,` and base64 of an Ed25519 signature.',
   'X-Service-Signature': 'As webhook-signature, unless the endpoint has another signature profile.',
   'Idempotency-Key': 'As webhook-id.',
   'X-Service-Event-Type': '`eventType` of the body.',

@@ -75,7 +75,7 @@ function sendAlertSecret(
   return sendSecretPage(request, reply, {
     title,
     secret,
-    signatureProfile: 'standard',
+    signatures: { signatureProfile: 'standard', asymmetricSignature: 'none' },
     next: { label: 'Go to the alerts', href: `${endpointsPath(wabaOf(request).wabaId)}/alerts` },
     overlap: 'From the next alert on, only this secret signs.',
   });

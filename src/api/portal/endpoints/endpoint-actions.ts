@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { shownCount } from '../../../deliveries/backlog.ts';
 import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../endpoints/endpoint-modes.ts';
-import { rotateSecret } from '../../../endpoints/endpoint-secrets.ts';
+import { rotateSecret, rotateSigningKey } from '../../../endpoints/endpoint-secrets.ts';
 import { endpointStatus } from '../../../endpoints/endpoints.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
@@ -13,7 +13,7 @@ import { sendPage } from '../access/send-page.ts';
 import { viewerOf, wabaOf } from '../access/viewer.ts';
 import { postForm } from '../components/form.ts';
 import { utcText } from '../components/time.ts';
-import { formValues } from '../form-values.ts';
+import { type FormValues, formValues } from '../form-values.ts';
 import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { sendEndpointPage } from './endpoint-page.ts';
@@ -68,18 +68,18 @@ export function endpointSecretActions(app: PortalApp, context: PortalContext): v
     return await orExplained(request, reply, context, id, async () => {
       const { wabaId } = wabaOf(request);
       const form = formValues(request.body);
-      const [hours, own] = [form.text('overlapHours'), form.text('ownSecret').trim()];
-      const overlapHours = /^\d{1,3}$/.test(hours) ? Number(hours) : Number.NaN;
+      const overlapHours = overlapIn(form, 'overlapHours');
+      const own = form.text('ownSecret').trim();
       const rotated = await rotateSecret(toolsOf(request, context), wabaId, id, {
         overlapHours,
         ...(own !== '' && { secret: own }),
       });
-      const { signatureProfile } = await endpointStatus(context.accounts, wabaId, id);
+      const signatures = await endpointStatus(context.accounts, wabaId, id);
       const until = rotated.previousSecretExpiresAt;
       return sendSecretPage(request, reply, {
         title: 'The secret is rotated',
         secret: rotated.secret,
-        signatureProfile,
+        signatures,
         next: { label: 'Go to the endpoint', href: endpointPath(wabaId, id) },
         overlap:
           until === null
@@ -88,6 +88,24 @@ export function endpointSecretActions(app: PortalApp, context: PortalContext): v
       });
     });
   });
+}
+
+/** POST …/rotate-signing-key: the page of the endpoint shows the new public key. */
+export function endpointSigningKeyAction(app: PortalApp, context: PortalContext): void {
+  app.post(`${PATH}/rotate-signing-key`, OPTIONS, async (request, reply) => {
+    const id = accountObjectId(request.params.id);
+    return await orExplained(request, reply, context, id, async () => {
+      const { wabaId } = wabaOf(request);
+      const overlapHours = overlapIn(formValues(request.body), 'keyOverlapHours');
+      await rotateSigningKey(toolsOf(request, context), wabaId, id, { overlapHours });
+      return reply.redirect(`${endpointPath(wabaId, id)}?done=key-rotated`, 303);
+    });
+  });
+}
+
+function overlapIn(form: FormValues, field: string): number {
+  const hours = form.text(field);
+  return /^\d{1,3}$/.test(hours) ? Number(hours) : Number.NaN;
 }
 
 /** GET and POST …/delete: asks first, with what would be lost. */

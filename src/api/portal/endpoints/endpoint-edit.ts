@@ -53,7 +53,7 @@ export function endpointCreatePages(app: PortalApp, context: PortalContext): voi
       return sendSecretPage(request, reply, {
         title: 'The endpoint is added',
         secret: created.secret,
-        signatureProfile: created.signatureProfile,
+        signatures: created,
         next: { label: 'Go to the endpoint', href: endpointPath(wabaId, created.id) },
         overlap: null,
       });

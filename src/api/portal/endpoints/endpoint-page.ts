@@ -13,6 +13,7 @@ import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
+import { codeBlock } from '../components/copyable.ts';
 import { actionButton, postForm, radios, selectField, textField } from '../components/form.ts';
 import { detailList, statRow } from '../components/table.ts';
 import { durationText, exactTime, relativeText, utcText } from '../components/time.ts';
@@ -41,6 +42,7 @@ const DONE = {
   disabled: 'The endpoint is disabled. Its events wait.',
   enabled: 'The endpoint is enabled.',
   sent: 'The endpoint is enabled. Pending events are sent first, in order.',
+  'key-rotated': 'The endpoint signs with a new key. Give its public key to your receivers.',
   dropped: 'The endpoint is enabled. Pending events were dropped and stay in the log.',
 };
 
@@ -116,9 +118,10 @@ ${
 <div class="card">${settingsList(endpoint, defaults)}</div>
 <h2 id="secret">Signing secret</h2>
 <div class="card">${secretControls(viewer, path, endpoint)}</div>
+${endpoint.asymmetricSignature !== 'none' && html`<h2 id="public-key">Public key</h2><div class="card">${publicKeyControls(viewer, path, endpoint)}</div>`}
 <h2>Verify the signature</h2>
 <p class="lead">Verify it over the raw bytes, before you parse them. See also the <a href="/portal/w/${wabaId}/event-types">event types</a>.</p>
-${verifySamples(endpoint.signatureProfile)}
+${verifySamples(endpoint)}
 ${mayChange(viewer) && html`<h2>Delete</h2><p><a class="button danger" href="${path}/delete">Delete this endpoint</a></p>`}`;
 }
 
@@ -301,9 +304,9 @@ function enableForm(viewer: Viewer, path: string, { waiting }: EndpointStatus): 
   );
 }
 
-const OVERLAPS = [
+const overlaps = (what: string) => [
   { value: '24', label: '24 hours' },
-  { value: '0', label: 'No overlap: the current secret ends now' },
+  { value: '0', label: `No overlap: the current ${what} ends now` },
   { value: '1', label: '1 hour' },
   { value: '72', label: '3 days' },
   { value: '168', label: '7 days' },
@@ -315,10 +318,29 @@ function secretControls(viewer: Viewer, path: string, endpoint: EndpointStatus):
   const rotate = postForm(
     viewer,
     `${path}/rotate-secret`,
-    html`${selectField({ label: 'The current secret stays valid for', name: 'overlapHours', value: '24', options: OVERLAPS, hint: 'Meanwhile webhooks carry the signatures of both secrets, so that you can switch without downtime.' })}
+    html`${selectField({ label: 'The current secret stays valid for', name: 'overlapHours', value: '24', options: overlaps('secret'), hint: 'Meanwhile webhooks carry the signatures of both secrets, so that you can switch without downtime.' })}
 ${textField({ label: 'A secret of your own', name: 'ownSecret', type: 'password', maxLength: 200, hint: 'Leave empty to generate one. Otherwise whsec_ and the base64 of 24 to 64 random bytes.' })}
 <div class="buttons"><button>Rotate the secret</button></div>`,
   );
   return html`<p>It was shown once and cannot be shown again. ${previousSecretExpiresAt !== null && html`The previous secret signs too until ${utcText(previousSecretExpiresAt)}.`}</p>
 ${mayChange(viewer) && html`<details class="quiet"><summary>Rotate the secret</summary>${rotate}</details>`}`;
+}
+
+/** Public keys are shown whenever they are wanted; private keys never. */
+function publicKeyControls(viewer: Viewer, path: string, { publicKeys }: EndpointStatus): Markup {
+  const rotate = postForm(
+    viewer,
+    `${path}/rotate-signing-key`,
+    html`${selectField({ label: 'The current key stays valid for', name: 'keyOverlapHours', value: '24', options: overlaps('key'), hint: 'Meanwhile webhooks carry the signatures of both keys.' })}
+<div class="buttons"><button>Rotate the key</button></div>`,
+  );
+  const shown =
+    publicKeys?.map(({ publicKey, expiresAt }) =>
+      expiresAt === null
+        ? html`<p>Receivers verify the v1a signature with it. It is no secret.</p>${codeBlock(publicKey, 'The public key')}`
+        : html`<p>The previous key signs too until ${utcText(expiresAt)}:</p>${codeBlock(publicKey, 'The previous public key')}`,
+    ) ??
+    html`<p class="problem">The private key cannot be read: the key that it was encrypted with is missing.</p>`;
+  return html`${shown}
+${mayChange(viewer) && html`<details class="quiet"><summary>Rotate the key</summary>${rotate}</details>`}`;
 }

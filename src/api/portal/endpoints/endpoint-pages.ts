@@ -20,7 +20,12 @@ import { shownBytes } from '../deliveries/shown-text.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { alertPages } from './alert-pages.ts';
-import { endpointDeletePages, endpointModeActions, endpointSecretActions } from './endpoint-actions.ts';
+import {
+  endpointDeletePages,
+  endpointModeActions,
+  endpointSecretActions,
+  endpointSigningKeyAction,
+} from './endpoint-actions.ts';
 import { endpointCreatePages, endpointEditPages, urlCheckFragment } from './endpoint-edit.ts';
 import { endpointPage } from './endpoint-page.ts';
 import {
@@ -43,6 +48,7 @@ export function endpointPages(app: PortalApp, context: PortalContext): void {
   endpointEditPages(app, context);
   endpointModeActions(app, context);
   endpointSecretActions(app, context);
+  endpointSigningKeyAction(app, context);
   endpointDeletePages(app, context);
   testEventPages(app, context);
 }

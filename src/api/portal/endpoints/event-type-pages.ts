@@ -66,7 +66,7 @@ function sendCatalogue(
 <h2>Headers</h2>${headerTable(operations[first].post.parameters)}
 <h2>Verify the signature</h2>
 <p class="lead">Verify it over the raw bytes, before you parse them, and refuse a webhook-timestamp more than five minutes from your clock.</p>
-${verifySamples('standard')}`,
+${verifySamples({ signatureProfile: 'standard', asymmetricSignature: 'none' })}`,
   });
 }
 

@@ -1,15 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { SignatureProfile } from '../../../deliveries/webhook-request.ts';
+import type { EndpointView } from '../../../endpoints/endpoints.ts';
 import { sendPage } from '../access/send-page.ts';
 import { wabaOf } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import { endpointsPath } from './endpoint-status.ts';
 
+type Signatures = Pick<EndpointView, 'signatureProfile' | 'asymmetricSignature'>;
+
 type NewSecret = {
   title: string;
   secret: string;
-  signatureProfile: SignatureProfile;
+  /** As the endpoint has them. */
+  signatures: Signatures;
   next: { label: string; href: string };
   /** What becomes of the secret before. */
   overlap: Child;
@@ -35,7 +38,7 @@ ${codeBlock(made.secret, 'The signing secret')}
 ${made.overlap && html`<p>${made.overlap}</p>`}
 <p><a class="button primary" href="${made.next.href}">${made.next.label}</a></p></div>
 <h2>Verify the signature of each webhook</h2>
-${verifySamples(made.signatureProfile)}`,
+${verifySamples(made.signatures)}`,
   });
 }
 
@@ -92,9 +95,26 @@ const STRIPE: Sample = {
 const event = Stripe.webhooks.constructEvent(rawBody, request.headers['x-service-signature'], process.env.WEBHOOK_SECRET);`,
 };
 
+const ED25519: Sample = {
+  label: 'Node.js, with the public key',
+  code: `import { createPublicKey, verify } from 'node:crypto';
+
+// The public key of the endpoint, whpk_…; during a rotation try both.
+const x = Buffer.from(process.env.WEBHOOK_PUBLIC_KEY.slice('whpk_'.length), 'base64').toString('base64url');
+const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+const { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': list } = request.headers;
+const signed = Buffer.concat([Buffer.from(\`\${id}.\${time}.\`), rawBody]);
+const isValid = list
+  .split(' ')
+  .filter((one) => one.startsWith('v1a,'))
+  .some((one) => verify(null, signed, key, Buffer.from(one.slice('v1a,'.length), 'base64')));
+const isFresh = Math.abs(Date.now() / 1000 - Number(time)) <= 300;`,
+};
+
 /** How a receiver checks the signature, with code to copy; the endpoint's own form first. */
-export function verifySamples(profile: SignatureProfile): Markup {
-  const own = profile === 'github' ? [GITHUB] : profile === 'stripe' ? [STRIPE] : [];
+export function verifySamples({ signatureProfile, asymmetricSignature }: Signatures): Markup {
+  const profile = signatureProfile === 'github' ? [GITHUB] : signatureProfile === 'stripe' ? [STRIPE] : [];
+  const own = asymmetricSignature === 'ed25519' ? [...profile, ED25519] : profile;
   return html`${[...own, ...STANDARD].map(
     ({ label, code }, at) =>
       html`<details class="sample" ${at === 0 && html`open`}><summary>${label}</summary>${codeBlock(code, label)}</details>`,

@@ -118,6 +118,11 @@ create table webhook_endpoints (
   retry_schedule_seconds integer[],
   timeout_ms integer,
   signature_profile text not null default 'standard' check (signature_profile in ('standard', 'github', 'stripe')),
+  -- Beside the secret; the private key is made when this is first chosen.
+  asymmetric_signature text not null default 'none' check (asymmetric_signature in ('none', 'ed25519')),
+  signing_key_sealed text,
+  previous_signing_key_sealed text,
+  previous_signing_key_expires_at timestamptz,
   max_in_flight integer,
   rate_limit_per_second integer,
   -- How long a delivery may hold up others of its key while its endpoint takes deliveries.

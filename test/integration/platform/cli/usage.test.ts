@@ -39,6 +39,7 @@ describe('the admin command line', () => {
         'endpoint disable',
         'endpoint enable',
         'endpoint rotate-secret',
+        'endpoint rotate-signing-key',
         'endpoint test',
         'endpoint delete',
       ],

@@ -1,14 +1,15 @@
 import { expect, test } from 'vitest';
 import { findWaba, saveWaba } from '../../../../src/accounts/accounts.ts';
 import { openEndpoint } from '../../../../src/deliveries/attempt/send-delivery.ts';
+import { publicKeyOf } from '../../../../src/deliveries/webhook-request.ts';
 import {
   findOperationsUrl,
   rotateOperationsSecret,
   setOperationsUrl,
 } from '../../../../src/endpoints/alerts/operations-url.ts';
-import { rotateSecret } from '../../../../src/endpoints/endpoint-secrets.ts';
+import { rotateSecret, rotateSigningKey } from '../../../../src/endpoints/endpoint-secrets.ts';
 import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
-import { addEndpoint, updateEndpoint } from '../../../../src/endpoints/endpoints.ts';
+import { addEndpoint, endpointStatus, updateEndpoint } from '../../../../src/endpoints/endpoints.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import {
   accessTokenPlace,
@@ -54,8 +55,11 @@ async function filled() {
   const { id, secret: before } = await addEndpoint(old, WABA, {
     url: 'https://shop.example/a',
     customHeaders,
+    asymmetricSignature: 'ed25519',
   });
   const { secret } = await rotateSecret(old, WABA, id, {});
+  await rotateSigningKey(old, WABA, id, {});
+  const { publicKeys } = await endpointStatus(old, WABA, id);
   const operations = await setOperationsUrl(old, WABA, 'https://ops.example/');
   const accessTokenSealed = old.secretBox.seal('token', accessTokenPlace(WABA));
   await saveWaba(database, tenants.get(WABA) ?? '', { wabaId: WABA, accessTokenSealed });
@@ -67,7 +71,10 @@ async function filled() {
     both,
     toolsWith,
     id,
-    expected: { secret, before, operations: operations.secret },
+    expected: {
+      ...{ secret, before, operations: operations.secret },
+      publicKeys: publicKeys?.map(({ publicKey }) => publicKey),
+    },
   };
 }
 
@@ -80,8 +87,9 @@ async function openAll(database: Database, secretBox: SecretBox, id: string) {
   const sealedToken = (await findWaba(database, WABA))?.accessTokenSealed ?? '';
   const operations = (await findOperationsUrl(database, WABA))?.secretSealed ?? '';
   return {
-    secret: endpoint.secret,
-    before: endpoint.previousSecret?.secret,
+    secret: endpoint.secrets[0]?.secret,
+    before: endpoint.secrets[1]?.secret,
+    publicKeys: endpoint.signingKeys.map(({ secret }) => publicKeyOf(secret)),
     headers: endpoint.customHeaders,
     token: secretBox.open(sealedToken, accessTokenPlace(WABA)),
     operations: secretBox.open(operations, operationsSecretPlace(WABA)),
@@ -124,7 +132,11 @@ test('after k2,k1 and reencrypt nothing needs k1, and k2 alone opens everything'
   const only = toolsWith(makeSecretBox([K2]));
   expect(await unreadableSecrets(only)).toHaveLength(SEALED_COLUMNS.length);
 
-  expect(await reencryptSecrets(both)).toEqual({ keyId: 'k2', reencrypted: 5, remaining: [] });
+  expect(await reencryptSecrets(both)).toEqual({
+    keyId: 'k2',
+    reencrypted: SEALED_COLUMNS.length,
+    remaining: [],
+  });
   expect(await reencryptSecrets(both)).toEqual({ keyId: 'k2', reencrypted: 0, remaining: [] });
   expect((await secretStatus(both)).retirableKeyIds).toEqual(['k1']);
   expect(await tablesWith(database, 'k1')).toEqual([]);
@@ -192,7 +204,7 @@ test('admin secrets status and reencrypt say what keys are needed for', async ()
   expect([missing.exitCode, missing.stdout.includes('access_token_sealed')]).toEqual([1, true]);
   const done = await admin(settingOf(K2, K1), 'reencrypt', '--json');
   expect(done.stderr).toContain('so far');
-  expect(JSON.parse(done.stdout)).toEqual({ keyId: 'k2', reencrypted: 5, remaining: [] });
+  expect(JSON.parse(done.stdout)).toEqual({ keyId: 'k2', reencrypted: SEALED_COLUMNS.length, remaining: [] });
   const after = await admin(settingOf(K2), 'status', '--json');
   expect([after.exitCode, JSON.parse(after.stdout).unreadable]).toEqual([0, []]);
 });
