@@ -1,7 +1,7 @@
 import { Command, type CommanderError } from 'commander';
 import { tenantCommand } from './accounts/commands/tenant-commands.ts';
 import { wabaCommand } from './accounts/commands/waba-commands.ts';
-import { findCommand } from './deliveries/commands/find-command.ts';
+import { eventsCommand, findCommand } from './deliveries/commands/find-command.ts';
 import { endpointCommand } from './endpoints/commands/endpoint-commands.ts';
 import { operationsUrlCommand } from './endpoints/commands/operations-url-commands.ts';
 import { inboxCommand } from './inbound/commands/inbox-commands.ts';
@@ -28,6 +28,7 @@ export function buildAdminCommand(): Command {
     operationsUrlCommand(),
     replayCommand(),
     findCommand(),
+    eventsCommand(),
     inboxCommand(),
     secretsCommand(),
     migrateCommand(),

@@ -14,7 +14,7 @@ import {
   type SendMessageInput,
   untilRecorded,
 } from '../messages/send/record-send.ts';
-import type { SendError } from '../messages/send/send-error.ts';
+import { loggedSendError, type SendError, sendErrorText } from '../messages/send/send-error.ts';
 import { numberPace, sendRetryDelayMs } from '../messages/send/send-pacing.ts';
 import { judgeSend, type SendVerdict, unknownOutcome } from '../messages/send/send-verdict.ts';
 import {
@@ -126,17 +126,17 @@ async function attempt(
     case 'accepted':
       await untilRecorded(() => recordAccepted(database, input, verdict));
       await followAlias(tools, input, turn.recipient, verdict.waId);
-      return { outcome: 'accepted', summary: `Upstream calls it ${verdict.upstreamId}.` };
+      return { outcome: 'accepted', summary: 'Upstream accepted it.' };
     case 'again':
       return await goBack(tools, input, turn, verdict);
     case 'failed':
       await untilRecorded(() => recordFailed(database, input, verdict.error));
-      logger.warn({ ...input, error: verdict.error }, 'a message was refused for good');
-      return { outcome: 'failed', summary: verdict.error.message };
+      logger.warn({ ...input, error: loggedSendError(verdict.error) }, 'a message was refused for good');
+      return { outcome: 'failed', summary: sendErrorText(verdict.error) };
     case 'unknown':
       await untilRecorded(() => recordUnknown(database, input, verdict.error));
-      logger.warn({ ...input, error: verdict.error }, 'a message may have gone out or not');
-      return { outcome: 'unknown', summary: verdict.error.message };
+      logger.warn({ ...input, error: loggedSendError(verdict.error) }, 'a message may have gone out or not');
+      return { outcome: 'unknown', summary: sendErrorText(verdict.error) };
   }
 }
 
@@ -151,7 +151,7 @@ async function goBack(
   const pace = numberPace(sending.messagesPerSecond);
   const thisAttempt = { ...input, ...turn };
   await untilRecorded(() => recordAgain(database, thisAttempt, verdict, { waitMs, numberPace: pace }));
-  throw later(verdict.error.message, waitMs);
+  throw later(sendErrorText(verdict.error), waitMs);
 }
 
 async function failForToken(
@@ -176,15 +176,15 @@ async function failForMedia(
   const { database, logger } = tools;
   const ended = await untilRecorded(() => recordFailed(database, input, error, ['queued']));
   if (!ended) return await endLostAttempt(tools, input, error);
-  logger.warn({ ...input, error }, 'a message cannot be sent without its file');
-  return { outcome: 'failed', summary: error.message };
+  logger.warn({ ...input, error: loggedSendError(error) }, 'a message cannot be sent without its file');
+  return { outcome: 'failed', summary: sendErrorText(error) };
 }
 
 async function endLost({ database, logger }: SendMessageTools, input: SendMessageInput): Promise<SendResult> {
   const error = unknownOutcome('the process that sent it ended before it had recorded one');
   await recordUnknown(database, input, error);
-  logger.warn({ ...input, error }, 'a message may have gone out or not');
-  return { outcome: 'unknown', summary: error.message };
+  logger.warn({ ...input, error: loggedSendError(error) }, 'a message may have gone out or not');
+  return { outcome: 'unknown', summary: sendErrorText(error) };
 }
 
 /** Ends a message that is not queued: once the attempt that it is in has ended, or must have been lost. */
@@ -203,7 +203,7 @@ async function endLostAttempt(
   }
   // It went back into the queue meanwhile, and its turn is ours: no other sends it.
   await recordFailed(tools.database, input, error, ['queued', 'sending']);
-  return { outcome: 'failed', summary: error.message };
+  return { outcome: 'failed', summary: sendErrorText(error) };
 }
 
 /** Best effort: without it the customer's answer opens a conversation of its own. */

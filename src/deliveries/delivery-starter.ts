@@ -1,4 +1,5 @@
 import type { Config } from '../platform/config/config.ts';
+import { ownEventIdsOnly } from '../platform/crypto/installation-secret.ts';
 import { openTemporalConnection, type TemporalConnection } from '../platform/temporal/client-connection.ts';
 import { taskQueues } from '../platform/temporal/workflow-options.ts';
 import { leaseMsFor } from './attempt/attempt-delivery.ts';
@@ -8,7 +9,7 @@ import type { DeliveryLabel } from './queue/claim.ts';
 const START_TIMEOUT_MS = 3_000;
 
 /**
- * Starts workflows of deliveries, for processes that run no worker. `start` returns the workflow's id, and rejects when
+ * Starts workflows of test events, for processes that run no worker. `start` returns the workflow's id, and rejects when
  * Temporal is away or refuses; `close` ends the connection, which is one of its own unless one is given.
  */
 export function openDeliveryStarter(
@@ -19,7 +20,8 @@ export function openDeliveryStarter(
   const leaseMs = leaseMsFor(config.webhooks.timeoutMs);
   return {
     start: async (label) => {
-      const options = deliveryStart({ taskQueue, leaseMs, eager: false }, label);
+      const hash = await ownEventIdsOnly(label.eventId);
+      const options = deliveryStart({ taskQueue, leaseMs, eager: false }, label, hash);
       await temporal.use(START_TIMEOUT_MS, (client) =>
         client.workflow.start('deliverEvent', { ...options, workflowIdConflictPolicy: 'USE_EXISTING' }),
       );

@@ -1,10 +1,14 @@
+import { createHash } from 'node:crypto';
 import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
 import type { Config } from './config/config.ts';
 
 /** What worker parts log to. Error = someone must act; a healthy system logs none. */
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error'>;
 
-/** JSON lines on stdout; errors without the data they quote, and what looks like a secret cut out wherever it stands. */
+/**
+ * JSON lines on stdout; errors without the data they quote, what looks like a secret cut out wherever it stands, and
+ * upstream's message ids masked.
+ */
 export function openLogger(
   config: Pick<Config, 'logLevel'>,
   name: string,
@@ -15,9 +19,32 @@ export function openLogger(
     name,
     level: config.logLevel,
     serializers: { err: serialize, error: serialize },
+    hooks: { streamWrite: maskMessageIds },
     redact: { paths: ['*.authorization', '*.secret', '*.accessToken', '*.apiKey'], censor: '[redacted]' },
   };
   return destination === undefined ? pino(options) : pino(options, destination);
+}
+
+/** As it stands in texts and in URLs. */
+const MESSAGE_ID = /wamid(?:\.|%2E)[A-Za-z0-9+/=%-]+/gi;
+const MASK_HEX_DIGITS = 12;
+
+/**
+ * Upstream's message ids hold the customer's phone number in base64. In their place stands a digest, the same for the
+ * same id, so that lines of one message are found by each other. Their random part keeps it from being undone.
+ */
+export function maskMessageIds(text: string): string {
+  if (!text.includes('wamid')) return text;
+  return text.replace(MESSAGE_ID, maskedMessageId);
+}
+
+function maskedMessageId(id: string): string {
+  const plain = id
+    .replaceAll(/%2E/gi, '.')
+    .replaceAll(/%2B/gi, '+')
+    .replaceAll(/%2F/gi, '/')
+    .replaceAll(/%3D/gi, '=');
+  return `wamid#${createHash('sha256').update(plain).digest('hex').slice(0, MASK_HEX_DIGITS)}`;
 }
 
 /** What may be said of an error in a log: where it is and of what kind, and nothing of the data or secrets in it. */
@@ -55,7 +82,7 @@ function loggedError(error: unknown, depth = 0): LoggedError {
 /** The message of an error without the values that it quotes and without what is secret in URLs. */
 function safeErrorMessage(error: Error): string {
   const message = quotesData(error) ? withoutValues(error) : error.message;
-  return withoutUrlSecrets(message).slice(0, MAX_MESSAGE_CHARS);
+  return maskMessageIds(withoutUrlSecrets(message)).slice(0, MAX_MESSAGE_CHARS);
 }
 
 /**

@@ -13,6 +13,7 @@ import { makeIntakeMemory } from '../inbound/intake/backlog.ts';
 import { type DirectIntake, makeDirectIntake } from '../inbound/intake/direct-intake.ts';
 import { type IntakeLoop, startIntake } from '../inbound/intake/intake-loop.ts';
 import type { Config } from '../platform/config/config.ts';
+import { openEventIdHash } from '../platform/crypto/installation-secret.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { reportUnreadableSecrets } from '../platform/crypto/secret-keys.ts';
 import { openGraphClient, openSendClient } from '../platform/graph/graph-client.ts';
@@ -269,10 +270,11 @@ function startTemporalLoops(
   const { client, database, delivery, logger } = parts;
   const { loop, leaseMs, worker, workflows } = delivery;
   const queues = taskQueues(config.temporal.taskQueuePrefix);
-  const tools = { database, client, logger, leaseMs, taskQueue: queues.deliveries };
+  const eventIdHash = openEventIdHash({ database, secretBox: delivery.secretBox });
+  const tools = { database, client, logger, leaseMs, eventIdHash, taskQueue: queues.deliveries };
   const { blockLimitHours } = config.webhooks;
   workflows.connect(async (label) => {
-    const options = deliveryStart({ ...tools, eager: true }, label);
+    const options = deliveryStart({ ...tools, eager: true }, label, await eventIdHash(label.eventId));
     const { workflowId } = options;
     try {
       await client.workflow.start('deliverEvent', options);

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { noMoreWebhooks, webhook } from './support/received.ts';
-import { description } from './support/stack.ts';
+import { admin } from './support/stack.ts';
 import { fixture, postUpstream } from './support/upstream.ts';
 
 /** Where Debian and others put it; `npm test` installs it where it is missing. */
@@ -39,10 +39,10 @@ describe('the Temporal UI', () => {
     const browser = await chromium.launch({ executablePath, args: QUIET });
     try {
       const page = await browser.newPage({ viewport: { width: 1600, height: 900 } });
-      const query = encodeURIComponent(`HeliographEventId="${eventId}"`);
-      await page.goto(`${description().temporalUiUrl}/namespaces/default/workflows?query=${query}`);
+      const { url } = await admin('events', 'search-attribute', eventId);
+      await page.goto(String(url));
       await page.getByText(`media/${data.serviceMessageId}`, { exact: true }).waitFor({ timeout: 30_000 });
-      await page.getByText(`${eventId}/dlv_`).first().waitFor({ timeout: 30_000 });
+      await page.getByText('/dlv_').first().waitFor({ timeout: 30_000 });
       await page.getByText(`media/${data.serviceMessageId}`, { exact: true }).click();
       await page
         .getByText('fetch from upstream, check, store, announce')

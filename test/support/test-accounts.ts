@@ -1,11 +1,17 @@
 import { insertTenant, savePhoneNumber, saveWaba } from '../../src/accounts/accounts.ts';
 import { newWebhookSecret } from '../../src/deliveries/webhook-request.ts';
 import { insertEndpoint, nextEndpointId } from '../../src/endpoints/store.ts';
+import { type EventIdHash, openEventIdHash } from '../../src/platform/crypto/installation-secret.ts';
 import { endpointSecretPlace, makeSecretBox, type SecretBox } from '../../src/platform/crypto/secret-box.ts';
 import type { EventType } from '../../src/platform/event-type.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 
 export const testSecretBox: SecretBox = makeSecretBox([{ id: 'test', key: Buffer.alloc(32, 7) }]);
+
+/** As processes with the test's encryption key hash. */
+export function testEventIdHash(database: Database): EventIdHash {
+  return openEventIdHash({ database, secretBox: testSecretBox });
+}
 
 /** The tenants, WABAs and numbers that the upstream fixtures speak of. */
 const FIXTURE_ACCOUNTS = [

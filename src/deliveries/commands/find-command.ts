@@ -1,13 +1,16 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { adminAction, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
 import type { Config } from '../../platform/config/config.ts';
+import { openEventIdHash } from '../../platform/crypto/installation-secret.ts';
 import { shownUrl } from '../../platform/http/outbound-url.ts';
 import { MAX_ID_CHARS } from '../../platform/json/json-text.ts';
+import { maskMessageIds } from '../../platform/logger.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
 import { invalidValue } from '../../platform/request-input.ts';
-import { workflowUrl } from '../../platform/temporal/client-connection.ts';
+import { workflowListUrl, workflowUrl } from '../../platform/temporal/client-connection.ts';
+import { eventQuery } from '../../platform/temporal/workflow-options.ts';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000;
@@ -38,14 +41,58 @@ export function findCommand(): Command {
   });
 }
 
+/** `admin events …` */
+export function eventsCommand(): Command {
+  return new Command('events')
+    .description('what operators ask of events')
+    .addCommand(searchAttributeCommand());
+}
+
+function searchAttributeCommand(): Command {
+  const command = new Command('search-attribute')
+    .description(
+      'print the hash of an eventId by which Temporal finds its workflows: ids that hold a phone number are not stored there',
+    )
+    .argument('<eventId>', 'as in the webhook');
+  return adminAction(
+    command,
+    'events search-attribute wamid.HBgLMTIwMjU1NTAxNDMVAgA=',
+    async ({ tools, args }) => {
+      const [eventId = ''] = args;
+      checkEventId(eventId);
+      const value = await openEventIdHash(tools)(eventId);
+      if (value === null) {
+        const text = 'The secret of the installation cannot be opened: admin secrets status.';
+        return { json: { eventId, value }, text, found: false };
+      }
+      const query = eventQuery(value);
+      const url = workflowListUrl(tools.config.temporal, query);
+      const inLogs = maskMessageIds(eventId);
+      return {
+        json: { eventId, value, query, url, inLogs },
+        text: alignedFields([
+          ['HeliographEventId', value],
+          ['query', query],
+          ['Temporal UI', url],
+          ['in logs', inLogs],
+        ]),
+      };
+    },
+  );
+}
+
+function checkEventId(eventId: string): void {
+  if (eventId === '' || eventId.length > MAX_ID_CHARS || eventId.includes('\0')) {
+    throw invalidValue(`An eventId has 1 to ${MAX_ID_CHARS} characters.`);
+  }
+}
+
 async function findEvents(
   { database, config }: { database: Database; config: Config },
   eventId: string,
   limit: number,
 ) {
-  if (eventId === '' || eventId.length > MAX_ID_CHARS || eventId.includes('\0')) {
-    throw invalidValue(`An eventId has 1 to ${MAX_ID_CHARS} characters.`);
-  }
+  checkEventId(eventId);
   const found = await findEventsForOperator(database, eventId, limit + 1);
   const events = found.slice(0, limit);
   const deliveries = await findDeliveriesOfEvents(

@@ -22,10 +22,11 @@ export type DeliveryStartTools = {
   eager: boolean;
 };
 
-/** How the workflow of a delivery is started. */
+/** How the workflow of a delivery is started. `eventIdHash` is null when it is not known: then only its id finds it. */
 export function deliveryStart(
   { taskQueue, leaseMs, eager }: DeliveryStartTools,
   label: DeliveryLabel,
+  eventIdHash: string | null,
 ): WorkflowStartOptions<(input: DeliverEventInput) => Promise<string>> {
   const { deliveryId, deliveryDay } = label;
   return {
@@ -34,9 +35,9 @@ export function deliveryStart(
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     requestEagerStart: eager,
     args: [{ deliveryId, deliveryDay, leaseMs }],
-    typedSearchAttributes: searchAttributes(label),
+    typedSearchAttributes: searchAttributes({ ...label, eventId: eventIdHash }),
     staticSummary: `${label.eventType} → ${hostOf(label.endpointUrl)}`,
-    staticDetails: detailsOf(label),
+    staticDetails: detailsOf(label, eventIdHash),
   };
 }
 
@@ -45,10 +46,11 @@ function hostOf(url: string): string {
 }
 
 /** Markdown; values come from outside, so each stands in a code span that it cannot close. */
-function detailsOf(label: DeliveryLabel): string {
+function detailsOf(label: DeliveryLabel, eventIdHash: string | null): string {
   const code = (text: string) => `\`${text.replaceAll('`', "'").slice(0, 300)}\``;
   return [
-    `Event ${code(label.eventId)} (${label.eventType}) for endpoint ${label.endpointId}: ${code(shownUrl(label.endpointUrl))}`,
+    `Event ${code(label.eventType)} for endpoint ${label.endpointId}: ${code(shownUrl(label.endpointUrl))}`,
+    `HeliographEventId ${code(eventIdHash ?? 'not known')}: a hash of the eventId. \`admin events search-attribute <eventId>\` prints it.`,
     `Tenant ${label.tenantId}, WABA ${code(label.wabaId)}, delivery ${code(publicDeliveryId(label.deliveryId))}`,
     'Cancel gives the delivery up and lets the next of its lane go. Terminate only restarts it. One that blocks its lane for too long steps aside and keeps its retries.',
   ].join('\n\n');

@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import type { EventIdHash } from '../../platform/crypto/installation-secret.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, makeFullLooks, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -144,6 +145,7 @@ type StartTools = {
   logger: Logger;
   taskQueue: string;
   leaseMs: number;
+  eventIdHash: EventIdHash;
 };
 
 type Restarts = {
@@ -180,8 +182,9 @@ async function tryStart(
   label: DeliveryLabel,
   overdueMs: number,
 ): Promise<StartAnswer | Error> {
-  const options = deliveryStart({ ...tools, eager: true }, label);
   try {
+    const hash = await tools.eventIdHash(label.eventId);
+    const options = deliveryStart({ ...tools, eager: true }, label, hash);
     return await startOrReplace({ client, logger, workflowType: 'deliverEvent', options, overdueMs });
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));

@@ -279,15 +279,12 @@ export type DeliveryLabel = {
   eventId: string;
 };
 
-/** Temporal allows ids of 1,000 characters; upstream chooses how long an eventId is. */
-const MAX_EVENT_ID_IN_WORKFLOW_ID = 200;
-
-/** The id under which operators find a delivery: endpoint, the eventId as the tenant knows it, delivery. */
-export function deliveryWorkflowId(
-  label: Pick<DeliveryLabel, 'deliveryId' | 'endpointId' | 'eventId'>,
-): string {
-  const eventId = label.eventId.slice(0, MAX_EVENT_ID_IN_WORKFLOW_ID);
-  return `delivery/${label.endpointId}/${eventId}/${publicDeliveryId(label.deliveryId)}`;
+/** The id under which operators find a delivery. No eventId: it may hold a customer's phone number. */
+export function deliveryWorkflowId({
+  endpointId,
+  deliveryId,
+}: Pick<DeliveryLabel, 'deliveryId' | 'endpointId'>): string {
+  return `delivery/${endpointId}/${publicDeliveryId(deliveryId)}`;
 }
 
 /** Looks up the labels of deliveries; those whose event or endpoint is gone are absent. */

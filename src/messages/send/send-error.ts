@@ -1,3 +1,5 @@
+import { maskMessageIds } from '../../platform/logger.ts';
+
 /** Why a message was not sent, or why that is unknown; kept with it as JSON. */
 export type SendError = {
   /**
@@ -26,6 +28,23 @@ const ADVICE: Readonly<Record<SendError['code'], string | null>> = {
   media_missing: 'Upload the file again and send the message with its new id.',
   cancelled: 'An operator of the service gave the message up. It was not sent.',
 };
+
+/** Of upstream's own texts, which may quote the recipient. */
+const PHONE_NUMBER = /\+?\d{7,}/g;
+
+/** What logs and histories say of it: no phone number and none of upstream's message ids. */
+export function sendErrorText({ message }: Pick<SendError, 'message'>): string {
+  return maskMessageIds(message).replace(PHONE_NUMBER, '…');
+}
+
+/** What a log shows of it. */
+export function loggedSendError(error: SendError): {
+  code: string;
+  message: string;
+  upstreamCode: number | null;
+} {
+  return { code: error.code, message: sendErrorText(error), upstreamCode: upstreamCode(error.upstream) };
+}
 
 /** What a tenant can do about it; null when unknown. */
 export function adviceFor({ code, upstream }: SendError): string | null {

@@ -129,6 +129,11 @@ export function accessTokenPlace(wabaId: string): string {
   return `wabas|access_token|${wabaId}`;
 }
 
+/** A random secret of the installation. */
+export function installationSecretPlace(name: string): string {
+  return `installation_secrets|secret|${name}`;
+}
+
 /** A column of sealed texts, one per row at most. */
 export type SealedColumn = {
   table: string;
@@ -151,6 +156,10 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   { ...endpointColumn, column: 'custom_headers_sealed', place: endpointHeadersPlace },
   { ...wabaColumn, column: 'access_token_sealed', place: accessTokenPlace },
   { ...wabaColumn, column: 'operations_secret_sealed', place: operationsSecretPlace },
+  {
+    ...{ table: 'installation_secrets', idColumn: 'name', idType: 'text', column: 'secret_sealed' },
+    place: installationSecretPlace,
+  },
 ];
 
 const TOKEN_BYTES = 32;

@@ -69,6 +69,15 @@ export function openTemporalConnection({ temporal }: Pick<Config, 'temporal'>): 
 
 function ignore(): void {}
 
+/** Where the Temporal UI lists the workflows that a query finds. */
+export function workflowListUrl(
+  { uiUrl, namespace }: { uiUrl: string; namespace: string },
+  listQuery: string,
+): string {
+  const base = uiUrl.replace(/\/+$/, '');
+  return `${base}/namespaces/${encodeURIComponent(namespace)}/workflows?query=${encodeURIComponent(listQuery)}`;
+}
+
 /** The workflow that carried a delivery, as its row has it: that of a delivery loop runs anew now and then, so its run stands behind it. */
 const SESSION_RUN = /^(delivery-session\/.+)\/([0-9a-f-]{36})$/;
 

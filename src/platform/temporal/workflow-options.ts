@@ -52,7 +52,12 @@ const KEYS = {
 
 export const SEARCH_ATTRIBUTE_NAMES: readonly string[] = Object.values(KEYS).map((key) => key.name);
 
-/** Keyword values are cut by some stores; eventIds beyond this length are found by `admin find` only. */
+/** The query by which Temporal finds the workflows of an eventId, given its hash. */
+export function eventQuery(eventIdHash: string): string {
+  return `${KEYS.eventId.name}="${eventIdHash}"`;
+}
+
+/** Keyword values are cut by some stores. */
 const MAX_VALUE_CHARS = 255;
 
 /** The search attributes of a workflow; absent members are left out. */

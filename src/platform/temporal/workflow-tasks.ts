@@ -5,6 +5,7 @@ import {
   WorkflowNotFoundError,
   type WorkflowStartOptions,
 } from '@temporalio/client';
+import type { EventIdHash } from '../crypto/installation-secret.ts';
 import type { EventType } from '../event-type.ts';
 import type { Logger } from '../logger.ts';
 import { type Loop, startLoop } from '../loop.ts';
@@ -17,6 +18,7 @@ export type WorkflowStarterTools = {
   client: Client;
   taskQueue: string;
   logger: Logger;
+  eventIdHash: EventIdHash;
 };
 
 const BATCH = 50;
@@ -48,11 +50,12 @@ export function startWorkflowStarter(tools: WorkflowStarterTools): Loop {
 }
 
 async function startTask(
-  { client, taskQueue, logger }: WorkflowStarterTools,
+  { client, taskQueue, logger, eventIdHash }: WorkflowStarterTools,
   task: TakenTask,
 ): Promise<void> {
-  const { workflowId, workflowType, wabaId, tenantId, eventId } = task;
+  const { workflowId, workflowType, wabaId, tenantId } = task;
   const eventType = EVENT_TYPES[workflowType] ?? null;
+  const eventId = eventType === null ? task.eventId : await eventIdHash(task.eventId);
   const options = {
     taskQueue,
     workflowId,
@@ -183,7 +186,7 @@ type WorkflowTask = {
     | 'approveApiKey'
     | 'refreshNumbers';
   wabaId: string;
-  /** The eventId of what the workflow publishes, by which operators find it. */
+  /** The eventId of what the workflow publishes, by whose hash operators find it; an id of ours if it publishes nothing. */
   eventId: string;
   /** Ids only: what the workflow works on is in the database. */
   argument: Record<string, string>;

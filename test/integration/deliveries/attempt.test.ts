@@ -94,7 +94,7 @@ describe('an attempt', () => {
     );
     const [label] = await labelDeliveries(database, heads);
     if (label === undefined) throw new Error('no label');
-    const start = deliveryStart({ taskQueue: 'q', leaseMs: 1, eager: false }, label);
+    const start = deliveryStart({ taskQueue: 'q', leaseMs: 1, eager: false }, label, 'hash');
     expect(start.staticDetails).toContain('/hook?token=***');
     expect(JSON.stringify(start)).not.toContain('geheim');
   });

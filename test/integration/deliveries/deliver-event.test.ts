@@ -6,7 +6,7 @@ import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { addEndpoint, seedFixtureAccounts, testEventIdHash } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
@@ -138,11 +138,12 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
     const row = await lastDelivery();
     const [webhook] = receiver.received;
     const { eventId } = JSON.parse(webhook?.body ?? '{}') as { eventId: string };
-    expect(row?.workflow_id).toContain(`/${eventId}/`);
+    expect(row?.workflow_id).toBe(`delivery/${endpoint.id}/${webhook?.headers['x-service-delivery-id']}`);
+    const hash = await testEventIdHash(store.database)(eventId);
     let found: string[] = [];
     await eventually('visible', async () => {
       const list = environment.client.workflow.list({
-        query: `HeliographEventId = "${eventId}" and ExecutionStatus = "Running"`,
+        query: `HeliographEventId = "${hash}" and ExecutionStatus = "Running"`,
       });
       found = [];
       for await (const workflow of list) found.push(workflow.workflowId);

@@ -10,7 +10,7 @@ import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { addEndpoint, seedFixtureAccounts, testEventIdHash } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import {
@@ -80,7 +80,8 @@ const isSettled = async () =>
 
 async function workflowsOf(eventId: string) {
   const found = [];
-  for await (const workflow of client.workflow.list({ query: `HeliographEventId = '${eventId}'` })) {
+  const hash = await testEventIdHash(store.database)(eventId);
+  for await (const workflow of client.workflow.list({ query: `HeliographEventId = '${hash}'` })) {
     found.push(workflow);
   }
   return found;
@@ -167,8 +168,7 @@ test('always: an attempt that takes longer is seen as a pending activity, and ma
 
 async function handleOf({ headers }: ReceivedWebhook) {
   const [endpoint] = await query<{ id: string }>(store.database, 'select id from webhook_endpoints');
-  const { 'x-service-event-id': eventId, 'x-service-delivery-id': deliveryId } = headers;
-  return client.workflow.getHandle(`delivery/${endpoint?.id}/${eventId}/${deliveryId}`);
+  return client.workflow.getHandle(`delivery/${endpoint?.id}/${headers['x-service-delivery-id']}`);
 }
 
 test('failures: a delivery that succeeds has none, one that fails gets one', async () => {

@@ -6,7 +6,7 @@ import { query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { addEndpoint, seedFixtureAccounts, testEventIdHash } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 
@@ -54,7 +54,8 @@ function standIn(answer: () => 'started' | Error, runMinutes = 0) {
 const stillRuns = () => new WorkflowExecutionAlreadyStartedError('it runs', 'delivery/1', 'deliverEvent');
 
 function loopTools(database: Database, client: Client) {
-  return { database, client, logger: silentLogger, taskQueue: 'nobody', leaseMs: 30_000 };
+  const eventIdHash = testEventIdHash(database);
+  return { database, client, logger: silentLogger, taskQueue: 'nobody', leaseMs: 30_000, eventIdHash };
 }
 
 function runSweeper(database: Database, client: Client) {

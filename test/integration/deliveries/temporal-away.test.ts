@@ -10,7 +10,7 @@ import { startWorker } from '../../../src/worker/start-worker.ts';
 import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { makeOwnTemporal } from '../../support/own-temporal.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { addEndpoint, seedFixtureAccounts, testEventIdHash } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import {
@@ -58,8 +58,10 @@ async function latencyMs(database: Database, receiver: WebhookReceiver, id: stri
 const failOnce: Behaviour = (webhook, response) =>
   answer(webhook.headers['x-service-attempt'] === '1' ? 503 : 200)(webhook, response);
 
-const workflowsOf = async (client: Client, id: string) =>
-  (await client.workflow.count(`HeliographEventId = '${id}'`)).count;
+const workflowsOf = async (client: Client, database: Database, id: string) => {
+  const hash = await testEventIdHash(database)(id);
+  return (await client.workflow.count(`HeliographEventId = '${hash}'`)).count;
+};
 
 const attemptsOf = (receiver: WebhookReceiver, id: string) =>
   receiver.received.filter(({ headers }) => headers['x-service-event-id'] === id);
@@ -194,7 +196,10 @@ test('Temporal frozen while workflows are started: retries go by the loop, and w
   onTestFinished(() => worker.stop());
   await latencyMs(database, receiver, 'wamid.BEFORE');
   const client = await temporal.connect();
-  await eventually('a workflow was there', async () => (await workflowsOf(client, 'wamid.BEFORE')) === 1);
+  await eventually(
+    'a workflow was there',
+    async () => (await workflowsOf(client, database, 'wamid.BEFORE')) === 1,
+  );
 
   temporal.freeze();
   receiver.behave((webhook, response) => {
@@ -207,7 +212,10 @@ test('Temporal frozen while workflows are started: retries go by the loop, and w
   await eventually('retried by the loop', () => attemptsOf(receiver, 'wamid.SOON').length === 2, 12_000);
   temporal.thaw();
   for (const id of ['wamid.SOON', 'wamid.LATER']) {
-    await eventually(`the workflow of ${id} comes late`, async () => (await workflowsOf(client, id)) === 1);
+    await eventually(
+      `the workflow of ${id} comes late`,
+      async () => (await workflowsOf(client, database, id)) === 1,
+    );
   }
   await eventually('settled', () => isSettled(database));
   const completed = async () =>

@@ -15,7 +15,7 @@ import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-ta
 import { openOperationsActivities } from '../../../src/worker/attempt-tools.ts';
 import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
+import { seedFixtureAccounts, testEventIdHash, testSecretBox } from '../../support/test-accounts.ts';
 import { createTestDatabase, drawIdsApart } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 
@@ -71,6 +71,7 @@ export async function startOperationsStack(
       client: reached,
       taskQueue: queues.deliveries,
       logger: silentLogger,
+      eventIdHash: testEventIdHash(database),
     });
   let starter = startStarter(client);
   const startWith = async (reached: Client) => {

@@ -17,7 +17,7 @@ import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-tasks.ts';
 import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
+import { seedFixtureAccounts, testEventIdHash, testSecretBox } from '../../support/test-accounts.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 
@@ -82,7 +82,10 @@ export async function startNumberStack(): Promise<NumberStack> {
     Worker.create({ connection, taskQueue: orders, activities }),
   ]);
   const running = workers.map((worker) => worker.run());
-  const starter = startWorkflowStarter({ database, client, taskQueue, logger: silentLogger });
+  const starter = startWorkflowStarter({
+    ...{ database, client, taskQueue, logger: silentLogger },
+    eventIdHash: testEventIdHash(database),
+  });
   return {
     database,
     client,

@@ -103,7 +103,8 @@ async function cutOff(stack: RecordingStack, endpointId: string): Promise<string
   await execute(database, change, ['v1:lost:x', endpointId]);
   const target = { endpoint: { id: endpointId, url: stack.receiver.url }, tenant: await tenantOf(database) };
   const label = await insertTestEvent(database, WABA, target);
-  const start = deliveryStart({ taskQueue: stack.taskQueue, leaseMs: 4_000, eager: false }, label);
+  const tools = { taskQueue: stack.taskQueue, leaseMs: 4_000, eager: false };
+  const start = deliveryStart(tools, label, label.eventId);
   await client.workflow.start('deliverEvent', start);
   await waitsForRetry(stack, start.workflowId);
   await execute(database, change, [row.sealed, endpointId]);

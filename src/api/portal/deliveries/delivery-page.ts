@@ -6,9 +6,11 @@ import {
   type DeliveryReport,
   deliveryOf,
 } from '../../../deliveries/search/shown-delivery.ts';
+import { openEventIdHash } from '../../../platform/crypto/installation-secret.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
-import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
+import { workflowListUrl, workflowUrl } from '../../../platform/temporal/client-connection.ts';
+import { eventQuery } from '../../../platform/temporal/workflow-options.ts';
 import { startReplay } from '../../../replays/replays.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
@@ -35,7 +37,9 @@ export function deliveryPage(app: PortalApp, context: PortalContext): void {
   const options = { config: PAGES.member, schema: { params: Params } };
   app.get(PATH, options, async (request, reply) => {
     const report = await deliveryOf(context, wabaOf(request).wabaId, request.params.id);
-    return sendDelivery(request, reply, context, report);
+    const { eventId } = report.delivery;
+    const eventIdHash = eventId === null ? null : await openEventIdHash(context.accounts)(eventId);
+    return sendDelivery(request, reply, context, { ...report, eventIdHash });
   });
   app.get(`${PATH}/body`, options, async (request, reply) => {
     const { delivery } = await deliveryOf(context, wabaOf(request).wabaId, request.params.id);
@@ -88,7 +92,7 @@ function sendDelivery(
   request: FastifyRequest,
   reply: FastifyReply,
   context: PortalContext,
-  { delivery, attempts }: DeliveryReport,
+  { delivery, attempts, eventIdHash }: DeliveryReport & { eventIdHash: string | null },
 ): FastifyReply {
   const viewer = viewerOf(request);
   const waba = wabaOf(request);
@@ -104,7 +108,7 @@ function sendDelivery(
     done: DONE,
     assets: ['webhooks.css'],
     body: html`<div class="card state"><p>${deliveryBadge(delivery.state, delivery.attempts)} ${nextStep(delivery, new Date(context.now()))}</p></div>
-<div class="card">${detailList(facts(context, viewer, delivery))}</div>
+<div class="card">${detailList(facts(context, viewer, delivery, eventIdHash))}</div>
 <h2>Attempts</h2>
 ${
   shown === undefined
@@ -129,6 +133,7 @@ function facts(
   { config }: PortalContext,
   viewer: Viewer,
   delivery: DeliveryReport['delivery'],
+  eventIdHash: string | null,
 ): [string, Child][] {
   const { wabaId, endpointId, endpointUrl, workflowId, replayId, replayOf, conversationId } = delivery;
   const base = `/portal/w/${encodeURIComponent(wabaId)}`;
@@ -166,13 +171,19 @@ function facts(
   // The operators' address of the Temporal UI may be an inner one.
   const { uiUrl, publicUiUrl, namespace } = config.temporal;
   const workflowUi = viewer.role === 'operator' ? uiUrl : publicUiUrl;
+  const place = { uiUrl: workflowUi, namespace };
   rows.push([
     'Workflow',
-    workflowLink(
-      workflowUi === '' ? null : workflowUrl({ uiUrl: workflowUi, namespace }, workflowId),
-      workflowId,
-    ),
+    workflowLink(workflowUi === '' ? null : workflowUrl(place, workflowId), workflowId),
   ]);
+  if (eventIdHash !== null && workflowUi !== '') {
+    const url = workflowListUrl(place, eventQuery(eventIdHash));
+    const text = 'All workflows with this eventId';
+    rows.push([
+      'In Temporal',
+      html`<a href="${url}" rel="noreferrer">${text}</a>, as <code class="break">${eventIdHash}</code>`,
+    ]);
+  }
   return rows;
 }
 

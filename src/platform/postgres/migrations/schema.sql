@@ -812,6 +812,17 @@ create trigger audit_log_stays before truncate on audit_log
   for each statement execute function refuse_audit_change();
 
 -- ---------------------------------------------------------------------------------------------------------------------
+-- Installation
+-- ---------------------------------------------------------------------------------------------------------------------
+
+-- Random secrets that last as long as the installation, sealed: what is derived from them outlives the encryption keys.
+create table installation_secrets (
+  name text primary key,
+  secret_sealed text not null,
+  created_at timestamptz not null default now()
+);
+
+-- ---------------------------------------------------------------------------------------------------------------------
 -- Housekeeping
 -- ---------------------------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ import { taskQueues } from '../../../../src/platform/temporal/workflow-options.t
 import { startWorkflowStarter } from '../../../../src/platform/temporal/workflow-tasks.ts';
 import { loadWorkflowBundle } from '../../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
-import { seedFixtureAccounts, testSecretBox } from '../../../support/test-accounts.ts';
+import { seedFixtureAccounts, testEventIdHash, testSecretBox } from '../../../support/test-accounts.ts';
 import { createTestDatabase, drawIdsApart } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 
@@ -143,7 +143,10 @@ async function startMediaWorker(config: Config, database: Database, tools: Tools
     Worker.create({ connection, taskQueue: orders, activities: makeEnrichOrderActivities(tools) }),
   ]);
   const running = workers.map((worker) => worker.run());
-  const starter = startWorkflowStarter({ database, client, taskQueue, logger: silentLogger });
+  const starter = startWorkflowStarter({
+    ...{ database, client, taskQueue, logger: silentLogger },
+    eventIdHash: testEventIdHash(database),
+  });
   const stop = async () => {
     await starter.stop();
     for (const worker of workers) worker.shutdown();

@@ -23,7 +23,7 @@ import { taskQueues } from '../../../../src/platform/temporal/workflow-options.t
 import { startWorkflowStarter } from '../../../../src/platform/temporal/workflow-tasks.ts';
 import { loadWorkflowBundle } from '../../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
-import { seedFixtureAccounts, testSecretBox } from '../../../support/test-accounts.ts';
+import { seedFixtureAccounts, testEventIdHash, testSecretBox } from '../../../support/test-accounts.ts';
 import { createTestDatabase, drawIdsApart } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 import { addKey } from '../../api/api-harness.ts';
@@ -165,7 +165,10 @@ async function startSendWorker(
     Worker.create({ connection, taskQueue: sends, activities: makeSendMessageActivities(tools) }),
   ]);
   const running = workers.map((worker) => worker.run());
-  const starter = startWorkflowStarter({ database, client, taskQueue, logger: silentLogger });
+  const starter = startWorkflowStarter({
+    ...{ database, client, taskQueue, logger: silentLogger },
+    eventIdHash: testEventIdHash(database),
+  });
   const stop = async () => {
     await starter.stop();
     for (const worker of workers) worker.shutdown();

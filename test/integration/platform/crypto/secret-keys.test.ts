@@ -11,6 +11,7 @@ import { rotateSecret, rotateSigningKey } from '../../../../src/endpoints/endpoi
 import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
 import { addEndpoint, endpointStatus, updateEndpoint } from '../../../../src/endpoints/endpoints.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
+import { openEventIdHash } from '../../../../src/platform/crypto/installation-secret.ts';
 import {
   accessTokenPlace,
   makeSecretBox,
@@ -63,6 +64,7 @@ async function filled() {
   const operations = await setOperationsUrl(old, WABA, 'https://ops.example/');
   const accessTokenSealed = old.secretBox.seal('token', accessTokenPlace(WABA));
   await saveWaba(database, tenants.get(WABA) ?? '', { wabaId: WABA, accessTokenSealed });
+  await openEventIdHash(old)('wamid.1');
   const both = toolsWith(makeSecretBox([K2, K1]));
   return {
     database,
@@ -140,7 +142,7 @@ test('after k2,k1 and reencrypt nothing needs k1, and k2 alone opens everything'
   expect(await reencryptSecrets(both)).toEqual({ keyId: 'k2', reencrypted: 0, remaining: [] });
   expect((await secretStatus(both)).retirableKeyIds).toEqual(['k1']);
   expect(await tablesWith(database, 'k1')).toEqual([]);
-  expect(await tablesWith(database, 'k2')).toEqual(['wabas', 'webhook_endpoints']);
+  expect(await tablesWith(database, 'k2')).toEqual(['installation_secrets', 'wabas', 'webhook_endpoints']);
   expect(await unreadableSecrets(only)).toEqual([]);
   expect(await openAll(database, only.secretBox, id)).toEqual({
     ...{ ...expected, headers: { Authorization: 'Bearer s3cret' }, token: 'token' },
@@ -193,7 +195,7 @@ test('a missing key and another key under the same id are said at start, and ree
     const { reencrypted, remaining } = await reencryptSecrets(tools);
     expect([reencrypted, remaining.length]).toEqual([0, SEALED_COLUMNS.length]);
   }
-  expect(await tablesWith(database, 'k1')).toEqual(['wabas', 'webhook_endpoints']);
+  expect(await tablesWith(database, 'k1')).toEqual(['installation_secrets', 'wabas', 'webhook_endpoints']);
 });
 
 test('admin secrets status and reencrypt say what keys are needed for', async () => {

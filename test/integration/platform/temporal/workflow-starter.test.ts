@@ -7,7 +7,7 @@ import {
   startWorkflowStarter,
 } from '../../../../src/platform/temporal/workflow-tasks.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
-import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
+import { seedFixtureAccounts, testEventIdHash } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
 
@@ -16,6 +16,7 @@ const WABA = '900000000000101';
 test('workflows of tasks are found by tenant, WABA, event and its type', async () => {
   const { database } = await testDatabase();
   await seedFixtureAccounts(database);
+  const eventIdHash = testEventIdHash(database);
   const task = { workflowId: 'media/1', workflowType: 'storeInboundMedia' as const, wabaId: WABA };
   await database.transaction((trx) =>
     insertWorkflowTasks(trx, [{ ...task, eventId: 'wamid.1_media', argument: {} }]),
@@ -26,7 +27,7 @@ test('workflows of tasks are found by tenant, WABA, event and its type', async (
     found.push(Object.fromEntries(pairs.map(({ key, value }) => [key.name, value])));
   };
   const client = { workflow: { start } } as unknown as Client;
-  const loop = startWorkflowStarter({ database, client, taskQueue: 'q', logger: silentLogger });
+  const loop = startWorkflowStarter({ database, client, taskQueue: 'q', logger: silentLogger, eventIdHash });
   onTestFinished(loop.stop);
   await eventually('started', () => found.length === 1);
   const [tenant] = await query<{ id: string }>(
@@ -38,7 +39,7 @@ test('workflows of tasks are found by tenant, WABA, event and its type', async (
     {
       HeliographTenantId: tenant?.id,
       HeliographWabaId: WABA,
-      HeliographEventId: 'wamid.1_media',
+      HeliographEventId: await eventIdHash('wamid.1_media'),
       HeliographEventType: 'media.ready',
     },
   ]);
