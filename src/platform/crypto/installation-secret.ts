@@ -15,7 +15,7 @@ type Purpose = 'event id hash';
  * database, which the encryption keys seal. The first process that needs the secret makes it. Throws SecretBoxError when
  * it cannot be opened.
  */
-export async function installationKey(tools: SealedDatabase, purpose: Purpose): Promise<Buffer> {
+async function installationKey(tools: SealedDatabase, purpose: Purpose): Promise<Buffer> {
   const secret = (await readSecret(tools)) ?? (await makeSecret(tools));
   return Buffer.from(hkdfSync('sha256', secret, '', `heliograph ${purpose}`, KEY_BYTES));
 }

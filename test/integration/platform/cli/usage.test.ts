@@ -50,7 +50,15 @@ describe('the admin command line', () => {
         'operations-url clear',
       ],
       ...['replay start', 'replay list', 'replay show', 'replay pause', 'replay resume', 'replay cancel'],
-      ...['find', 'inbox status', 'inbox retry', 'secrets status', 'secrets reencrypt', 'migrate status'],
+      ...[
+        'find',
+        'events search-attribute',
+        'inbox status',
+        'inbox retry',
+        'secrets status',
+        'secrets reencrypt',
+        'migrate status',
+      ],
     ]);
     for (const { path, command } of all) {
       let help = '';
