@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from 'node:net';
 import type { Logger } from 'pino';
 import type { KeepAtOnce } from './api/inbound/upstream-webhook.ts';
 import type { DeliveryLabel } from './deliveries/queue/claim.ts';
@@ -74,9 +75,33 @@ async function beginWorker(
   logger.info({ settings: redactedSettings(process.env) }, 'worker starts');
   const { installTemporalRuntime } = await import('./platform/temporal/worker-connection.ts');
   const { startWorker } = await import('./worker/start-worker.ts');
-  installTemporalRuntime(logger);
-  const starting = startWorker(config, logger, { onDirectIntake });
+  const metricsAddress = config.workerHealthPort < 0 ? undefined : await freeLoopbackAddress();
+  installTemporalRuntime(logger, metricsAddress);
+  const sdkMetrics = metricsAddress === undefined ? undefined : () => readSdkMetrics(metricsAddress);
+  const starting = startWorker(config, logger, { onDirectIntake, sdkMetrics });
   return { logger, starting, drainTimeoutMs: config.workerDrainTimeoutMs };
+}
+
+/** The SDK wants to be told a port that is free. */
+async function freeLoopbackAddress(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return `127.0.0.1:${port}`;
+}
+
+const SDK_METRICS_WITHIN_MS = 1_000;
+
+/** What Temporal's SDK serves on an address of this process alone; nothing when it does not answer. */
+async function readSdkMetrics(address: string): Promise<string> {
+  try {
+    const signal = AbortSignal.timeout(SDK_METRICS_WITHIN_MS);
+    const response = await fetch(`http://${address}/metrics`, { signal });
+    return response.ok ? await response.text() : '';
+  } catch {
+    return '';
+  }
 }
 
 async function endWorker({ logger, starting, drainTimeoutMs }: BegunWorker): Promise<never> {

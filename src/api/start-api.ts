@@ -9,6 +9,7 @@ import { reportUnreadableSecrets } from '../platform/crypto/secret-keys.ts';
 import { openLogger } from '../platform/logger.ts';
 import { type ApiMetrics, makeApiMetrics, watchProcess } from '../platform/metrics/metrics.ts';
 import { type MetricsServer, scrapeOf, startMetricsServer } from '../platform/metrics/metrics-server.ts';
+import { certificateFiles, watchCertificates, watchPools } from '../platform/metrics/process-metrics.ts';
 import { openObjectStore } from '../platform/object-store/object-store.ts';
 import type { DatabaseOptions } from '../platform/postgres/connection.ts';
 import { type DatabasePool, openDatabase } from '../platform/postgres/database.ts';
@@ -58,7 +59,7 @@ export async function startApi(
   const servers: FastifyInstance[] = [];
   let metricsServer: MetricsServer | null = null;
   try {
-    metricsServer = await serveMetrics(config, metrics);
+    metricsServer = await serveMetrics(config, metrics, Object.values(databases));
     servers.push(buildApp(deps));
     await servers[0]?.ready();
     await rehearse(config, databases.ingressDatabase, logger);
@@ -128,9 +129,16 @@ function openDatabases({ database: { url, directUrl, poolMax } }: Config) {
 const listenTextResolver = (address: string) => `api listens at ${address}`;
 
 /** For Prometheus, at a port of their own: what the public port serves is for everybody. */
-async function serveMetrics({ api }: Config, { registry }: ApiMetrics): Promise<MetricsServer> {
+async function serveMetrics(
+  config: Config,
+  { registry }: ApiMetrics,
+  databases: readonly DatabasePool[],
+): Promise<MetricsServer> {
+  const { api } = config;
   const makeScrape = () => {
     watchProcess(registry);
+    watchPools(registry, databases);
+    watchCertificates(registry, certificateFiles(config));
     return scrapeOf(registry);
   };
   return await startMetricsServer({ host: api.host, port: api.metricsPort, makeScrape });

@@ -1,8 +1,19 @@
 import type { Logger } from './logger.ts';
 
+/** How a loop goes; times in milliseconds. */
+export type LoopStatus = {
+  /** How long the turn under way has taken; 0: the loop rests. */
+  turnMs: number;
+  /** Since a turn last ended, well or not. */
+  sinceTurnMs: number;
+  /** Since when all turns fail; 0: the last one went well. */
+  failingMs: number;
+};
+
 export type Loop = {
   /** Runs the next turn now; a wake-up during a turn leads to one more. */
   wake(): void;
+  status(): LoopStatus;
   /** Ends the loop after the turn under way. */
   stop(): Promise<void>;
 };
@@ -24,18 +35,27 @@ export function startLoop(options: {
   let woken = false;
   let pause: Pause | null = null;
   let backOffMs = 0;
+  let beganAtMs: number | null = null;
+  let endedAtMs = performance.now();
+  let failingFromMs = 0;
 
   const runTurn = async (): Promise<boolean> => {
+    beganAtMs = performance.now();
     try {
       const more = await options.turn();
       if (backOffMs > 0) options.logger.info({ loop: options.name }, 'working again');
       backOffMs = 0;
       return more;
     } catch (error) {
-      if (backOffMs === 0)
+      if (backOffMs === 0) {
+        failingFromMs = performance.now();
         options.logger.warn({ loop: options.name, err: error }, 'waiting and trying again');
+      }
       backOffMs = Math.min(LONGEST_BACK_OFF_MS, Math.max(FIRST_BACK_OFF_MS, backOffMs * 2));
       return false;
+    } finally {
+      endedAtMs = performance.now();
+      beganAtMs = null;
     }
   };
 
@@ -56,6 +76,11 @@ export function startLoop(options: {
       woken = true;
       if (backOffMs === 0) pause?.end();
     },
+    status: () => ({
+      turnMs: beganAtMs === null ? 0 : performance.now() - beganAtMs,
+      sinceTurnMs: performance.now() - endedAtMs,
+      failingMs: backOffMs === 0 ? 0 : performance.now() - failingFromMs,
+    }),
     stop: async () => {
       stopping = true;
       pause?.end();

@@ -19,15 +19,7 @@ import { reportUnreadableSecrets } from '../platform/crypto/secret-keys.ts';
 import { openGraphClient, openSendClient } from '../platform/graph/graph-client.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Loop } from '../platform/loop.ts';
-import { counted, watchProcess } from '../platform/metrics/metrics.ts';
-import {
-  answerScrape,
-  type InnerServer,
-  makeFiguresCache,
-  type Scrape,
-  scrapeOf,
-  startInnerServer,
-} from '../platform/metrics/metrics-server.ts';
+import { counted } from '../platform/metrics/metrics.ts';
 import { openObjectStore } from '../platform/object-store/object-store.ts';
 import { listenToDatabase } from '../platform/postgres/connection.ts';
 import { type Database, type DatabasePool, openDatabase } from '../platform/postgres/database.ts';
@@ -43,15 +35,15 @@ import {
 import { taskQueues } from '../platform/temporal/workflow-options.ts';
 import { startWorkflowStarter, wakeAllTasks } from '../platform/temporal/workflow-tasks.ts';
 import { openDelivery } from './attempt-tools.ts';
+import { startHealthServer, watchHealth } from './health.ts';
 import { startHousekeeping } from './housekeeping/housekeeping.ts';
-import { makeSystemGauges, readSystemFigures } from './metrics/system-figures.ts';
 import {
   leavesToOthers,
   makeWorkerMetrics,
   type WorkerMetrics,
-  watchDeliveryLoop,
   watchLoad,
 } from './metrics/worker-metrics.ts';
+import { makeWorkerScrape } from './metrics/worker-scrape.ts';
 import { startNumberSchedule } from './number-schedule.ts';
 import { REHEARSED_CONNECTIONS, rehearse } from './rehearsal.ts';
 import { runTemporalWorkers, workerOptions } from './temporal-workers.ts';
@@ -62,6 +54,8 @@ export type RunningWorker = { stop(): Promise<void> };
 type WorkerOptions = {
   /** Given what takes in bodies while they are kept, for an ingress in the same process. */
   onDirectIntake?: ((directIntake: DirectIntake) => void) | undefined;
+  /** The metrics of Temporal's SDK as text. */
+  sdkMetrics?: (() => Promise<string>) | undefined;
 };
 
 const CONNECT_RETRY_MS = 1_000;
@@ -79,17 +73,17 @@ const GRACE_SHARE = 2 / 3;
 export async function startWorker(
   config: Config,
   logger: Logger,
-  { onDirectIntake }: WorkerOptions = {},
+  { onDirectIntake, sdkMetrics }: WorkerOptions = {},
 ): Promise<RunningWorker> {
-  let ready = false;
   const { objectStore, ...tools } = openParts(config, logger);
   const { database, delivery, metrics } = tools;
   const loops = new Map<string, Loop>();
+  const watch = watchHealth({ database, logger, loops, delivery: delivery.loop });
   const health = await startHealthServer({
     host: config.api.host,
     port: config.workerHealthPort,
-    isReady: () => ready,
-    makeScrape: () => makeWorkerScrape(metrics, { database, loop: delivery.loop }),
+    health: watch.health,
+    makeScrape: () => makeWorkerScrape(metrics, { config, database, loop: delivery.loop, watch, sdkMetrics }),
   });
   await prepareDatabase({ database, secretBox: delivery.secretBox }, logger);
   void reportUnreadableSecrets({ database, secretBox: delivery.secretBox }, logger);
@@ -99,6 +93,7 @@ export async function startWorker(
   loops.set('housekeeping', startHousekeeping({ database, objectStore, logger, retentionDays }));
   for (const [name, loop] of startDeliveryLoops(config, { ...tools, onPeers })) loops.set(name, loop);
   const listener = listen(config, { ...tools, intake, loops });
+  watch.listens(listener);
   void warnWhenNotDurable(database, logger);
   const { connection, upkeep } = await connectWhenUp(config, tools);
   const workers = await runWorkers(config, { ...tools, connection, upkeep });
@@ -106,17 +101,21 @@ export async function startWorker(
   for (const [name, loop] of startTemporalLoops(config, { ...tools, client })) loops.set(name, loop);
   // What the start left behind goes now, and not while the first deliveries wait.
   globalThis.gc?.();
-  ready = true;
+  loops.set(
+    'temporalWatch',
+    watch.started({ connection, upkeep, workers, namespace: config.temporal.namespace }),
+  );
   logger.info('worker ready');
   return {
     stop: async () => {
-      ready = false;
+      watch.stops();
       delivery.stopClaiming();
       await listener.close();
       await Promise.all([...loops.values()].map((loop) => loop.stop()));
       await workers.stop();
       await delivery.close();
-      await connection.close();
+      // The SDK refuses while a worker that hangs still holds it.
+      await connection.close().catch((error) => logger.debug({ err: error }, 'Temporal stays connected'));
       await database.destroy();
       objectStore.close();
       await health.close();
@@ -230,9 +229,14 @@ async function runWorkers(
         sends: sends.activities,
       },
     }),
-    { connection, logger, ensure: upkeep.ensure, graceMs: config.workerDrainTimeoutMs * GRACE_SHARE },
+    {
+      ...{ connection, logger, ensure: upkeep.ensure },
+      connect: async () => (await connectTemporal(config.temporal)).connection,
+      graceMs: config.workerDrainTimeoutMs * GRACE_SHARE,
+    },
   );
   return {
+    deafMs: workers.deafMs,
     stop: async () => {
       await workers.stop();
       await media.close();
@@ -313,49 +317,6 @@ async function connectWhenUp(
       await new Promise((resolve) => setTimeout(resolve, CONNECT_RETRY_MS));
     }
   }
-}
-
-export type HealthServer = InnerServer;
-
-/** Serves /healthz with 200, /readyz with 200 once `isReady`, else 503, and /metrics with a scrape. A port of -1 starts nothing. */
-export async function startHealthServer(options: {
-  host: string;
-  port: number;
-  isReady: () => boolean;
-  /** Asked for once, if anything is started at all. */
-  makeScrape: () => Scrape;
-}): Promise<HealthServer> {
-  if (options.port < 0) return { close: async () => {} };
-  const scrape = options.makeScrape();
-  return await startInnerServer(options, (request, response) => {
-    if (request.url === '/metrics') {
-      void answerScrape(response, scrape);
-      return;
-    }
-    const known = request.url === '/healthz' || request.url === '/readyz';
-    const status = !known ? 404 : request.url === '/readyz' && !options.isReady() ? 503 : 200;
-    response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' });
-    response.end(status === 200 ? 'ok\n' : 'not ready\n');
-  });
-}
-
-/** Less than a scrape may take (10 s unless set otherwise), so that the process's own figures still get through. */
-const WAIT_MS = 3_000;
-
-/** A scrape must not become what the database is busy with. */
-const STATEMENT_TIMEOUT_MS = 2_000;
-
-/** What a worker's GET /metrics returns: the process's own figures, and what PostgreSQL knows when it is up. */
-export function makeWorkerScrape(
-  { registry }: WorkerMetrics,
-  { database, loop }: { database: Database; loop: { inFlight(): number } },
-): Scrape {
-  watchProcess(registry);
-  watchDeliveryLoop(registry, loop);
-  const show = makeSystemGauges(registry);
-  const read = () => readSystemFigures(database, STATEMENT_TIMEOUT_MS);
-  const latest = makeFiguresCache({ read, now: () => performance.now(), waitMs: WAIT_MS });
-  return scrapeOf(registry, async () => show(await latest()));
 }
 
 /** The activities that send messages. `close` ends their connections. */

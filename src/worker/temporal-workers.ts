@@ -6,10 +6,16 @@ import type { WorkflowBundle } from './workflow-bundle.ts';
 
 const RESTART_MS = 2_000;
 
-export type TemporalWorkers = { stop(): Promise<void> };
+export type TemporalWorkers = {
+  /** Task queues that nothing here polls, and for how many milliseconds. */
+  deafMs(): ReadonlyMap<string, number>;
+  stop(): Promise<void>;
+};
 
 type RunOptions = {
   connection: NativeConnection;
+  /** Another connection like it: the SDK keeps a worker that hangs registered at its own. */
+  connect: () => Promise<NativeConnection>;
   logger: Logger;
   /** Brings back first what workers need, should Temporal have lost it. */
   ensure: () => Promise<void>;
@@ -17,30 +23,44 @@ type RunOptions = {
   graceMs: number;
 };
 
+type Run = {
+  stopping: boolean;
+  current: Map<WorkerOptions, Worker>;
+  /** Since when an entry has no worker that runs (`performance.now()`). */
+  deafSinceMs: Map<WorkerOptions, number>;
+  /** Connections made for workers whose queue the first one still holds. */
+  further: NativeConnection[];
+};
+
 /**
  * Runs one Temporal worker per entry until stopped. A worker that ends by itself (Temporal lost its data or was
- * away for too long) is made anew, for ever: deliveries wait meanwhile.
+ * away for too long), or hangs while it does, is made anew, for ever: deliveries wait meanwhile.
  */
 export async function runTemporalWorkers(
   entries: readonly WorkerOptions[],
   options: RunOptions,
 ): Promise<TemporalWorkers> {
-  const run = { stopping: false, current: new Map<WorkerOptions, Worker>() };
-  for (const worker of await Promise.all(entries.map((entry) => createWorker(entry, options))))
+  const run: Run = { stopping: false, current: new Map(), deafSinceMs: new Map(), further: [] };
+  const { connection } = options;
+  for (const worker of await Promise.all(entries.map((entry) => createWorker(entry, options, connection))))
     run.current.set(...worker);
   const running = [...run.current].map(([entry, first]) => keepRunning(entry, first, run, options));
   return {
+    deafMs: () =>
+      new Map([...run.deafSinceMs].map(([{ taskQueue }, atMs]) => [taskQueue, performance.now() - atMs])),
     stop: async () => {
       run.stopping = true;
       for (const worker of run.current.values()) if (worker.getState() === 'RUNNING') worker.shutdown();
       await Promise.all(running);
+      await Promise.all(run.further.map((each) => each.close().catch(() => undefined)));
     },
   };
 }
 
 async function createWorker(
   entry: WorkerOptions,
-  { connection, graceMs: shutdownGraceTime }: RunOptions,
+  { graceMs: shutdownGraceTime }: RunOptions,
+  connection: NativeConnection,
 ): Promise<[WorkerOptions, Worker]> {
   const common = { connection, shutdownGraceTime, interceptors: REDACT_FAILURES };
   return [entry, await Worker.create({ ...common, ...entry })];
@@ -49,28 +69,59 @@ async function createWorker(
 async function keepRunning(
   entry: WorkerOptions,
   first: Worker,
-  run: { stopping: boolean; current: Map<WorkerOptions, Worker> },
+  run: Run,
   options: RunOptions,
 ): Promise<void> {
   let worker: Worker | null = first;
+  let { connection } = options;
   while (!run.stopping) {
     try {
       if (worker === null) {
         await options.ensure();
-        worker = (await createWorker(entry, options))[1];
+        worker = (await createWorker(entry, options, connection))[1];
         run.current.set(entry, worker);
       }
+      run.deafSinceMs.delete(entry);
       const ended = worker.run();
       // `stop` may have come before this one was there to be told.
       if (run.stopping) worker.shutdown();
-      await ended;
+      if ((await Promise.race([ended, hangs(worker, run, options)])) === 'hangs') {
+        void ended.catch(() => undefined);
+        options.logger.warn({ taskQueue: entry.taskQueue }, 'a Temporal worker hangs; making a new one');
+        if (!run.stopping) connection = await connectAnew(run, options);
+      }
     } catch (error) {
       const { taskQueue } = entry;
       options.logger.warn({ err: error, taskQueue }, 'a Temporal worker ended; making a new one');
     }
     worker = null;
+    if (!run.deafSinceMs.has(entry)) run.deafSinceMs.set(entry, performance.now());
     if (!run.stopping) await new Promise((resolve) => setTimeout(resolve, RESTART_MS));
   }
+}
+
+async function connectAnew(run: Run, options: RunOptions): Promise<NativeConnection> {
+  const connection = await options.connect();
+  run.further.push(connection);
+  return connection;
+}
+
+/** Beyond the grace of what is under way. */
+const HANGS_AFTER_MS = 10_000;
+
+/**
+ * Resolves when a worker neither runs nor ends although nothing told it to stop: after a while, or when the process is to
+ * stop, which must not wait for it. Never for one that was told.
+ */
+async function hangs(worker: Worker, run: Run, { graceMs }: RunOptions): Promise<'hangs'> {
+  let sinceMs: number | null = null;
+  while (!run.stopping) {
+    if (worker.getState() === 'RUNNING') sinceMs = null;
+    else sinceMs ??= performance.now();
+    if (sinceMs !== null && performance.now() - sinceMs > graceMs + HANGS_AFTER_MS) return 'hangs';
+    await new Promise((resolve) => setTimeout(resolve, 1_000).unref());
+  }
+  return sinceMs === null ? await new Promise<never>(() => undefined) : 'hangs';
 }
 
 /** Attempts mostly wait for the network, so many may do so side by side. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
@@ -13,6 +13,8 @@ export type OwnTemporal = {
   start(): Promise<void>;
   /** Ends the server; what it has stays on disk. */
   stop(): Promise<void>;
+  /** Ends the server and forgets all that it has, its namespaces too. */
+  loseData(): Promise<void>;
   /** kill -9; it is started again at once. */
   kill(): void;
   /** Lets it answer nothing until it is thawed; connections stay. */
@@ -51,6 +53,10 @@ export async function makeOwnTemporal(): Promise<OwnTemporal> {
       await startTemporal(supervisor, { binary, dataDir, logFile, port, uiPort, durable: false });
     },
     stop,
+    loseData: async () => {
+      await stop();
+      for (const file of readdirSync(dataDir)) rmSync(join(dataDir, file), { recursive: true });
+    },
     kill: () => signal('SIGKILL'),
     freeze: () => signal('SIGSTOP'),
     thaw: () => signal('SIGCONT'),

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { LoopStatus } from '../../platform/loop.ts';
 import { type AttemptTools, isInTime, leaseClockMs, leaseMsFor } from '../attempt/attempt-delivery.ts';
 import {
   type EndpointCache,
@@ -62,6 +63,8 @@ export class DeliveryLoop {
   #full = false;
   #woken = false;
   #interrupt: (() => void) | null = null;
+  #turnedAtMs = performance.now();
+  #failingFromMs: number | null = null;
 
   constructor(tools: LoopTools) {
     this.#tools = tools;
@@ -106,6 +109,14 @@ export class DeliveryLoop {
   /** Deliveries that are claimed, being sent or being recorded. */
   inFlight(): number {
     return this.#slots.taken();
+  }
+
+  /** Of the claims; attempts under way have time-outs of their own. */
+  status(): LoopStatus {
+    const nowMs = performance.now();
+    const failingMs = this.#failingFromMs === null ? 0 : nowMs - this.#failingFromMs;
+    const sinceTurnMs = nowMs - this.#turnedAtMs;
+    return { turnMs: sinceTurnMs, sinceTurnMs, failingMs };
   }
 
   counts(): LoopCounts {
@@ -168,8 +179,12 @@ export class DeliveryLoop {
       try {
         const mayClaim = this.#mayClaim();
         if (mayClaim) await this.#claim();
+        this.#failingFromMs = null;
+        this.#turnedAtMs = performance.now();
         if (!mayClaim || this.#full || !this.#due.isWalking()) await this.#pause();
       } catch (error) {
+        this.#turnedAtMs = performance.now();
+        this.#failingFromMs ??= this.#turnedAtMs;
         this.#tools.onTrouble(error);
         await sleep(BACK_OFF_MS);
       }

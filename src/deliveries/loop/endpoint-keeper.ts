@@ -69,7 +69,7 @@ export function startEndpointKeeper(tools: EndpointKeeperTools): Loop {
     },
   });
   return {
-    wake: loop.wake,
+    ...loop,
     stop: async () => {
       await loop.stop();
       await forgetWorker(database, tools.worker).catch(() => undefined);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Loop } from '../../platform/loop.ts';
+import type { Loop, LoopStatus } from '../../platform/loop.ts';
 import { findOldestBodies, SHARDS } from '../inbox.ts';
 import { type IntakeTools, takeInShards } from './intake-batch.ts';
 
@@ -59,6 +59,8 @@ class Intake implements IntakeLoop {
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | null = null;
   #nextLookMs = 0;
+  #lookedAtMs = performance.now();
+  #failingFromMs: number | null = null;
   #stopping = false;
 
   constructor(tools: IntakeTools, share: () => WorkerShare) {
@@ -80,6 +82,15 @@ class Intake implements IntakeLoop {
     const named = payload === '' ? SHARDS : payload.split(',').map(Number);
     for (const shard of named) if (shard % count === rank) this.#wanted.add(shard);
     this.#schedule();
+  }
+
+  /** Looks go on beside turns; of those the longest counts. */
+  status(): LoopStatus {
+    const nowMs = performance.now();
+    const beganMs = Math.min(nowMs, ...[...this.#turns].map(({ startMs }) => startMs));
+    const lookMs = this.#looking === null ? 0 : nowMs - this.#lookedAtMs;
+    const failingMs = this.#failingFromMs === null ? 0 : nowMs - this.#failingFromMs;
+    return { turnMs: Math.max(lookMs, nowMs - beganMs), sinceTurnMs: nowMs - this.#lookedAtMs, failingMs };
   }
 
   areIdle(shards: readonly number[]): boolean {
@@ -125,6 +136,7 @@ class Intake implements IntakeLoop {
     }
     // Looks may take half of the time.
     const endMs = performance.now();
+    this.#lookedAtMs = endMs;
     this.#nextLookMs = endMs + (endMs - startMs);
     this.#schedule();
   }
@@ -182,9 +194,11 @@ class Intake implements IntakeLoop {
     try {
       for (const shard of await takeInShards(this.#tools, shards)) this.#wanted.add(shard);
       for (const shard of shards) this.#backOff.delete(shard);
+      if (this.#backOff.size === 0) this.#failingFromMs = null;
       if (!wasCalm && this.#backOff.size === 0) logger.info({ loop: 'intake' }, 'working again');
     } catch (error) {
       if (wasCalm) logger.warn({ loop: 'intake', shards, err: error }, 'waiting and trying again');
+      this.#failingFromMs ??= performance.now();
       for (const shard of shards) this.#putOff(shard);
     }
   }

@@ -205,6 +205,8 @@ const RECONNECT_MS = 1_000;
 export type DatabaseListener = {
   /** Connects, unless it has or does. */
   open(): void;
+  /** For how long no connection has listened, in milliseconds; 0: one does. */
+  downMs(): number;
   close(): Promise<void>;
 };
 
@@ -233,10 +235,12 @@ export function listenToDatabase(options: ListenerOptions): DatabaseListener {
   let closing = false;
   let timer: NodeJS.Timeout | undefined;
   let silentSinceMs: number | null = null;
+  let downSinceMs: number | null = performance.now();
 
   const lost = (which: pg.Client) => {
     if (client !== which) return;
     client = null;
+    downSinceMs ??= performance.now();
     if (!closing) timer = setTimeout(() => isWanted() && open(), RECONNECT_MS);
   };
   const connect = async (fresh: pg.Client) => {
@@ -250,6 +254,7 @@ export function listenToDatabase(options: ListenerOptions): DatabaseListener {
       lost(fresh);
       return;
     }
+    downSinceMs = null;
     if (silentSinceMs !== null) onSilence?.(silentSinceMs);
     silentSinceMs = null;
     watchConnection(fresh, heartbeat.everyMs, (askedAtMs) => {
@@ -271,6 +276,7 @@ export function listenToDatabase(options: ListenerOptions): DatabaseListener {
   };
   return {
     open,
+    downMs: () => (downSinceMs === null ? 0 : performance.now() - downSinceMs),
     close: async () => {
       closing = true;
       clearTimeout(timer);

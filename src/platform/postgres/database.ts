@@ -45,9 +45,21 @@ export class LastStatements<T> {
   }
 }
 
+/** How a pool is used now, and since the start. */
+export type PoolUse = {
+  open: number;
+  idle: number;
+  /** Who wait for a connection now. */
+  waiting: number;
+  /** How often one was asked for while none was idle, and for how long that was waited for in all. */
+  waits: number;
+  waitedMs: number;
+};
+
 /** All connections of a process to one database. */
 export type DatabasePool = Database & {
   readonly options: DatabaseOptions;
+  use(): PoolUse;
   /**
    * Cuts the connections that were made before this moment (`performance.now()`): for when the way to the server is
    * known to be dead. Statements under way on them fail as they do with any lost connection.
@@ -83,10 +95,11 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     }
   };
   const notifier = openNotifier(() => connectionOf({ ...options, durable: false }));
-  const parts = { pool, notifier, settings: transactionSettings(options) };
+  const waits = { count: 0, ms: 0 };
+  const parts = { pool, waits, notifier, settings: transactionSettings(options) };
   const alone = (text: string, bindings: Bindings | undefined) =>
     withClient(
-      pool,
+      parts,
       () => true,
       (client) => runOn(statementsOn(client), text, bindings),
     );
@@ -95,6 +108,10 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   const raw = isPooled(options) ? inOne : alone;
   return {
     options,
+    use: () => ({
+      ...{ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount },
+      ...{ waits: waits.count, waitedMs: waits.ms },
+    }),
     raw: (text, bindings) => watched(raw(text, bindings)),
     transaction: (work) => watched(inTransaction(parts, work)),
     notify: (channel, payload = '') => notifier.notify(channel, payload),
@@ -121,11 +138,12 @@ function isUnanswered(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }
 
-async function inTransaction<T>({ pool, notifier, settings }: Parts, work: Work<T>): Promise<T> {
+async function inTransaction<T>(parts: Parts, work: Work<T>): Promise<T> {
+  const { notifier, settings } = parts;
   const told: [Channel, string][] = [];
   const isBroken = (error: unknown) => error instanceof BrokenConnectionError || isReadOnly(error);
   try {
-    const result = await withClient(pool, isBroken, (client) => {
+    const result = await withClient(parts, isBroken, (client) => {
       const statements = settings === null ? statementsOn(client) : withoutNames(statementsOn(client));
       const open = { statements, told, settings };
       return bracket(open, ['begin', 'commit', 'rollback'], work);
@@ -139,11 +157,11 @@ async function inTransaction<T>({ pool, notifier, settings }: Parts, work: Work<
 
 /** A connection that `isBroken` after an error is not used again. */
 async function withClient<T>(
-  pool: pg.Pool,
+  parts: Pick<Parts, 'pool' | 'waits'>,
   isBroken: (error: unknown) => boolean,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
-  const client = await pool.connect();
+  const client = parts.pool.idleCount > 0 ? await parts.pool.connect() : await waitForClient(parts);
   // The server's word that it ended the connection can come while no statement runs; the next one then fails.
   const onLost = () => {};
   client.on('error', onLost);
@@ -156,6 +174,16 @@ async function withClient<T>(
   } finally {
     client.off('error', onLost);
     client.release(broken);
+  }
+}
+
+async function waitForClient({ pool, waits }: Pick<Parts, 'pool' | 'waits'>): Promise<pg.PoolClient> {
+  const startMs = performance.now();
+  try {
+    return await pool.connect();
+  } finally {
+    waits.count += 1;
+    waits.ms += performance.now() - startMs;
   }
 }
 
@@ -177,7 +205,12 @@ async function runOn(
 }
 
 /** `settings`: the statement that a transaction begins with. */
-type Parts = { pool: pg.Pool; notifier: Notifier; settings: string | null };
+type Parts = {
+  pool: pg.Pool;
+  waits: { count: number; ms: number };
+  notifier: Notifier;
+  settings: string | null;
+};
 
 /** `told`: what is told when the transaction is committed. */
 type Open = { statements: Statements; told: [Channel, string][]; settings: string | null };

@@ -46,6 +46,25 @@ export async function ensurePartitions(database: Database): Promise<MissingParti
   return missing;
 }
 
+const MOST_COUNTED = 10_000;
+
+/**
+ * How many rows default partitions have (counting stops at 10,001 per table), and for how many days from today on every
+ * table has a partition.
+ */
+export async function readPartitions(database: Database): Promise<{ defaultRows: number; days: number }> {
+  const counts = DAILY_TABLES.map(
+    (table) => `(select count(*) from (select from ${table}_default limit ${MOST_COUNTED + 1}) as ${table})`,
+  );
+  const [row] = await query<{ defaultRows: number }>(
+    database,
+    `select (${counts.join(' + ')})::integer as "defaultRows"`,
+  );
+  const missing = await Promise.all(DAILY_TABLES.map((table) => listMissingDays(database, table)));
+  const days = Math.min(DAYS_AHEAD + 1, ...missing.flat().map(({ daysAhead }) => daysAhead));
+  return { defaultRows: row?.defaultRows ?? 0, days };
+}
+
 /** The name of the partition of a day (YYYY-MM-DD). */
 function partitionName(table: DailyTable, day: string): string {
   return `${table}_${day.replaceAll('-', '')}`;

@@ -61,7 +61,7 @@ export async function checkSchema(database: Database): Promise<void> {
 }
 
 /** The schema is older than the program. */
-class SchemaBehindError extends Error {
+export class SchemaBehindError extends Error {
   constructor(missing: readonly string[]) {
     super(`the schema of the database lacks ${missing.join(', ')}: run "heliograph migrate"`);
     this.name = 'SchemaBehindError';

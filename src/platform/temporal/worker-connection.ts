@@ -15,11 +15,25 @@ export type TemporalSettings = TemporalServer & { namespace: string };
 /** Two of our queues are for activities only. */
 const EXPECTED_WARNING = /^No workflows registered/;
 
-/** Sends the SDK's own log lines to `logger` and leaves signals to us. Once per process, before any connection. */
-export function installTemporalRuntime(logger: Logger): void {
+/** What the SDK counts, with names and units as Prometheus wants them. */
+const METRICS = {
+  ...{ attachServiceName: false },
+  prometheus: { countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true },
+};
+
+/**
+ * Sends the SDK's own log lines to `logger`, also those of its native part, and leaves signals to us. With `metricsAddress`
+ * it serves its metrics there. Once per process, before any connection.
+ */
+export function installTemporalRuntime(logger: Logger, metricsAddress?: string): void {
   const forward = (message: string, meta?: Record<string, unknown>) => logger.debug(meta ?? {}, message);
+  const prometheus = { ...METRICS.prometheus, bindAddress: metricsAddress ?? '' };
   Runtime.install({
     shutdownSignals: [],
+    telemetryOptions: {
+      logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} },
+      ...(metricsAddress !== undefined && { metrics: { ...METRICS, prometheus } }),
+    },
     logger: {
       log: (_level, message, meta) => forward(message, meta),
       trace: forward,
@@ -194,7 +208,7 @@ function watch(ensure: () => Promise<void>): WorkflowClientInterceptor {
 }
 
 /** Whether the namespace or a search attribute is not there. */
-function isMissing(error: unknown): boolean {
+export function isMissing(error: unknown): boolean {
   if (error instanceof NamespaceNotFoundError) return true;
   if (!(error instanceof Error)) return false;
   if (!isGrpcServiceError(error)) return isMissing(error.cause);

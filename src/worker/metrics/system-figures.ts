@@ -5,6 +5,7 @@ import { countInbox, oldestWaitingBodyAt } from '../../inbound/inbox-admin.ts';
 import { readWaitingBodies } from '../../inbound/waiting-bodies.ts';
 import { countSealed, type SealedCount } from '../../platform/crypto/secret-keys.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { readPartitions } from '../../platform/postgres/partitions.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { listHousekeepingSteps } from '../../platform/postgres/worker-processes.ts';
 
@@ -26,6 +27,15 @@ export type SystemFigures = {
   /** Bodies that wait for a phone number which upstream is asked for. */
   inboxAwaitingNumber: number;
   inboxAwaitingNumberSeconds: number;
+  /** Rows in default partitions; counting stops at 10,001 per table. */
+  defaultPartitionRows: number;
+  /** For how many days ahead, today included, every table has its partition. */
+  partitionDays: number;
+  invalidIndexes: number;
+  /** Keys of tenants that work and end within 14 days. */
+  apiKeysExpiring: number;
+  /** WABAs whose numbers upstream would not list at the last attempt: mostly the access token is at fault. */
+  wabasWithProblem: number;
 };
 
 /** Reads them in one transaction; rejects when a statement takes longer than `statementTimeoutMs`. */
@@ -35,7 +45,7 @@ export async function readSystemFigures(
 ): Promise<SystemFigures> {
   return await database.transaction(async (trx) => {
     const limit = `select set_config('statement_timeout', ?, true)`;
-    const [, backlog, dueAt, endpoints, inbox, bodyAt, secrets, steps, awaiting] = await Promise.all([
+    const [, backlog, dueAt, endpoints, inbox, bodyAt, secrets, steps, awaiting, upkeep] = await Promise.all([
       query(trx, limit, [String(statementTimeoutMs)]),
       readBacklog(trx),
       oldestDueAt(trx),
@@ -45,6 +55,7 @@ export async function readSystemFigures(
       countSealed(trx),
       listHousekeepingSteps(trx),
       readWaitingBodies(trx),
+      readUpkeep(trx),
     ]);
     return {
       openDeliveries: backlog.states,
@@ -60,8 +71,32 @@ export async function readSystemFigures(
       ),
       inboxAwaitingNumber: awaiting.count,
       inboxAwaitingNumberSeconds: ageSeconds(awaiting.oldestAt),
+      ...upkeep,
     };
   });
+}
+
+type Upkeep = Pick<
+  SystemFigures,
+  'defaultPartitionRows' | 'partitionDays' | 'invalidIndexes' | 'apiKeysExpiring' | 'wabasWithProblem'
+>;
+
+/** What needs an operator before something breaks. */
+async function readUpkeep(database: Database): Promise<Upkeep> {
+  const { defaultRows, days } = await readPartitions(database);
+  const [row] = await query<Omit<Upkeep, 'defaultPartitionRows' | 'partitionDays'>>(
+    database,
+    `select (select count(*)::integer from pg_index where not indisvalid) as "invalidIndexes",
+            (select count(*)::integer from api_keys where revoked_at is null
+                and expires_at between now() and now() + interval '14 days') as "apiKeysExpiring",
+            (select count(*)::integer from wabas
+              where removed_at is null and numbers_problem is not null) as "wabasWithProblem"`,
+  );
+  const { invalidIndexes = 0, apiKeysExpiring = 0, wabasWithProblem = 0 } = row ?? {};
+  return {
+    ...{ defaultPartitionRows: defaultRows, partitionDays: days },
+    ...{ invalidIndexes, apiKeysExpiring, wabasWithProblem },
+  };
 }
 
 function sumByKey(counts: readonly SealedCount[]): Record<string, number> {
@@ -92,6 +127,11 @@ const PLAIN = [
   ['inboxFailed', 'inbox_failed', 'Upstream bodies whose intake failed.'],
   ['inboxAwaitingNumber', 'inbox_awaiting_number', 'Upstream bodies that wait for a phone number.'],
   ['inboxAwaitingNumberSeconds', 'inbox_awaiting_number_oldest_seconds', 'Age of the oldest of them.'],
+  ['defaultPartitionRows', 'default_partition_rows', 'Rows that no partition of a day took.'],
+  ['partitionDays', 'partition_days', 'Days from today on for which every table has its partition.'],
+  ['invalidIndexes', 'invalid_indexes', 'Indexes that no query uses, because making them was cut off.'],
+  ['apiKeysExpiring', 'api_keys_expiring', 'API keys that end within 14 days.'],
+  ['wabasWithProblem', 'wabas_with_problem', 'WABAs whose phone numbers upstream does not list at present.'],
 ] as const;
 
 /** Shows figures from now on; with null the gauges have no value, because the last one would pass for a fresh one. */

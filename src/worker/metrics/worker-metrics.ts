@@ -1,5 +1,5 @@
 import { cpus } from 'node:os';
-import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
+import { Counter, Histogram, Registry } from '@prometheus-io/client';
 import type { AttemptObserver, MadeAttempt } from '../../deliveries/attempt/settle-attempts.ts';
 import type { SettledOutcome } from '../../deliveries/judge-outcome.ts';
 import type { SendResult } from '../../deliveries/sender/http-sender.ts';
@@ -37,18 +37,6 @@ export function makeWorkerMetrics(): WorkerMetrics {
       outcomes: ['accepted', 'failed', 'unknown', 'finished', 'retrying'],
     }),
   };
-}
-
-/** Shows how many attempts the delivery loop of this process has under way. */
-export function watchDeliveryLoop(registry: Registry, loop: { inFlight(): number }): void {
-  new Gauge({
-    name: 'heliograph_deliveries_in_flight',
-    help: 'Deliveries that the delivery loop of this process holds: claimed, being sent or recorded.',
-    registers: [registry],
-    collect() {
-      this.set(loop.inFlight());
-    },
-  });
 }
 
 /** Up to the time-out of an attempt, which is 20 s at most. */

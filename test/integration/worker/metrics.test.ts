@@ -5,15 +5,19 @@ import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts'
 import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { findFreePorts } from '../../../src/dev/embedded/ports.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
-import { openDatabase } from '../../../src/platform/postgres/database.ts';
+import type { Scrape } from '../../../src/platform/metrics/metrics-server.ts';
+import { type DatabasePool, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { makeWorkerMetrics } from '../../../src/worker/metrics/worker-metrics.ts';
-import { type HealthServer, makeWorkerScrape, startHealthServer } from '../../../src/worker/start-worker.ts';
+import { type HealthServer, judgeHealth, startHealthServer } from '../../../src/worker/health.ts';
+import { makeWorkerMetrics, type WorkerMetrics } from '../../../src/worker/metrics/worker-metrics.ts';
+import { makeWorkerScrape } from '../../../src/worker/metrics/worker-scrape.ts';
 import { counted, samplesOf } from '../../support/metrics-text.ts';
 import { intakeTools, takeInBatch } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { answer, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 
@@ -37,15 +41,23 @@ afterEach(async () => {
   await receiver.close();
 });
 
+const PARTS = {
+  ...{ isStopping: false, hasStarted: true, listenerDownMs: 0, hasSchema: true, temporalAwayMs: 0 },
+  ...{ loops: new Map(), deafMs: new Map() },
+};
+
+function scrapeOf(metrics: WorkerMetrics, database: DatabasePool, inFlight = 0): Scrape {
+  const config = loadConfig(testSettings('postgresql://nobody@127.0.0.1/nothing'));
+  const watch = { now: () => PARTS };
+  return makeWorkerScrape(metrics, { config, database, loop: { inFlight: () => inFlight }, watch });
+}
+
 /** A worker's parts that count, on a database of their own; `scrape` asks over HTTP as Prometheus does. */
 async function countingWorker() {
   const { database, url } = await testDatabase();
   await seedFixtureAccounts(database);
   const metrics = makeWorkerMetrics();
-  const port = await serve(
-    (): ReturnType<typeof makeWorkerScrape> =>
-      makeWorkerScrape(metrics, { database, loop: { inFlight: () => 0 } }),
-  );
+  const port = await serve((): ReturnType<typeof makeWorkerScrape> => scrapeOf(metrics, database));
   const tools: AttemptTools = {
     ...{ database, sender, limiter: new EndpointLimiter(), secretBox: testSecretBox, worker: 'test' },
     ...{
@@ -66,7 +78,8 @@ async function countingWorker() {
 
 async function serve(makeScrape: Parameters<typeof startHealthServer>[0]['makeScrape']): Promise<number> {
   const [port = 0] = await findFreePorts(1);
-  health = await startHealthServer({ host: '127.0.0.1', port, isReady: () => true, makeScrape });
+  const state = async () => judgeHealth(PARTS);
+  health = await startHealthServer({ host: '127.0.0.1', port, health: state, makeScrape });
   return port;
 }
 
@@ -137,7 +150,7 @@ describe('the metrics of a worker', () => {
     expect(samples.get('heliograph_inbox_backlog')).toBe(1);
 
     await worker.database.raw(`update webhook_endpoints set mode = 'paused' where waba_id = '${WABA}'`);
-    const again = makeWorkerScrape(makeWorkerMetrics(), { ...worker, loop: { inFlight: () => 0 } });
+    const again = scrapeOf(makeWorkerMetrics(), worker.database);
     const paused = samplesOf((await again()).text);
     expect(paused.get('heliograph_deliveries_oldest_due_seconds')).toBe(0);
     expect(paused.get('heliograph_endpoints{mode="paused"}')).toBe(1);
@@ -149,7 +162,7 @@ describe('the metrics of a worker', () => {
     const database = openDatabase({ url, poolMax: 1, applicationName: 'test' });
     const metrics = makeWorkerMetrics();
     metrics.send('accepted');
-    const own = await serve(() => makeWorkerScrape(metrics, { database, loop: { inFlight: () => 3 } }));
+    const own = await serve(() => scrapeOf(metrics, database, 3));
     const samples = samplesOf(await scrape(own));
     await database.destroy();
     expect(samples.get('heliograph_database_up')).toBe(0);

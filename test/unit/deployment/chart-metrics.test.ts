@@ -9,7 +9,7 @@ describe.skipIf(GO === undefined)('metrics of charts/heliograph', () => {
 
   const metricsNamed = (text: string) => new Set(text.match(/\bheliograph_[a-z_]+/g));
   const documented = metricsNamed(
-    repositoryFile('docs/operators/operations.md').replaceAll(/^\| `([a-z_]+)`/gm, '| heliograph_$1 '),
+    repositoryFile('docs/operators/monitoring.md').replaceAll(/^\| `([a-z_]+)`/gm, '| heliograph_$1 '),
   );
 
   test('the service that Prometheus finds has exactly the pods of api and worker', async () => {

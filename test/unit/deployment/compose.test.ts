@@ -274,12 +274,12 @@ describe('deploy/example.env', () => {
 });
 
 describe('monitoring', () => {
-  const dashboards = ['flow', 'processes'].map((name) =>
+  const dashboards = ['endpoints', 'flow', 'postgresql', 'processes', 'temporal'].map((name) =>
     repositoryFile(`deploy/monitoring/grafana/dashboards/${name}.json`),
   );
 
-  test('rules and dashboards ask for metrics that docs/operators/operations.md explains', () => {
-    const explained = new Set(repositoryFile('docs/operators/operations.md').match(/(?<=`)[a-z_]+(?=`)/g));
+  test('rules and dashboards ask for metrics that docs/operators/monitoring.md explains', () => {
+    const explained = new Set(repositoryFile('docs/operators/monitoring.md').match(/(?<=`)[a-z_]+(?=`)/g));
     for (const text of [repositoryFile('charts/heliograph/files/alert-rules.yaml'), ...dashboards]) {
       const asked = [...text.matchAll(/\bheliograph_([a-z_]+?)(?:_bucket)?\b/g)].map(([, name = '']) => name);
       expect(asked.length).toBeGreaterThan(3);

@@ -4,13 +4,28 @@ import {
   makeApiMetrics,
   watchProcess,
 } from '../../../../src/platform/metrics/metrics.ts';
+import { watchCertificates, watchPools } from '../../../../src/platform/metrics/process-metrics.ts';
 import { makeSystemGauges, type SystemFigures } from '../../../../src/worker/metrics/system-figures.ts';
-import { makeWorkerMetrics, watchDeliveryLoop } from '../../../../src/worker/metrics/worker-metrics.ts';
+import { makeWorkerMetrics } from '../../../../src/worker/metrics/worker-metrics.ts';
+import { watchParts } from '../../../../src/worker/metrics/worker-scrape.ts';
 import { counted, samplesOf } from '../../../support/metrics-text.ts';
 import { repositoryFile } from '../../deployment/compose-file.ts';
 
 /** All labels that there may be: none of them may name a tenant, an endpoint or an event. */
-const LABELS = ['le', 'key_id', 'mode', 'operation', 'outcome', 'state', 'status', 'step', 'version'];
+const LABELS = [
+  'certificate',
+  'le',
+  'key_id',
+  'loop',
+  'pool',
+  'mode',
+  'operation',
+  'outcome',
+  'state',
+  'status',
+  'step',
+  'version',
+];
 
 const FIGURES: SystemFigures = {
   openDeliveries: { due: 3, retrying: 1 },
@@ -23,12 +38,24 @@ const FIGURES: SystemFigures = {
   storedSecrets: { k1: 4, k2: 9 },
   housekeepingFailingSeconds: { partitions: 0, retention: 90 },
   inboxAwaitingNumber: 2,
+  ...{
+    defaultPartitionRows: 0,
+    partitionDays: 8,
+    invalidIndexes: 0,
+    apiKeysExpiring: 0,
+    wabasWithProblem: 0,
+  },
   inboxAwaitingNumberSeconds: 12,
 };
 
 function fullRegistries() {
   const worker = makeWorkerMetrics();
-  watchDeliveryLoop(worker.registry, { inFlight: () => 17 });
+  const loop = { inFlight: () => 17 };
+  const parts = { temporalAwayMs: 0, listenerDownMs: 0, loops: new Map(), deafMs: new Map() };
+  const now = () => ({ isStopping: false, hasStarted: true, ...parts });
+  watchParts(worker.registry, { loop, watch: { now } });
+  watchPools(worker.registry, []);
+  watchCertificates(worker.registry, new Map());
   const show = makeSystemGauges(worker.registry);
   const api = makeApiMetrics();
   watchProcess(api.registry);
@@ -53,9 +80,9 @@ describe('the metrics of worker and API', () => {
     }
   });
 
-  test('are all explained in docs/operators/operations.md', () => {
+  test('are all explained in docs/operators/monitoring.md', () => {
     const { worker, api } = fullRegistries();
-    const document = repositoryFile('docs/operators/operations.md');
+    const document = repositoryFile('docs/operators/monitoring.md');
     const names = [...describeAll(worker.registry), ...describeAll(api.registry)].map(({ name }) => name);
     const missing = names.filter((name) => !document.includes(`\`${name.replace('heliograph_', '')}\``));
     expect(names.length).toBeGreaterThan(15);

@@ -1,0 +1,266 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { NativeConnection } from '@temporalio/worker';
+import type { Logger } from '../platform/logger.ts';
+import { type Loop, type LoopStatus, startLoop } from '../platform/loop.ts';
+import {
+  answerScrape,
+  type InnerServer,
+  type Scrape,
+  startInnerServer,
+} from '../platform/metrics/metrics-server.ts';
+import type { DatabaseListener } from '../platform/postgres/connection.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { checkSchema, SchemaBehindError } from '../platform/postgres/schema-state.ts';
+import { isMissing, type TemporalUpkeep } from '../platform/temporal/worker-connection.ts';
+import type { TemporalWorkers } from './temporal-workers.ts';
+
+/** What a worker knows of its parts at a moment; times in milliseconds. */
+export type WorkerParts = {
+  isStopping: boolean;
+  /** Temporal has been reached once and everything runs. */
+  hasStarted: boolean;
+  loops: ReadonlyMap<string, LoopStatus>;
+  /** For how long no connection has listened for notifications. */
+  listenerDownMs: number;
+  /** Whether the database has the schema of this version; null: it could not be asked. */
+  hasSchema: boolean | null;
+  /** For how long Temporal has not answered; 0: it does. */
+  temporalAwayMs: number;
+  /** By task queue, for how long its worker has not run; without those that run. */
+  deafMs: ReadonlyMap<string, number>;
+};
+
+/**
+ * `ready`; `degraded`: it delivers, and something is away that another process would miss as well; `unavailable`: it
+ * does not do its part. `needsRestart`: for so long that a new process would do better.
+ */
+export type WorkerHealth = {
+  status: 'starting' | 'ready' | 'degraded' | 'unavailable' | 'stopping';
+  checks: Readonly<Record<'loops' | 'listener' | 'schema' | 'temporal' | 'pollers', 'ok' | 'failed'>>;
+  warnings: readonly string[];
+  needsRestart: boolean;
+};
+
+/** A turn is several statements at most, each of which ends after 35 s. */
+const USUAL_TURN_MS = 180_000;
+
+/** The first turn after a while clears tables of millions of rows, in portions. */
+const LONGEST_TURN_MS = new Map([['housekeeping', 2 * 3_600_000]]);
+
+/** Loops that call Temporal: no restart helps them while it is away. */
+const NEEDS_TEMPORAL = new Set(['sessionWorkflow', 'sweeper', 'workflowStarter', 'numberSchedule']);
+
+/** A connection that is lost is made anew within seconds. */
+const LISTENER_DOWN_MS = 30_000;
+
+/** A worker of a queue is made anew within seconds, once Temporal and the namespace are there. */
+const DEAF_MS = 60_000;
+
+/** What has not mended itself by then is left to a new process. */
+const RESTART_AFTER_MS = 300_000;
+
+/** Judges whether a worker does its part. */
+export function judgeHealth(parts: WorkerParts): WorkerHealth {
+  const { isStopping, hasStarted, hasSchema, listenerDownMs, temporalAwayMs } = parts;
+  const isAway = temporalAwayMs > 0;
+  const lateMs = [...parts.loops].map(([name, { turnMs }]) => {
+    const isExcused = isAway && NEEDS_TEMPORAL.has(name);
+    return [name, isExcused ? 0 : turnMs - (LONGEST_TURN_MS.get(name) ?? USUAL_TURN_MS)] as const;
+  });
+  const stuck = lateMs.filter(([, ms]) => ms > 0);
+  const deaf = isAway ? [] : [...parts.deafMs].filter(([, ms]) => ms > DEAF_MS);
+  const isDeaf = listenerDownMs > LISTENER_DOWN_MS;
+  const bad = {
+    loops: stuck.length > 0,
+    listener: isDeaf,
+    schema: hasSchema === false,
+    temporal: isAway,
+    pollers: deaf.length > 0,
+  };
+  const { temporal, ...own } = bad;
+  const isUnavailable = Object.values(own).some(Boolean);
+  const warnings = [
+    ...(temporal ? [temporalWarning(hasStarted, temporalAwayMs)] : []),
+    ...stuck.map(([name]) => `the loop ${name} has not finished a turn for too long`),
+    ...(isDeaf
+      ? [
+          `no connection to PostgreSQL has listened for ${seconds(listenerDownMs)}: polls find what is new, later`,
+        ]
+      : []),
+    ...(bad.schema
+      ? ['the schema of the database is not that of this version: run "heliograph migrate"']
+      : []),
+    ...deaf.map(([queue, ms]) => `nothing has polled the task queue ${queue} for ${seconds(ms)}`),
+  ];
+  return {
+    status: statusOf({ isStopping, hasStarted, isUnavailable, isAway }),
+    checks: {
+      loops: said(bad.loops),
+      listener: said(bad.listener),
+      schema: said(bad.schema),
+      temporal: said(bad.temporal),
+      pollers: said(bad.pollers),
+    },
+    warnings,
+    needsRestart:
+      hasStarted &&
+      (stuck.some(([, ms]) => ms > RESTART_AFTER_MS) || deaf.some(([, ms]) => ms > RESTART_AFTER_MS)),
+  };
+}
+
+function statusOf(facts: {
+  isStopping: boolean;
+  hasStarted: boolean;
+  isUnavailable: boolean;
+  isAway: boolean;
+}): WorkerHealth['status'] {
+  if (facts.isStopping) return 'stopping';
+  if (!facts.hasStarted) return 'starting';
+  if (facts.isUnavailable) return 'unavailable';
+  return facts.isAway ? 'degraded' : 'ready';
+}
+
+function temporalWarning(hasStarted: boolean, awayMs: number): string {
+  return hasStarted
+    ? `Temporal has not answered for ${seconds(awayMs)}: deliveries and their retries go on, media and sends wait`
+    : 'Temporal has not been reached since the start: deliveries go on, media and sends wait';
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1_000)} s`;
+}
+
+function said(isBad: boolean): 'ok' | 'failed' {
+  return isBad ? 'failed' : 'ok';
+}
+
+/** How often Temporal is asked whether it is there, and how long it may take. */
+const ASK_TEMPORAL = { everyMs: 5_000, withinMs: 5_000 };
+
+/** The schema is looked at no more often. */
+const KEEP_SCHEMA_MS = 5_000;
+
+export type HealthWatch = ReturnType<typeof watchHealth>;
+
+/** Follows the parts of a worker from its start to its end. */
+export function watchHealth(parts: {
+  database: Database;
+  logger: Logger;
+  /** Filled as they start. */
+  loops: ReadonlyMap<string, Loop>;
+  delivery: { status(): LoopStatus };
+}) {
+  let isStopping = false;
+  let listener: Pick<DatabaseListener, 'downMs'> | null = null;
+  let workers: Pick<TemporalWorkers, 'deafMs'> | null = null;
+  const answers: { awayFromMs: number | null } = { awayFromMs: performance.now() };
+  const hasSchema = lookAtSchema(parts.database);
+  const temporalAwayMs = () => (answers.awayFromMs === null ? 0 : performance.now() - answers.awayFromMs);
+  const loops = () =>
+    new Map([
+      ['deliveries', parts.delivery.status()],
+      ...[...parts.loops].map(([name, loop]) => [name, loop.status()] as const),
+    ]);
+  const now = (): Omit<WorkerParts, 'hasSchema'> => ({
+    ...{ isStopping, hasStarted: workers !== null },
+    loops: loops(),
+    listenerDownMs: listener?.downMs() ?? 0,
+    temporalAwayMs: temporalAwayMs(),
+    deafMs: workers?.deafMs() ?? new Map(),
+  });
+  return {
+    /** For metrics. */
+    now,
+    health: async (): Promise<WorkerHealth> => judgeHealth({ ...now(), hasSchema: await hasSchema() }),
+    listens: (opened: Pick<DatabaseListener, 'downMs'>) => {
+      listener = opened;
+    },
+    /** Everything runs; from now on Temporal is asked whether it is still there. */
+    started: (temporal: TemporalParts & { workers: Pick<TemporalWorkers, 'deafMs'> }): Loop => {
+      workers = temporal.workers;
+      answers.awayFromMs = null;
+      return watchTemporal(temporal, parts.logger, answers);
+    },
+    stops: () => {
+      isStopping = true;
+    },
+  };
+}
+
+type TemporalParts = { connection: NativeConnection; upkeep: TemporalUpkeep; namespace: string };
+
+/** Asks for the namespace, which is made anew when it is gone: pollers without one end after a minute. */
+function watchTemporal(
+  { connection, upkeep, namespace }: TemporalParts,
+  logger: Logger,
+  answers: { awayFromMs: number | null },
+): Loop {
+  return startLoop({
+    name: 'temporal-watch',
+    pollMs: ASK_TEMPORAL.everyMs,
+    logger,
+    turn: async () => {
+      try {
+        const ask = () => connection.workflowService.describeNamespace({ namespace });
+        await connection.withDeadline(Date.now() + ASK_TEMPORAL.withinMs, ask);
+      } catch (error) {
+        answers.awayFromMs ??= performance.now();
+        if (isMissing(error)) await upkeep.ensure();
+        throw error;
+      }
+      answers.awayFromMs = null;
+      return false;
+    },
+  });
+}
+
+/** Whether the schema is that of this version; null while the database does not answer. */
+function lookAtSchema(database: Database): () => Promise<boolean | null> {
+  let latest: { atMs: number; has: Promise<boolean | null> } | null = null;
+  return async () => {
+    if (latest === null || performance.now() - latest.atMs > KEEP_SCHEMA_MS) {
+      const has = checkSchema(database).then(
+        () => true,
+        (error) => (error instanceof SchemaBehindError ? false : null),
+      );
+      latest = { atMs: performance.now(), has };
+    }
+    return await Promise.race([latest.has, sleep(SCHEMA_WITHIN_MS, null, { ref: false })]);
+  };
+}
+
+/** Probes wait for seconds only. */
+const SCHEMA_WITHIN_MS = 1_500;
+
+export type HealthServer = InnerServer;
+
+/**
+ * Serves /readyz with 200 while the worker is ready or degraded, else 503, and what is wrong in words; /healthz with 503
+ * only where a restart helps; /metrics with a scrape. A port of -1 starts nothing.
+ */
+export async function startHealthServer(options: {
+  host: string;
+  port: number;
+  health: () => Promise<WorkerHealth>;
+  /** Asked for once, if anything is started at all. */
+  makeScrape: () => Scrape;
+}): Promise<HealthServer> {
+  if (options.port < 0) return { close: async () => {} };
+  const scrape = options.makeScrape();
+  return await startInnerServer(options, (request, response) => {
+    const answer = (status: number, body: object) => {
+      response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+      response.end(`${JSON.stringify(body)}\n`);
+    };
+    if (request.url === '/metrics') void answerScrape(response, scrape);
+    else if (request.url === '/readyz')
+      void options.health().then(({ needsRestart: _, ...said }) => {
+        answer(said.status === 'ready' || said.status === 'degraded' ? 200 : 503, said);
+      });
+    else if (request.url === '/healthz')
+      void options.health().then(({ needsRestart, warnings }) => {
+        answer(needsRestart ? 503 : 200, needsRestart ? { status: 'stuck', warnings } : { status: 'ok' });
+      });
+    else answer(404, { status: 'not found' });
+  });
+}
