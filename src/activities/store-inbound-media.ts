@@ -3,6 +3,7 @@ import { Context } from '@temporalio/activity';
 import { type ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { Logger } from 'pino';
 import { openAccessToken } from '../accounts/accounts.ts';
+import type { MediaUrls } from '../messages/media/media-urls.ts';
 import { type FetchTally, judgeFailure, type MediaVerdict } from '../messages/media/media-verdict.ts';
 import {
   type FetchTools,
@@ -35,8 +36,7 @@ export type StoreInboundMediaActivities = ReturnType<typeof makeStoreInboundMedi
 export type StoreInboundMediaTools = FetchTools & {
   database: Database;
   secretBox: SecretBox;
-  /** Where tenants reach the service, https. */
-  publicUrl: string;
+  mediaUrls: Pick<MediaUrls, 'linksOf'>;
   logger: Pick<Logger, 'warn'>;
 };
 

@@ -1,6 +1,7 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { TestEventTools } from '../endpoints/test-event.ts';
+import { makeMediaUrls } from '../messages/media/media-urls.ts';
 import { type Config, proxyWarning } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
 import { makeAddressGuard, makeHostResolver } from '../platform/http/outbound-url.ts';
@@ -95,7 +96,8 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
   const { keepAtOnce } = deps;
   const direct = keepAtOnce === undefined ? {} : { keepAtOnce };
   app.register(upstreamWebhookRoutes, { config, database: ingressDatabase, ...direct });
-  app.register(receivedMediaRoutes({ database: lookupDatabase, objectStore }));
+  const mediaUrls = mediaUrlsOf(config, lookupDatabase);
+  app.register(receivedMediaRoutes({ database: lookupDatabase, objectStore, mediaUrls }));
   registerAccountRoutes(app, deps);
   return app;
 }
@@ -117,6 +119,12 @@ function openServer(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance {
   return app;
 }
 
+function mediaUrlsOf(config: Config, database: Database) {
+  const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
+  const { urlTtlSeconds: ttlSeconds } = config.media;
+  return makeMediaUrls({ database, secretBox, publicUrl: config.api.publicUrl, ttlSeconds });
+}
+
 /** The External API and the portal, which show and change the same things. */
 function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): void {
   const { config, database, lookupDatabase = database, portalDatabase = database, objectStore } = deps;
@@ -135,6 +143,7 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
       accounts: { ...rules, database: shares.database },
     },
     ...{ startDelivery, cursors, publicUrl, objectStore, upstream },
+    mediaUrls: mediaUrlsOf(config, shares.database),
   });
 
   const shares = shareConnections(database, shareOf(config.database.poolMax));

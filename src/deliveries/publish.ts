@@ -312,8 +312,7 @@ type ReadyMedia = {
   mimeType: string;
   /** Starts with `/received_media/`. */
   mediaPath: string;
-  /** Absolute https base URL of this service. */
-  publicBaseUrl: string;
+  mediaUrl: string;
   caption: string | null;
 };
 
@@ -330,7 +329,7 @@ export function mediaReadyData(media: ReadyMedia): string {
     mediaType: media.mediaType,
     mimeType: media.mimeType,
     mediaPath: media.mediaPath,
-    mediaUrl: media.publicBaseUrl.replace(/\/+$/, '') + media.mediaPath,
+    mediaUrl: media.mediaUrl,
     ...(media.caption === null ? {} : { caption: media.caption }),
   });
 }

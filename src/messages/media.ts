@@ -167,6 +167,8 @@ export type ServedMedia = {
   fileName: string | null;
   mediaType: string;
   messageId: string;
+  /** For how long the tenant wants addresses to be good; null: as the installation does. */
+  tenantTtlSeconds: number | null;
 };
 
 /** Stored media by their object keys. No owner: who knows the key may read the file. */
@@ -177,7 +179,9 @@ export async function findServedMedia(
   const rows = await query<Omit<ServedMedia, 'sizeBytes'> & { sizeBytes: string }>(
     database,
     `select object_key as "objectKey", served_type as "servedType", size_bytes as "sizeBytes", sha256,
-            file_name as "fileName", media_type as "mediaType", message_id as "messageId"
+            file_name as "fileName", media_type as "mediaType", message_id as "messageId",
+            (select p.media_url_ttl_seconds from wabas w join tenant_policies p on p.tenant_id = w.tenant_id
+              where w.waba_id = media.waba_id) as "tenantTtlSeconds"
        from media where object_key = any (cast(? as text[])) and state = 'stored'`,
     [objectKeys],
   );

@@ -12,6 +12,7 @@ import { startEndpointKeeper } from '../deliveries/loop/endpoint-keeper.ts';
 import { makeIntakeMemory } from '../inbound/intake/backlog.ts';
 import { type DirectIntake, makeDirectIntake } from '../inbound/intake/direct-intake.ts';
 import { type IntakeLoop, startIntake } from '../inbound/intake/intake-loop.ts';
+import { makeMediaUrls } from '../messages/media/media-urls.ts';
 import type { Config } from '../platform/config/config.ts';
 import { openEventIdHash } from '../platform/crypto/installation-secret.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
@@ -346,8 +347,9 @@ function openMediaActivities(
   const graph = openGraphClient(config);
   const objectStore = openObjectStore(config.objectStore);
   const shared = { ...tools, graph, publicUrl: config.api.publicUrl };
-  const { maxBytes } = config.media;
-  const media = makeStoreInboundMediaActivities({ ...shared, objectStore, maxBytes });
+  const { maxBytes, urlTtlSeconds: ttlSeconds } = config.media;
+  const mediaUrls = makeMediaUrls({ ...shared, ttlSeconds });
+  const media = makeStoreInboundMediaActivities({ ...shared, objectStore, maxBytes, mediaUrls });
   const fetchAndStoreMedia = counted(media.fetchAndStoreMedia, metrics.mediaDownload);
   const orderActivities = { ...makeEnrichOrderActivities(shared), ...makeNumberActivities(shared) };
   const close = async () => {

@@ -3,6 +3,7 @@ import { adminAction, alignedFields, alignedTable } from '../../platform/cli/adm
 import { invalidValue } from '../../platform/request-input.ts';
 import { removeTenant, renameTenant } from '../account-removal.ts';
 import { createTenant, knownTenant, listTenants } from '../accounts.ts';
+import { setPolicyCommand, showPolicyCommand } from './policy-commands.ts';
 
 /** `admin tenant …` */
 export function tenantCommand(): Command {
@@ -11,6 +12,8 @@ export function tenantCommand(): Command {
     .addCommand(createCommand())
     .addCommand(listCommand())
     .addCommand(renameCommand())
+    .addCommand(showPolicyCommand())
+    .addCommand(setPolicyCommand())
     .addCommand(removeCommand());
 }
 

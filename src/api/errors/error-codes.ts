@@ -46,6 +46,20 @@ export const ERROR_CODES = define({
     advice:
       'Concerns POST /upstream/webhook only. The app secret of the upstream app and the one in the settings differ, or something on the way changed the body.',
   },
+  media_url_expired: {
+    status: 403,
+    type: 'authentication_error',
+    message: 'The address of this file has expired.',
+    advice:
+      'Concerns GET /received_media/… only. Ask GET /api/external/messages/{id}/media for a fresh "mediaUrl". How long one is good is set for the installation or for your business.',
+  },
+  invalid_media_signature: {
+    status: 403,
+    type: 'authentication_error',
+    message: 'The signature of this address is missing or wrong.',
+    advice:
+      'Concerns GET /received_media/… only. Use "mediaUrl" exactly as it was given, with its query; addresses from before they were signed no longer serve. GET /api/external/messages/{id}/media gives a fresh one.',
+  },
   verification_failed: {
     status: 403,
     type: 'authentication_error',

@@ -8,6 +8,7 @@ import type {
 } from 'fastify';
 import type { OptionRules } from '../../endpoints/endpoint-options.ts';
 import type { TestEventTools } from '../../endpoints/test-event.ts';
+import type { MediaUrls } from '../../messages/media/media-urls.ts';
 import type { SealedDatabase } from '../../platform/crypto/secret-keys.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -36,6 +37,7 @@ export type ExternalContext = KeyTools & {
   cursors: PageCursors;
   /** Where tenants reach the service, https and without a slash at the end. */
   publicUrl: string;
+  mediaUrls: MediaUrls;
   /** Starts the sending of messages and waits for what comes of it. */
   sends: { starter: SendStarter; outcomes: OutcomeWaiter };
   /** For files to send. */

@@ -45,7 +45,7 @@ const docs = documented({
  * on from there later.
  */
 export function conversationMessages(app: ExternalApp, context: ExternalContext): void {
-  const { database, cursors, publicUrl } = context;
+  const { database, cursors, mediaUrls } = context;
   const schema = {
     ...docs,
     params: idParams('The id of the conversation.', '42'),
@@ -66,7 +66,7 @@ export function conversationMessages(app: ExternalApp, context: ExternalContext)
       const page = await listConversationMessages(database, wabaId, conversationId, walk, filter);
       if (page === null) throw notFound();
       const { messages, hasMore, position } = page;
-      const data = await messageTexts(database, wabaId, messages, publicUrl);
+      const data = await messageTexts(database, wabaId, messages, mediaUrls);
       const isGoneOnFrom = position !== null && (hasMore || order === 'asc');
       const nextCursor = isGoneOnFrom ? JSON.stringify(cursors.encode(scope, [position])) : null;
       return sendJsonText(

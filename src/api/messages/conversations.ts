@@ -169,7 +169,7 @@ const DetailedConversation = Type.Object(
 );
 
 /** GET /api/external/conversations/:id: one conversation with its newest message. */
-export function getConversation(app: ExternalApp, { database, publicUrl }: ExternalContext): void {
+export function getConversation(app: ExternalApp, { database, mediaUrls }: ExternalContext): void {
   const schema = {
     ...documented({
       operationId: 'getConversation',
@@ -191,7 +191,7 @@ export function getConversation(app: ExternalApp, { database, publicUrl }: Exter
       listConversationMessages(database, wabaId, id, { order: 'desc', afterId: null, limit: 1 }),
     ]);
     if (conversation === null || newest === null) throw notFound();
-    const [lastMessage = 'null'] = await messageTexts(database, wabaId, newest.messages, publicUrl);
+    const [lastMessage = 'null'] = await messageTexts(database, wabaId, newest.messages, mediaUrls);
     const members = JSON.stringify(membersOf(conversation));
     return sendJsonText(reply, `${members.slice(0, -1)},"lastMessage":${lastMessage}}`);
   });

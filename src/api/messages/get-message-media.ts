@@ -28,7 +28,7 @@ const StoredMedia = Type.Object(
 );
 
 /** GET /api/external/messages/:id/media: the media of an inbound message, also while it is awaited. */
-export function messageMedia(app: ExternalApp, { database, publicUrl }: ExternalContext): void {
+export function messageMedia(app: ExternalApp, { database, mediaUrls }: ExternalContext): void {
   const schema = {
     ...documented({
       operationId: 'getMessageMedia',
@@ -51,7 +51,7 @@ export function messageMedia(app: ExternalApp, { database, publicUrl }: External
       mediaPending: media.mediaState === 'pending',
       mediaType: media.mediaType,
       mimeType: media.mimeType,
-      ...mediaAddress(media, publicUrl),
+      ...mediaAddress(media, await mediaUrls.linksOf(wabaId)),
       ...mediaDescription(media),
       sizeBytes: media.sizeBytes === null ? null : Number(media.sizeBytes),
       sha256: media.sha256,

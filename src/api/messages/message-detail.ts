@@ -97,7 +97,7 @@ const docs = documented({
 });
 
 /** GET /api/external/messages/:id: one message, inbound or outbound, with the history of its statuses. */
-export function messageDetail(app: ExternalApp, { database, publicUrl }: ExternalContext): void {
+export function messageDetail(app: ExternalApp, { database, mediaUrls }: ExternalContext): void {
   const schema = {
     ...docs,
     params: idParams('The `serviceMessageId`.', '1042'),
@@ -111,11 +111,12 @@ export function messageDetail(app: ExternalApp, { database, publicUrl }: Externa
     if (message === null) throw notFound();
     const { phoneNumberId } = message;
     const upstreamId = message.upstreamId ?? localMessageId(message.id);
-    const [statuses, annotations] = await Promise.all([
+    const [statuses, annotations, linkTo] = await Promise.all([
       listMessageStatuses(database, { phoneNumberId, upstreamId }, MAX_STATUSES),
       listAnnotations(database, wabaId, [message]),
+      mediaUrls.linksOf(wabaId),
     ]);
-    return sendJsonText(reply, detailJson(message, { statuses, annotations }, publicUrl));
+    return sendJsonText(reply, detailJson(message, { statuses, annotations }, linkTo));
   });
 }
 
@@ -125,10 +126,10 @@ function detailJson(
     statuses,
     annotations,
   }: { statuses: readonly MessageStatus[]; annotations: readonly MessageAnnotation[] },
-  publicUrl: string,
+  linkTo: Parameters<typeof messageMembers>[2],
 ): string {
   return messageText(message, annotations, {
-    ...messageMembers(message, annotations, publicUrl),
+    ...messageMembers(message, annotations, linkTo),
     ...(message.sendState !== null && outboundMembers(message)),
     statuses: statuses.map(statusJson),
   });

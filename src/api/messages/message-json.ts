@@ -7,21 +7,28 @@ import {
   type MessageMedia,
   reactionEmoji,
 } from '../../messages/conversations/message-list.ts';
-import { MEDIA_ROOT } from '../../messages/media/store-media.ts';
+import type { MediaLink, MediaUrls } from '../../messages/media/media-urls.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { dateTime, listOf, nullable, text, upstreamObject } from '../external/schema-kit.ts';
+
+/** The address of a stored file that is good from now on. */
+type LinkTo = (objectKey: string) => MediaLink;
 
 /** Each message as JSON text, in which upstream's objects stand exactly as they are stored; one statement for all. */
 export async function messageTexts(
   database: Database,
   wabaId: string,
   messages: readonly ConversationMessage[],
-  publicUrl: string,
+  mediaUrls: MediaUrls,
 ): Promise<string[]> {
-  const annotationsOf = byMessage(await listAnnotations(database, wabaId, messages));
+  const [annotations, linkTo] = await Promise.all([
+    listAnnotations(database, wabaId, messages),
+    mediaUrls.linksOf(wabaId),
+  ]);
+  const annotationsOf = byMessage(annotations);
   return messages.map((message) => {
     const annotations = annotationsOf(message);
-    return messageText(message, annotations, messageMembers(message, annotations, publicUrl));
+    return messageText(message, annotations, messageMembers(message, annotations, linkTo));
   });
 }
 
@@ -46,7 +53,7 @@ export function messageText(
 export function messageMembers(
   row: ConversationMessage,
   annotations: readonly MessageAnnotation[],
-  publicUrl: string,
+  linkTo: LinkTo,
 ) {
   return {
     serviceMessageId: row.id,
@@ -68,15 +75,15 @@ export function messageMembers(
     ...(row.targetId !== null && { targetId: row.targetId }),
     ...(row.supersededBy !== null && { supersededBy: row.supersededBy }),
     ...(row.groupSender !== null && { sender: row.groupSender }),
-    ...mediaMembers(row, publicUrl),
+    ...mediaMembers(row, linkTo),
     ...annotationMembers(annotations),
   };
 }
 
-function mediaMembers(row: ConversationMessage, publicUrl: string) {
+function mediaMembers(row: ConversationMessage, linkTo: LinkTo) {
   return {
     mediaPending: row.mediaState === 'pending',
-    mediaUrl: mediaAddress(row, publicUrl).mediaUrl,
+    mediaUrl: mediaAddress(row, linkTo).mediaUrl,
     ...mediaErrorOf(row),
     ...(row.mediaType !== null && { mediaType: row.mediaType }),
     ...(row.mimeType !== null && { mimeType: row.mimeType }),
@@ -116,11 +123,10 @@ export const MediaError = Type.Object(
 /** Where the stored file of a message is; both null unless it is stored. */
 export function mediaAddress(
   media: MessageMedia,
-  publicUrl: string,
+  linkTo: LinkTo,
 ): { mediaPath: string | null; mediaUrl: string | null } {
   if (media.mediaState !== 'stored' || media.objectKey === null) return { mediaPath: null, mediaUrl: null };
-  const mediaPath = `${MEDIA_ROOT}${media.objectKey}`;
-  return { mediaPath, mediaUrl: `${publicUrl}${mediaPath}` };
+  return linkTo(media.objectKey);
 }
 
 /** Why media will never be there; absent unless that is so. */

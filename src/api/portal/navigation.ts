@@ -16,6 +16,7 @@ const TENANT_PAGES = [
   ['conversations', 'Conversations', '/conversations'],
   ['event-types', 'Event types', '/event-types'],
   ['keys', 'API keys', '/keys'],
+  ['data', 'Data and storage', '/data'],
   ['audit', 'Audit log', '/audit'],
 ] as const;
 

@@ -1,5 +1,6 @@
 import type { OptionRules } from '../../endpoints/endpoint-options.ts';
 import type { TestEventTools } from '../../endpoints/test-event.ts';
+import type { MediaUrls } from '../../messages/media/media-urls.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { SealedDatabase } from '../../platform/crypto/secret-keys.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
@@ -35,6 +36,7 @@ export type PortalContext = {
   settings: Readonly<Record<string, string>>;
   /** Where browsers and tenants reach the service, without a slash at the end. */
   publicUrl: string;
+  mediaUrls: MediaUrls;
   /** The console of the sandbox, which only development has. */
   consolePages?: ConsolePages | undefined;
   /** The clock, milliseconds since 1970. */

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { guardBodies } from '../shares/client-shares.ts';
 import { accessPages } from './access/access-pages.ts';
 import { requirePortalAccess } from './access/portal-access.ts';
+import { policyPages } from './accounts/policy-pages.ts';
 import { ASSET_DIRECTORY, ASSET_PREFIX } from './asset-urls.ts';
 import { auditPages } from './audit/audit-pages.ts';
 import { deliveryPages, operatorDeliveryPages } from './deliveries/delivery-pages.ts';
@@ -43,6 +44,7 @@ export async function portalRoutes(scope: PortalApp, context: PortalContext): Pr
     keyPages(pages, context);
     approvalPages(pages, context);
     auditPages(pages, context);
+    policyPages(pages, context);
     operatorPages(pages, context);
     context.consolePages?.(pages, context);
   });

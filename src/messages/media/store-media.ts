@@ -7,6 +7,7 @@ import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
 import { hasMedia, markMediaFailed, markMediaStored, type PendingMedia } from '../media.ts';
+import type { MediaUrls } from './media-urls.ts';
 import { MEDIA_ERROR_MESSAGES, type MediaErrorCode, MediaTooLarge, WrongBytes } from './media-verdict.ts';
 
 /** The address in a webhook lives for five minutes. */
@@ -290,12 +291,13 @@ export async function finishMediaTask(
  * of the task. False: an earlier run had done it, and nothing changed.
  */
 export async function publishStored(
-  { database, publicUrl }: { database: Database; publicUrl: string },
+  { database, mediaUrls }: { database: Database; mediaUrls: Pick<MediaUrls, 'linksOf'> },
   input: StoreInboundMediaInput,
   media: PendingMedia,
   fetched: FetchedMedia,
 ): Promise<boolean> {
   const { wabaId, messageId } = input;
+  const linkTo = await mediaUrls.linksOf(wabaId);
   return await database.transaction(async (trx) => {
     await finishMediaTask(trx, input);
     const stored = { ...fetched, objectKey: media.objectKey };
@@ -307,8 +309,7 @@ export async function publishStored(
       serviceMessageId: messageId,
       mediaType: media.mediaType,
       mimeType,
-      mediaPath: MEDIA_ROOT + media.objectKey,
-      publicBaseUrl: publicUrl,
+      ...linkTo(media.objectKey),
       caption: media.caption,
     });
     const event = {
@@ -340,6 +341,3 @@ export async function publishFailure(
   // Best effort: nothing refers to the object any more.
   if (objectKey !== null) await objectStore.remove(objectKey).catch(() => undefined);
 }
-
-/** Where stored inbound media is served: the product spec's public path root. */
-export const MEDIA_ROOT = '/received_media/';

@@ -49,7 +49,10 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
       events: settings.integer('HELIOGRAPH_RETENTION_EVENTS_DAYS'),
       attempts: settings.integer('HELIOGRAPH_RETENTION_ATTEMPTS_DAYS'),
     },
-    media: { maxBytes: settings.integer('HELIOGRAPH_MEDIA_MAX_BYTES') },
+    media: {
+      maxBytes: settings.integer('HELIOGRAPH_MEDIA_MAX_BYTES'),
+      urlTtlSeconds: settings.integer('HELIOGRAPH_MEDIA_URL_TTL_SECONDS'),
+    },
   });
 }
 

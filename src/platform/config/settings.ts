@@ -326,6 +326,14 @@ export const SETTINGS = {
     maximum: 2147483648,
     about: 'largest inbound media file that is stored',
   }),
+  HELIOGRAPH_MEDIA_URL_TTL_SECONDS: setting({
+    kind: 'integer',
+    fallback: '0',
+    minimum: 0,
+    maximum: 31_536_000,
+    about:
+      'addresses of received files (`mediaUrl`) are signed and end after so many seconds, at most 1 year; 0: they are plain and do not end, unless a tenant has set its own',
+  }),
   HELIOGRAPH_SEND_MESSAGES_PER_SECOND: setting({
     kind: 'integer',
     fallback: '80',

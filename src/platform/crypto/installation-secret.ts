@@ -8,7 +8,7 @@ const SECRET_BYTES = 32;
 const KEY_BYTES = 32;
 
 /** What keys are derived for: none tells anything about another. */
-type Purpose = 'event id hash';
+type Purpose = 'event id hash' | 'media urls';
 
 /**
  * A key of the installation that stays the same when encryption keys change: derived from a random secret in the
@@ -44,6 +44,20 @@ async function makeSecret(tools: SealedDatabase): Promise<Buffer> {
   return secret;
 }
 
+/** The key for a purpose, read when it is first needed; what failed is tried again the next time. */
+export function lazyInstallationKey(tools: SealedDatabase, purpose: Purpose): () => Promise<Buffer> {
+  let loaded: Promise<Buffer> | null = null;
+  return async () => {
+    loaded ??= installationKey(tools, purpose);
+    try {
+      return await loaded;
+    } catch (error) {
+      loaded = null;
+      throw error;
+    }
+  };
+}
+
 /** Turns an eventId into what Temporal may know of it. */
 export type EventIdHash = (eventId: string) => Promise<string | null>;
 
@@ -57,20 +71,11 @@ const HASH_HEX_DIGITS = 32;
  * sees Temporal cannot try all numbers. Null while the secret cannot be opened: a workflow must start without it then.
  */
 export function openEventIdHash(tools: SealedDatabase): EventIdHash {
-  let loaded: Promise<Buffer> | null = null;
-  const load = async () => {
-    try {
-      return await installationKey(tools, 'event id hash');
-    } catch (error) {
-      loaded = null;
-      throw error;
-    }
-  };
+  const key = lazyInstallationKey(tools, 'event id hash');
   return async (eventId) => {
     if (OWN_EVENT_ID.test(eventId)) return eventId;
-    loaded ??= load();
     try {
-      const mac = createHmac('sha256', await loaded).update(eventId);
+      const mac = createHmac('sha256', await key()).update(eventId);
       return mac.digest('hex').slice(0, HASH_HEX_DIGITS);
     } catch (error) {
       if (error instanceof SecretBoxError) return null;

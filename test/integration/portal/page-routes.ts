@@ -58,6 +58,7 @@ const VALUES: Readonly<Record<string, string>> = {
   drop: 'yes',
   confirm: 'yes',
   states: 'failed',
+  mediaUrlTtlSeconds: '3600',
 };
 
 /** A form that is filled in, as far as the route tells its fields. */

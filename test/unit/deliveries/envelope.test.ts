@@ -51,7 +51,7 @@ describe('data of our own events', () => {
     mediaType: 'image',
     mimeType: 'image/jpeg',
     mediaPath: '/received_media/ab/c.jpg',
-    publicBaseUrl: 'https://gateway.example/',
+    mediaUrl: 'https://gateway.example/received_media/ab/c.jpg',
     caption: 'Front "door"',
   };
 

@@ -65,7 +65,7 @@ function readyMediaOf(item: UpstreamItem) {
     mediaType: media.mediaType,
     mimeType: media.mimeType ?? '',
     mediaPath: '/received_media/pP0mK1v3rQ9sZ2xYb7Lw4tNc6uHd8eFa',
-    publicBaseUrl: PUBLIC_URL,
+    mediaUrl: `${PUBLIC_URL}/received_media/pP0mK1v3rQ9sZ2xYb7Lw4tNc6uHd8eFa`,
     caption: media.caption,
   };
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { MediaUrls, SignedQuery } from '../../../messages/media/media-urls.ts';
 import { findServedMedia, type ServedMedia } from '../../../messages/media.ts';
 import {
   ObjectMissing,
@@ -7,10 +8,14 @@ import {
   ObjectStoreUnavailable,
 } from '../../../platform/object-store/object-store.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
-import { notFound, unavailable } from '../../errors/api-error.ts';
+import { ApiError, notFound, unavailable } from '../../errors/api-error.ts';
 import { createBatchedLookup } from '../../plugins/batched-lookup.ts';
 
-export type ReceivedMediaTools = { database: Database; objectStore: ObjectStore };
+export type ReceivedMediaTools = {
+  database: Database;
+  objectStore: ObjectStore;
+  mediaUrls: Pick<MediaUrls, 'check'>;
+};
 
 /** Nothing else is looked up: neither a path nor an object key is ever made from a URL. */
 const TOKEN = /^[A-Za-z0-9_-]{22,64}$/;
@@ -33,7 +38,7 @@ export function receivedMediaRoutes(tools: ReceivedMediaTools): FastifyPluginAsy
   };
 }
 
-function registerFiles(app: FastifyInstance, { database, objectStore }: ReceivedMediaTools): void {
+function registerFiles(app: FastifyInstance, { database, objectStore, mediaUrls }: ReceivedMediaTools): void {
   const find = async (tokens: readonly string[]) => {
     const files = await findServedMedia(database, tokens);
     return new Map(files.map((file) => [file.objectKey, file]));
@@ -46,9 +51,21 @@ function registerFiles(app: FastifyInstance, { database, objectStore }: Received
       const { token } = request.params;
       const file = TOKEN.test(token) ? await findFile(token) : null;
       if (file === null) throw notFound();
+      const verdict = await mediaUrls.check(file, signedQueryOf(request.query));
+      if (verdict === 'expired') throw new ApiError('media_url_expired');
+      if (verdict === 'wrong') throw new ApiError('invalid_media_signature');
       return await serve(objectStore, file, request, reply);
     },
   });
+}
+
+/** Of what is there twice, nothing counts. */
+function signedQueryOf(query: unknown): SignedQuery {
+  const { expires, signature } = query as Record<string, unknown>;
+  return {
+    ...(typeof expires === 'string' && { expires }),
+    ...(typeof signature === 'string' && { signature }),
+  };
 }
 
 async function serve(

@@ -109,7 +109,7 @@ function tenantPage(app: PortalApp, { database }: PortalContext): void {
       title: tenant.businessName,
       active: ACTIVE,
       trail: [{ label: 'Tenants', href: PATH }],
-      actions: html`<a class="button" href="/portal/operator/users?tenant=${id}">Users of the tenant</a>`,
+      actions: html`<a class="button" href="/portal/operator/users?tenant=${id}">Users of the tenant</a><a class="button" href="${PATH}/${id}/data">Data and storage</a>`,
       done: DONE,
       body: html`${
         rows.length === 0

@@ -168,23 +168,24 @@ function facts(
         : html`, of <a class="mono" href="${base}/deliveries/${original}">${original}</a>`;
     rows.push(['Replay', html`<a href="${base}/replays/${replayId}">${replayId}</a>${what}`]);
   }
-  // The operators' address of the Temporal UI may be an inner one.
-  const { uiUrl, publicUiUrl, namespace } = config.temporal;
-  const workflowUi = viewer.role === 'operator' ? uiUrl : publicUiUrl;
-  const place = { uiUrl: workflowUi, namespace };
-  rows.push([
-    'Workflow',
-    workflowLink(workflowUi === '' ? null : workflowUrl(place, workflowId), workflowId),
-  ]);
-  if (eventIdHash !== null && workflowUi !== '') {
-    const url = workflowListUrl(place, eventQuery(eventIdHash));
-    const text = 'All workflows with this eventId';
-    rows.push([
-      'In Temporal',
-      html`<a href="${url}" rel="noreferrer">${text}</a>, as <code class="break">${eventIdHash}</code>`,
-    ]);
-  }
-  return rows;
+  return [...rows, ...temporalRows(config, viewer, workflowId, eventIdHash)];
+}
+
+/** The operators' address of the Temporal UI may be an inner one. */
+function temporalRows(
+  { temporal: { uiUrl, publicUiUrl, namespace } }: PortalContext['config'],
+  viewer: Viewer,
+  workflowId: string | null,
+  eventIdHash: string | null,
+): [string, Child][] {
+  const place = { uiUrl: viewer.role === 'operator' ? uiUrl : publicUiUrl, namespace };
+  if (place.uiUrl === '') return [['Workflow', workflowLink(null, workflowId)]];
+  const workflow: [string, Child] = ['Workflow', workflowLink(workflowUrl(place, workflowId), workflowId)];
+  if (eventIdHash === null) return [workflow];
+  const url = workflowListUrl(place, eventQuery(eventIdHash));
+  const text = 'All workflows with this eventId';
+  const link = html`<a href="${url}" rel="noreferrer">${text}</a>, as <code class="break">${eventIdHash}</code>`;
+  return [workflow, ['In Temporal', link]];
 }
 
 function eventOf({ eventType, eventId }: DeliveryReport['delivery']): Child {

@@ -11,7 +11,6 @@ import {
   type MessageAnnotation,
 } from '../../../messages/conversations/message-list.ts';
 import { listOf, type Members, membersOf, textOf } from '../../../platform/json/json-members.ts';
-import type { Database } from '../../../platform/postgres/database.ts';
 import { annotationMembers, editedContent, mediaAddress, mediaErrorOf } from '../../messages/message-json.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
@@ -32,7 +31,8 @@ const ROW_ID = /^\d{1,18}$/;
 const Query = Type.Object({ cursor: Type.Optional(Type.String({ maxLength: 2_048 })) });
 
 /** GET /portal/w/:wabaId/conversations/:id: a thread, its newest part first to be seen. */
-export function conversationPage(app: PortalApp, { database, cursors }: PortalContext): void {
+export function conversationPage(app: PortalApp, context: PortalContext): void {
+  const { database, cursors } = context;
   const params = Type.Object({ wabaId: Type.String(), id: Type.String() });
   const options = { config: PAGES.member, schema: { params, querystring: Query } };
   app.get('/portal/w/:wabaId/conversations/:id', options, async (request, reply) => {
@@ -44,7 +44,7 @@ export function conversationPage(app: PortalApp, { database, cursors }: PortalCo
     const [afterId = null] = cursors.decode(scope, request.query.cursor ?? '') ?? [];
     const walk = { order: 'desc' as const, afterId, limit: PAGE_SIZE };
     const page = await listConversationMessages(database, waba.wabaId, id, walk);
-    const messages = await messageViews(database, waba.wabaId, page?.messages.toReversed() ?? []);
+    const messages = await messageViews(context, waba.wabaId, page?.messages.toReversed() ?? []);
     const path = `/portal/w/${waba.wabaId}/conversations`;
     const cursor = page?.hasMore && page.position !== null ? cursors.encode(scope, [page.position]) : null;
     const earlier = cursor === null ? null : `${path}/${id}?${new URLSearchParams({ cursor })}`;
@@ -158,23 +158,25 @@ function orderWords(content: Members): string {
 
 /** The messages of a thread with what later ones made of them, in the order given. */
 async function messageViews(
-  database: Database,
+  { database, mediaUrls }: PortalContext,
   wabaId: string,
   messages: readonly ConversationMessage[],
 ): Promise<Markup[]> {
   const annotations = await listAnnotations(database, wabaId, messages);
+  const linkTo = await mediaUrls.linksOf(wabaId);
   const byTarget = Map.groupBy(annotations, ({ phoneNumberId, targetId }) => `${phoneNumberId} ${targetId}`);
   const shown = new Set(messages.map(({ id }) => id));
   return messages.map((message) => {
     const about = byTarget.get(`${message.phoneNumberId} ${message.upstreamId}`) ?? [];
-    return messageView(message, about, shown);
+    const { mediaPath } = mediaAddress(message, linkTo);
+    return messageView(message, about, { shown, mediaPath });
   });
 }
 
 function messageView(
   message: ConversationMessage,
   annotations: readonly MessageAnnotation[],
-  shown: ReadonlySet<string>,
+  { shown, mediaPath }: { shown: ReadonlySet<string>; mediaPath: string | null },
 ): Markup {
   const { reactions, editedAt, revokedAt } = annotationMembers(annotations);
   const edited = editedContent(annotations);
@@ -183,7 +185,7 @@ function messageView(
   return html`<li class="message ${side}" id="m${message.id}"><article>
 <header><strong>${side === 'business' ? 'Business' : (message.groupSender ?? 'Customer')}</strong> <span class="faint">${message.type.replaceAll('_', ' ')}</span> ${exactTime(message.sentAt ?? message.createdAt)}</header>
 ${quote(message, shown)}${revokedAt !== undefined && html`<p>${badge('off', 'Deleted by the customer')}</p>`}
-${mediaOf(message)}${messageWords(message.type, edited === null ? object : readMessage(edited))}
+${mediaOf(message, mediaPath)}${messageWords(message.type, edited === null ? object : readMessage(edited))}
 ${editedAt !== undefined && html`<p class="faint">Edited ${exactTime(new Date(editedAt))}</p>`}
 ${reactions.length > 0 && html`<p class="reactions">${reactions.map(({ emoji, from }) => html`<span title="${from}">${emoji}</span> `)}</p>`}
 <footer>${stateBadge(message)}<details><summary>Details</summary><p class="faint">Message <code>${message.id}</code>, upstream <code>${message.upstreamId ?? 'no id yet'}</code></p>${codeBlock(shownJson(message.content), `Message ${message.id} as upstream has it`)}</details></footer>
@@ -212,13 +214,12 @@ function quote({ contextId, repliedId }: ConversationMessage, shown: ReadonlySet
 const SHOWN_AS_PICTURE = new Set(['image', 'sticker']);
 
 /** A file of ours; one that is not there yet, or never will be, says so. */
-function mediaOf(message: ConversationMessage): Markup {
+function mediaOf(message: ConversationMessage, mediaPath: string | null): Markup {
   const { mediaState, mediaType, mimeType, fileName } = message;
   if (mediaState === null || mediaType === null) return nothing;
   if (mediaState === 'pending') return html`<p>${badge('waiting', 'Download pending')}</p>`;
   const { mediaError } = mediaErrorOf(message);
   if (mediaError !== undefined) return html`<p>${badge('bad', 'No file')} ${mediaError.message}</p>`;
-  const { mediaPath } = mediaAddress(message, '');
   if (mediaPath === null) return nothing;
   const name = fileName ?? mediaType;
   if (SHOWN_AS_PICTURE.has(mediaType)) {

@@ -16,6 +16,13 @@ create table tenants (
   removed_at timestamptz
 );
 
+-- What a tenant has of its own in place of the installation's settings; null, or no row: the installation's.
+create table tenant_policies (
+  tenant_id bigint primary key references tenants on delete cascade,
+  -- For how long an address of a received file is good; 0: for ever.
+  media_url_ttl_seconds integer
+);
+
 create table wabas (
   waba_id text primary key,
   tenant_id bigint not null references tenants,

@@ -7,6 +7,7 @@ import { makeStoreInboundMediaActivities } from '../../../../src/activities/stor
 import type { FaultRequest } from '../../../../src/dev/sandbox/fault-register.ts';
 import type { LoggedRequest } from '../../../../src/dev/sandbox/upstream-records.ts';
 import { startUpstreamServer } from '../../../../src/dev/sandbox/upstream-server.ts';
+import { makeMediaUrls } from '../../../../src/messages/media/media-urls.ts';
 import { type Config, loadConfig } from '../../../../src/platform/config/config.ts';
 import { openGraphClient } from '../../../../src/platform/graph/graph-client.ts';
 import { type ObjectStore, openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
@@ -77,7 +78,12 @@ export async function startMediaStack(): Promise<MediaStack> {
   const graph = openGraphClient(config);
   const worker = await startMediaWorker(config, store.database, {
     ...{ database: store.database, graph, objectStore, secretBox: testSecretBox, logger: silentLogger },
-    ...{ maxBytes: MAX_BYTES, publicUrl: config.api.publicUrl },
+    maxBytes: MAX_BYTES,
+    publicUrl: config.api.publicUrl,
+    mediaUrls: makeMediaUrls({
+      ...{ database: store.database, secretBox: testSecretBox },
+      ...{ publicUrl: config.api.publicUrl, ttlSeconds: config.media.urlTtlSeconds },
+    }),
   });
   const control = async (
     method: string,

@@ -7,13 +7,14 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { receivedMediaRoutes } from '../../../../src/api/messages/received-media/received-media.ts';
 import { addErrorHandling } from '../../../../src/api/plugins/errors.ts';
 import { addBaseHeaders } from '../../../../src/api/plugins/request-hooks.ts';
+import { makeMediaUrls } from '../../../../src/messages/media/media-urls.ts';
 import { servedType } from '../../../../src/messages/media/store-media.ts';
 import { markMediaStored, takePendingMedia } from '../../../../src/messages/media.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { type ObjectStore, openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../../support/take-in.ts';
-import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
+import { seedFixtureAccounts, testSecretBox } from '../../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
@@ -31,7 +32,10 @@ function makeApp(store: ObjectStore): FastifyInstance {
   const made = fastify({ routerOptions: { maxParamLength: 20_000 } });
   addBaseHeaders(made);
   addErrorHandling(made, PUBLIC_URL);
-  made.register(receivedMediaRoutes({ database: database.database, objectStore: store }));
+  const mediaUrls = makeMediaUrls({
+    ...{ database: database.database, secretBox: testSecretBox, publicUrl: PUBLIC_URL, ttlSeconds: 0 },
+  });
+  made.register(receivedMediaRoutes({ database: database.database, objectStore: store, mediaUrls }));
   return made;
 }
 

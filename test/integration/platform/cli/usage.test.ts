@@ -19,7 +19,14 @@ describe('the admin command line', () => {
   test('explains every command with an example of it, and offers --json everywhere', () => {
     const all = leaves(buildAdminCommand());
     expect(all.map(({ path }) => path)).toEqual([
-      ...['tenant create', 'tenant list', 'tenant rename', 'tenant remove'],
+      ...[
+        'tenant create',
+        'tenant list',
+        'tenant rename',
+        'tenant policy',
+        'tenant set-policy',
+        'tenant remove',
+      ],
       ...['waba add', 'waba list', 'waba set-token', 'waba set-pace', 'waba remove', 'waba remove-number'],
       ...[
         'user set-up-link',
