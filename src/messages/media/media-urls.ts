@@ -9,9 +9,6 @@ const MEDIA_ROOT = '/received_media/';
 /** Where a stored file is: the path, which has a signature where the tenant's addresses end, and the whole address. */
 export type MediaLink = { mediaPath: string; mediaUrl: string };
 
-/** Whether an address may be used. */
-export type MediaUrlVerdict = 'valid' | 'expired' | 'wrong';
-
 /** Makes and checks the addresses of stored media. */
 export type MediaUrls = {
   /** Gives addresses of a WABA's files that are good from now on, for as long as its tenant wants. */
@@ -20,7 +17,7 @@ export type MediaUrls = {
   check(
     file: { objectKey: string; tenantTtlSeconds: number | null },
     query: SignedQuery,
-  ): Promise<MediaUrlVerdict>;
+  ): Promise<'valid' | 'expired' | 'wrong'>;
 };
 
 export type SignedQuery = { expires?: string | undefined; signature?: string | undefined };
