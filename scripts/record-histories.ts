@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { historyToJson } from '../test/support/histories/history-json.ts';
 import { recordApprovals } from '../test/support/histories/record-approvals.ts';
 import { recordDeliveries } from '../test/support/histories/record-deliveries.ts';
+import { recordErasures } from '../test/support/histories/record-erasures.ts';
 import { recordMedia } from '../test/support/histories/record-media.ts';
 import { recordNumbers } from '../test/support/histories/record-numbers.ts';
 import { recordOperations } from '../test/support/histories/record-operations.ts';
@@ -32,6 +33,8 @@ try {
     recordApprovals,
     recordNumbers,
     recordOperations,
+    // The accounts are gone after it.
+    recordErasures,
   ]) {
     for (const [name, workflowId] of Object.entries(await record(stack))) {
       if (wanted.length > 0 && !wanted.some((start) => name.startsWith(start))) continue;

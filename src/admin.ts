@@ -4,6 +4,7 @@ import { wabaCommand } from './accounts/commands/waba-commands.ts';
 import { eventsCommand, findCommand } from './deliveries/commands/find-command.ts';
 import { endpointCommand } from './endpoints/commands/endpoint-commands.ts';
 import { operationsUrlCommand } from './endpoints/commands/operations-url-commands.ts';
+import { eraseCommand, erasuresCommand } from './erasures/commands/erase-commands.ts';
 import { inboxCommand } from './inbound/commands/inbox-commands.ts';
 import { keyCommand, keyRequestCommand } from './keys/commands/key-commands.ts';
 import { secretsCommand } from './platform/crypto/secrets-commands.ts';
@@ -30,6 +31,8 @@ export function buildAdminCommand(): Command {
     findCommand(),
     eventsCommand(),
     inboxCommand(),
+    eraseCommand(),
+    erasuresCommand(),
     secretsCommand(),
     migrateCommand(),
   ];

@@ -157,7 +157,7 @@ async function closeWaba(trx: Transaction, wabaId: string): Promise<void> {
 }
 
 /** Deletes a removed WABA of which there is nothing. False: there is, and it stays. */
-async function deleteEmptyWaba(trx: Transaction, wabaId: string): Promise<boolean> {
+export async function deleteEmptyWaba(trx: Transaction, wabaId: string): Promise<boolean> {
   const [used] = await query(trx, 'select 1 from events where waba_id = ? limit 1', [wabaId]);
   if (used !== undefined) return false;
   return await unlessReferred(trx, async (savepoint) => {
@@ -169,7 +169,7 @@ async function deleteEmptyWaba(trx: Transaction, wabaId: string): Promise<boolea
 }
 
 /** Takes a tenant away: its users, invitations and sessions end. The row stays when removed WABAs of it do. */
-async function closeTenant(trx: Transaction, tenantId: string): Promise<void> {
+export async function closeTenant(trx: Transaction, tenantId: string): Promise<void> {
   for (const table of ['user_sessions', 'invitations', 'memberships']) {
     await execute(trx, `delete from ${table} where tenant_id = ?`, [tenantId]);
   }

@@ -11,6 +11,7 @@ import {
   finishMediaTask,
   publishFailure,
   publishStored,
+  removeUnlessStored,
   type StoreInboundMediaInput,
 } from '../messages/media/store-media.ts';
 import { takePendingMedia } from '../messages/media.ts';
@@ -84,6 +85,7 @@ async function store(
     const fetched = await fetchMedia(tools, media, { ...run, token });
     const retries = { mayPass: isTransientError, signal: run.signal };
     await retryBriefly(() => publishStored(tools, input, media, fetched), PUBLISH_RETRY_DELAYS_MS, retries);
+    await removeUnlessStored(tools, input, media.objectKey);
     const { servedType, sizeBytes } = fetched;
     return { outcome: 'stored', summary: `${sizeBytes} bytes, served as ${servedType}` };
   } catch (error) {

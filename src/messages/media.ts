@@ -99,6 +99,29 @@ export async function hasMedia(database: Database, wabaId: string, messageId: st
   return rows.length > 0;
 }
 
+/** Whether the media of a message is stored. */
+export async function isMediaStored(database: Database, messageId: string): Promise<boolean> {
+  const text = `select 1 from media where message_id = ? and state = 'stored'`;
+  return (await query(database, text, [messageId])).length > 0;
+}
+
+/** Those of these object keys whose files were erased. */
+export async function findErasedKeys(database: Database, objectKeys: readonly string[]): Promise<string[]> {
+  if (objectKeys.length === 0) return [];
+  const rows = await query<{ key: string }>(
+    database,
+    'select object_key as key from erased_files where object_key = any (cast(? as text[]))',
+    [objectKeys],
+  );
+  return rows.map(({ key }) => key);
+}
+
+/** Whether the file of a message of the WABA was erased. */
+export async function isFileErased(database: Database, wabaId: string, messageId: string): Promise<boolean> {
+  const text = 'select 1 from erased_files where waba_id = ? and message_id = ?';
+  return (await query(database, text, [wabaId, messageId])).length > 0;
+}
+
 /** The message that stored media belongs to: what the head of its event says. */
 export type MediaOwner = {
   tenantId: string;

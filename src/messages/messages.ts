@@ -82,6 +82,11 @@ export function messageKey(phoneNumberId: string, upstreamId: string): string {
   return `${phoneNumberId} ${upstreamId}`;
 }
 
+/** The name of a message, by its upstream id or its mark, of which the hash is kept when it is erased. */
+export function erasedName({ phoneNumberId }: { phoneNumberId: string }, id: string): string {
+  return `${phoneNumberId} ${id}`;
+}
+
 type NewStatus = {
   phoneNumberId: string;
   upstreamId: string;

@@ -90,6 +90,18 @@ export async function removeUser({ database }: Tools, authority: Authority, user
   });
 }
 
+/** Throws as `removeUser` does, and removes nothing. */
+export async function checkRemovable(
+  { database }: Tools,
+  authority: Authority,
+  userId: string,
+): Promise<void> {
+  refuseOneself(authority, userId);
+  await database.transaction(async (trx) => {
+    await lockedBesideOperators(trx, userId);
+  });
+}
+
 /** An account that can be taken away. Throws RequestError: `unknown_user`, `last_operator`. */
 async function lockedBesideOperators(trx: Transaction, userId: string): Promise<User> {
   const operators = await countActiveOperators(trx);

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { type KeyRequestActivityTools, makeKeyRequestActivities } from '../activities/approve-api-key.ts';
 import { makeDeliverEventActivities } from '../activities/deliver-event.ts';
 import { makeDeliverSessionActivities } from '../activities/deliver-session.ts';
+import { type EraseActivityTools, makeEraseActivities } from '../activities/erase.ts';
 import { makeReplayActivities, type ReplayActivityTools } from '../activities/replay-deliveries.ts';
 import { makeAlertActivities } from '../activities/send-endpoint-alert.ts';
 import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
@@ -22,6 +23,7 @@ import type { Config } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../platform/http/outbound-url.ts';
 import type { Logger } from '../platform/logger.ts';
+import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { Database, DatabasePool } from '../platform/postgres/database.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
 
@@ -30,6 +32,7 @@ const RETRY_WORKFLOWS_PER_ENDPOINT = 20;
 
 type DeliveryTools = {
   database: DatabasePool;
+  objectStore: ObjectStore;
   logger: Logger;
   /** Host and process. */
   worker: string;
@@ -39,10 +42,11 @@ type DeliveryTools = {
 
 /** Everything that attempts deliveries in this process, and the activities that do it for workflows. */
 export function openDelivery(config: Config, tools: DeliveryTools) {
-  const { database, logger, worker, onAttempt } = tools;
+  const { database, objectStore, logger, worker, onAttempt } = tools;
   const { timeoutMs, retryScheduleMs } = config.webhooks;
   const sender = openSender(config);
-  const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
+  const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
+  const secretBox = makeSecretBox(encryptionKeys);
   const health = makeEndpointHealth();
   const { limiter, calm, retryLimits, shareWith } = openLimits(config);
   const stopping = new AbortController();
@@ -68,7 +72,9 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
     activities: {
       deliver: makeDeliverEventActivities({ ...attempt, join, onSettled }),
       session: makeDeliverSessionActivities({ loop, stopping: stopping.signal }),
-      operations: openOperationsActivities({ database, sender, secretBox, timeoutMs, logger }),
+      operations: openOperationsActivities({
+        ...{ database, objectStore, sender, secretBox, encryptionKeys, timeoutMs, logger },
+      }),
     },
     /** Nothing more is claimed; what is under way goes on. */
     stopClaiming: () => {
@@ -127,11 +133,12 @@ function openSender(config: Config): HttpSender {
   return makeHttpSender({ guard, allowHttp, connectTimeoutMs, totalTimeoutMs: timeoutMs });
 }
 
-/** The activities for the task queue of operations: replays, endpoint alerts, key requests. They open nothing of their own. */
+/** The activities for the task queue of operations: replays, erasures, endpoint alerts, key requests. They open nothing of their own. */
 export function openOperationsActivities(
-  tools: ReplayActivityTools & AlertActivityTools & KeyRequestActivityTools,
+  tools: ReplayActivityTools & AlertActivityTools & KeyRequestActivityTools & EraseActivityTools,
 ) {
   return {
+    ...makeEraseActivities(tools),
     ...makeReplayActivities(tools),
     ...makeAlertActivities(tools),
     ...makeKeyRequestActivities(tools),

@@ -135,8 +135,10 @@ function openParts(config: Config, logger: Logger) {
     fixedPlans: true,
   });
   const worker = `${hostname()}:${process.pid}`;
-  const delivery = openDelivery(config, { database, logger, worker, onAttempt: metrics.attempt });
-  return { database, delivery, logger, metrics, objectStore: openObjectStore(config.objectStore) };
+  const objectStore = openObjectStore(config.objectStore);
+  const onAttempt = metrics.attempt;
+  const delivery = openDelivery(config, { database, objectStore, logger, worker, onAttempt });
+  return { database, delivery, logger, metrics, objectStore };
 }
 
 /** Takes in bodies and claims what comes of them, unless other workers of the installation have more room. */

@@ -111,6 +111,24 @@ export const ERROR_CODES = define({
     message: 'This path does not answer this method.',
     advice: 'The header Allow lists the methods that the path answers.',
   },
+  erased: {
+    status: 410,
+    type: 'invalid_request_error',
+    message: 'The file was erased.',
+    advice: 'Nothing brings it back; ask for it no more.',
+  },
+  unknown_customer: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'The WABA has no such customer.',
+    advice: 'Nothing was erased: the customer is unknown, or was erased before.',
+  },
+  unknown_conversation: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'The WABA has no such conversation.',
+    advice: 'Nothing was erased: the conversation is unknown, or was erased before.',
+  },
   request_timeout: {
     status: 408,
     type: 'invalid_request_error',

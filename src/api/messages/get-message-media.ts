@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { findInboundMedia } from '../../messages/conversations/message-list.ts';
-import { notFound } from '../errors/api-error.ts';
+import { isFileErased } from '../../messages/media.ts';
+import { ApiError, notFound } from '../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { idParams, NoQuery, nullable, objectId, text } from '../external/schema-kit.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
@@ -35,6 +36,7 @@ export function messageMedia(app: ExternalApp, { database, mediaUrls }: External
       summary: 'Get the media of a message',
       description: 'Of an inbound message, also while it is awaited. `mediaUrl` needs no API key.',
       tag: 'Media',
+      errors: ['erased'],
       answers: { 200: { description: 'The media.' } },
     }),
     params: idParams('The `serviceMessageId`.', '1042'),
@@ -43,8 +45,10 @@ export function messageMedia(app: ExternalApp, { database, mediaUrls }: External
   };
   app.get('/api/external/messages/:id/media', { schema, config: SCOPES.read }, async (request) => {
     const { wabaId } = accountOf(request);
-    const media = await findInboundMedia(database, wabaId, objectId(request.params.id));
-    if (media === null) throw notFound();
+    const messageId = objectId(request.params.id);
+    const media = await findInboundMedia(database, wabaId, messageId);
+    if (media === null)
+      throw (await isFileErased(database, wabaId, messageId)) ? new ApiError('erased') : notFound();
     return {
       serviceMessageId: media.id,
       metaMessageId: media.upstreamId,

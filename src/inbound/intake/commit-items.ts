@@ -11,6 +11,7 @@ import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
 import type { DirectClaimer } from '../../deliveries/queue/enqueue.ts';
 import { insertMedia } from '../../messages/media.ts';
 import {
+  erasedName,
   findMessageIds,
   insertInboundMessages,
   lockMessageStates,
@@ -18,6 +19,7 @@ import {
   messageKey,
   type NewInboundMessage,
   recordStatuses,
+  sendMarker,
 } from '../../messages/messages.ts';
 import { insertOrders } from '../../messages/orders.ts';
 import { insertPaymentReports, type NewPaymentReport } from '../../messages/payments.ts';
@@ -110,7 +112,7 @@ export async function commitItems(
   if (owned.length === 0) return new LastStatements(Promise.resolve([]));
   const keyed = owned.map(withDedupKey);
   const [claimedKeys, contacts, drawn, states, subscribers] = await Promise.all([
-    claimDedupKeys(trx, [...new Map(keyed.map(({ hex, key }) => [hex, key])).values()]),
+    claimDedupKeys(trx, [...new Map(keyed.map((one) => [one.hex, one])).values()]),
     findCustomers(trx, owned),
     drawForNewCustomers(trx, owned),
     lockMessageStates(trx, owned.filter(isOwnedStatus).map(statusOf)),
@@ -209,15 +211,42 @@ function notSeenBefore(keyed: readonly Keyed[], claimedKeys: ReadonlySet<string>
   return keyed.filter(({ hex }) => left.delete(hex)).map(({ one }) => one);
 }
 
-/** Claims keys (SHA-256 digests, all different); returns those, in hex, that were not claimed before. */
-async function claimDedupKeys(trx: Transaction, keys: readonly Buffer[]): Promise<Set<string>> {
+/**
+ * Claims keys (SHA-256 digests, all different); returns those, in hex, that were not claimed before. Nothing is claimed
+ * for what was erased: it counts as seen, and the raw body in which it came again is gone over later.
+ */
+async function claimDedupKeys(trx: Transaction, keyed: readonly Keyed[]): Promise<Set<string>> {
   const rows = await query<{ key: string }>(
     trx,
-    `insert into dedup_keys (key) select key from unnest(?::bytea[]) as k (key) order by key
+    `with given as (
+       select key, waba_id, ${erasedBefore('message')} or ${erasedBefore('mark')} as erased
+         from unnest(?::bytea[], ?::text[], ?::text[], ?::text[]) as g (key, waba_id, message, mark)
+     ), repeated as (
+       insert into erased_repeats (waba_id) select distinct waba_id from given where erased on conflict do nothing
+     )
+     insert into dedup_keys (key) select key from given where not erased order by key
      on conflict do nothing returning encode(key, 'hex') as key`,
-    [byteaArray(keys)],
+    [
+      byteaArray(keyed.map(({ key }) => key)),
+      keyed.map(({ one }) => one.wabaId),
+      keyed.map(({ one: { item } }) => (item.kind === 'payment' ? null : erasedName(item, item.upstreamId))),
+      keyed.map(({ one: { item } }) => erasedMarkOf(item)),
+    ],
   );
   return new Set(rows.map((row) => row.key));
+}
+
+/** SQL: whether the item by this name was erased; asked by its key for each, however many there are. */
+function erasedBefore(name: string): string {
+  const key = `sha256((select salt from erasure_salt) || convert_to(${name}, 'UTF8'))`;
+  return `exists (select from erased_items e where e.key = ${key} offset 0)`;
+}
+
+/** A status of an erased message whose upstream id never became known carries our mark. */
+function erasedMarkOf(item: UpstreamItem): string | null {
+  if (item.kind !== 'status') return null;
+  const messageId = markedMessageId(item.rawJson);
+  return messageId === null ? null : erasedName(item, sendMarker(messageId));
 }
 
 /** Upstream redelivers for 7 days. */

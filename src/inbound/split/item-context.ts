@@ -268,6 +268,16 @@ export function timestampOf(node: JsonNode | null): Date | null {
   return new Date(Math.trunc(seconds * 1000));
 }
 
+const ERASED = 'heliograph_erased';
+
+/** What stands in place of an erased part of a body, so that the paths of the others stay as they are. */
+export const ERASED_PART = `{"${ERASED}":true}`;
+
+/** Whether a part was erased: nothing comes of it. */
+export function isErased(node: JsonNode): boolean {
+  return node.kind === 'object' && member(node, ERASED) !== null;
+}
+
 /** The edits that take members out of an object, every repetition of them, each with the comma that belongs to it. */
 export function memberRemovals(node: JsonNode, names: readonly string[]): TextEdit[] {
   const all = members(node);

@@ -25,6 +25,7 @@ import {
   type ItemBase,
   type ItemContext,
   ItemRefused,
+  isErased,
   memberRemovals,
   type OwnerIds,
   type PersonIds,
@@ -100,6 +101,7 @@ function splitList(
   if (listNode.kind !== 'array') quarantine(split, change, listPath, 'unreadable_item');
   items(listNode).forEach((node, position) => {
     const path = `${listPath}[${position}]`;
+    if (isErased(node)) return;
     if (typeof context === 'string') {
       quarantine(split, change, path, context);
       return;
@@ -134,6 +136,7 @@ function splitMessagesChange(split: SplitBody, change: Change, value: JsonNode):
 }
 
 function splitChange(split: SplitBody, wabaId: string | null, node: JsonNode, path: string): void {
+  if (isErased(node)) return;
   const field = stringOf(member(node, 'field'));
   const value = member(node, 'value');
   const storableField = field === null ? null : storableText(field, MAX_CHARS.field);

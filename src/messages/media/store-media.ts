@@ -6,7 +6,7 @@ import { GraphError } from '../../platform/graph/graph-error.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
-import { hasMedia, markMediaFailed, markMediaStored, type PendingMedia } from '../media.ts';
+import { hasMedia, isMediaStored, markMediaFailed, markMediaStored, type PendingMedia } from '../media.ts';
 import type { MediaUrls } from './media-urls.ts';
 import { MEDIA_ERROR_MESSAGES, type MediaErrorCode, MediaTooLarge, WrongBytes } from './media-verdict.ts';
 
@@ -325,6 +325,15 @@ export async function publishStored(
     );
     return true;
   });
+}
+
+/** Removes the object of media that was erased, or failed, while it was fetched. */
+export async function removeUnlessStored(
+  { database, objectStore }: { database: Database; objectStore: ObjectStore },
+  { messageId }: StoreInboundMediaInput,
+  objectKey: string,
+): Promise<void> {
+  if (!(await isMediaStored(database, messageId))) await objectStore.remove(objectKey);
 }
 
 /** Ends media as failed for good, and its task, and removes what an attempt may have left in the store. */

@@ -134,6 +134,11 @@ export function installationSecretPlace(name: string): string {
   return `installation_secrets|secret|${name}`;
 }
 
+/** What the steps of an erasure look for. */
+export function erasureSubjectPlace(erasureId: string): string {
+  return `erasures|subject|${erasureId}`;
+}
+
 /** A column of sealed texts, one per row at most. */
 export type SealedColumn = {
   table: string;
@@ -159,6 +164,10 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   {
     ...{ table: 'installation_secrets', idColumn: 'name', idType: 'text', column: 'secret_sealed' },
     place: installationSecretPlace,
+  },
+  {
+    ...{ table: 'erasures', idColumn: 'id', idType: 'bigint' },
+    ...{ column: 'subject_sealed', place: erasureSubjectPlace },
   },
 ];
 

@@ -21,7 +21,13 @@ export async function withHeartbeat<Result>(
 }
 
 /** The name by which Temporal shows a failure that is a wait. */
-type NotYetType = 'NotYetDelivered' | 'NotYetReplayed' | 'NotYetSent' | 'NotYetStored' | 'NotYetReleased';
+type NotYetType =
+  | 'NotYetDelivered'
+  | 'NotYetErased'
+  | 'NotYetReplayed'
+  | 'NotYetSent'
+  | 'NotYetStored'
+  | 'NotYetReleased';
 
 /** The failure that makes Temporal call again: nothing is wrong with us, so BENIGN keeps it out of error metrics and logs. */
 export function notYet(type: NotYetType, message: string, delayMs: number): ApplicationFailure {

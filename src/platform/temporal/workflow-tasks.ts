@@ -61,7 +61,7 @@ async function startTask(
     workflowId,
     workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
     args: [task.argument],
-    typedSearchAttributes: searchAttributes({ tenantId, wabaId, eventId, eventType }),
+    typedSearchAttributes: searchAttributes({ tenantId, wabaId: wabaId || null, eventId, eventType }),
     staticSummary: task.summary ?? SUMMARIES[workflowType],
   };
   if (SIGNALLED.has(workflowType) && task.starts <= SIGNALLED_STARTS) {
@@ -89,6 +89,11 @@ const SUMMARIES = {
   sendMessage: 'send a message to a customer',
   approveApiKey: 'a request for an API key',
   refreshNumbers: 'the phone numbers of a WABA',
+  eraseCustomer: 'erase a customer',
+  eraseConversation: 'erase a conversation',
+  eraseWaba: 'erase a WABA',
+  eraseTenant: 'erase a tenant',
+  eraseUser: 'erase a user',
 };
 
 /** The event that a workflow publishes in the end, for the search attribute. */
@@ -174,6 +179,8 @@ function isOlder(time: Timestamp | null | undefined, ageMs: number, nowMs: numbe
   return nowMs - Number(time.seconds ?? 0) * 1_000 > ageMs;
 }
 
+type EraseWorkflow = 'eraseCustomer' | 'eraseConversation' | 'eraseWaba' | 'eraseTenant' | 'eraseUser';
+
 /** A workflow that must run to its end: the row stands until the workflow's last activity deletes it. */
 type WorkflowTask = {
   workflowId: string;
@@ -184,7 +191,9 @@ type WorkflowTask = {
     | 'replayDeliveries'
     | 'sendMessage'
     | 'approveApiKey'
-    | 'refreshNumbers';
+    | 'refreshNumbers'
+    | EraseWorkflow;
+  /** Empty: it is about no WABA. */
   wabaId: string;
   /** The eventId of what the workflow publishes, by whose hash operators find it; an id of ours if it publishes nothing. */
   eventId: string;

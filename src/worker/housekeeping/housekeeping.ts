@@ -1,6 +1,7 @@
 import { dropWaiting, listGoneEndpoints } from '../../deliveries/queue/remove.ts';
 import { forgetOldFailures } from '../../endpoints/endpoint-failures.ts';
 import { forgetOldMinutes } from '../../endpoints/endpoint-health.ts';
+import { forgetOldErasedItems, sweepRepeats } from '../../erasures/repeats.ts';
 import { forgetOldDedupKeys } from '../../inbound/intake/commit-items.ts';
 import { forgetOldIdempotencyKeys } from '../../messages/send/idempotency-keys.ts';
 import { removeSpentUploads } from '../../messages/send/media-uploads.ts';
@@ -188,6 +189,13 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
     {
       name: 'users without tenant',
       run: () => inBatches((limit) => forgetUsersWithoutTenant(database, limit)),
+    },
+    {
+      name: 'erased items',
+      run: async () => {
+        await sweepRepeats({ database });
+        await inBatches((limit) => forgetOldErasedItems(database, limit));
+      },
     },
   ];
 }

@@ -2,8 +2,10 @@ import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import { makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { type Config, loadConfig } from '../../../src/platform/config/config.ts';
+import { parseEncryptionKeys } from '../../../src/platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Logger } from '../../../src/platform/logger.ts';
+import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import {
   connectTemporal,
@@ -63,7 +65,12 @@ export async function startOperationsStack(
     totalTimeoutMs: 5_000,
   });
   const { database } = store;
-  const tools = { database, sender, secretBox: testSecretBox, timeoutMs: 5_000, logger, ...limits };
+  const objectStore = openObjectStore(config.objectStore);
+  const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
+  const tools = {
+    ...{ database, objectStore, sender, secretBox: testSecretBox, encryptionKeys, timeoutMs: 5_000, logger },
+    ...limits,
+  };
   const activities = openOperationsActivities(tools);
   const startStarter = (reached: Client) =>
     startWorkflowStarter({
@@ -101,6 +108,7 @@ export async function startOperationsStack(
     await starter.stop();
     await Promise.all(stops.map((end) => end()));
     await sender.close();
+    objectStore.close();
     await connection.close();
     await store.close();
   };

@@ -11,6 +11,7 @@ export const ROOMS = [
   'src/keys',
   'src/users',
   'src/accounts',
+  'src/erasures',
 ] as const;
 
 /** What other rooms may import of a room: the files directly in it, and these folders. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { MediaUrls, SignedQuery } from '../../../messages/media/media-urls.ts';
-import { findServedMedia, type ServedMedia } from '../../../messages/media.ts';
+import { findErasedKeys, findServedMedia, type ServedMedia } from '../../../messages/media.ts';
 import {
   ObjectMissing,
   type ObjectStore,
@@ -41,7 +41,10 @@ export function receivedMediaRoutes(tools: ReceivedMediaTools): FastifyPluginAsy
 function registerFiles(app: FastifyInstance, { database, objectStore, mediaUrls }: ReceivedMediaTools): void {
   const find = async (tokens: readonly string[]) => {
     const files = await findServedMedia(database, tokens);
-    return new Map(files.map((file) => [file.objectKey, file]));
+    const found = new Map<string, ServedMedia | 'erased'>(files.map((file) => [file.objectKey, file]));
+    const missing = tokens.filter((token) => !found.has(token));
+    for (const token of await findErasedKeys(database, missing)) found.set(token, 'erased');
+    return found;
   };
   const findFile = createBatchedLookup({ find, maxUnderWay: 1 });
   app.route<{ Params: { token: string } }>({
@@ -51,6 +54,7 @@ function registerFiles(app: FastifyInstance, { database, objectStore, mediaUrls 
       const { token } = request.params;
       const file = TOKEN.test(token) ? await findFile(token) : null;
       if (file === null) throw notFound();
+      if (file === 'erased') throw new ApiError('erased');
       const verdict = await mediaUrls.check(file, signedQueryOf(request.query));
       if (verdict === 'expired') throw new ApiError('media_url_expired');
       if (verdict === 'wrong') throw new ApiError('invalid_media_signature');

@@ -65,7 +65,7 @@ create table api_keys (
   revoked_at timestamptz,
   last_used_at timestamptz,
   scopes text[] not null default '{read,send,manage_webhooks}'
-    check (scopes <> '{}' and scopes <@ '{read,send,manage_webhooks}')
+    check (scopes <> '{}' and scopes <@ '{read,send,manage_webhooks,export,erase}')
 );
 create index api_keys_waba on api_keys (waba_id, id);
 
@@ -624,6 +624,8 @@ create table outbound_messages (
 ) with (fillfactor = 80);
 create index outbound_messages_payment on outbound_messages (waba_id, payment_reference, message_id)
   where payment_reference is not null;
+-- Whether another message needs a file that is to be erased.
+create index outbound_messages_media on outbound_messages using gin (media_ids) where media_ids is not null;
 
 -- When the next message of a number (recipient '') or to one of its recipients may leave.
 create table send_pacing (
@@ -827,6 +829,69 @@ create table installation_secrets (
   name text primary key,
   secret_sealed text not null,
   created_at timestamptz not null default now()
+);
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Erasures: what was asked to be erased, and what must not come back
+-- ---------------------------------------------------------------------------------------------------------------------
+
+-- No foreign keys: a row outlives what it speaks of, and holds nothing personal once it is done.
+create table erasures (
+  id bigint generated always as identity primary key,
+  kind text not null check (kind in ('customer', 'conversation', 'waba', 'tenant', 'user')),
+  -- Our id of the subject; of a WABA, upstream's.
+  subject_id text not null,
+  waba_id text,
+  tenant_id bigint,
+  state text not null default 'requested' check (state in ('requested', 'running', 'done')),
+  -- Without names: "user 3", "API key 7", "operator command".
+  requested_by text not null,
+  created_at timestamptz not null default now(),
+  -- What came later is not erased.
+  started_at timestamptz,
+  finished_at timestamptz,
+  -- Which step is next, and where its next batch begins.
+  position integer not null default 0,
+  after text,
+  -- What the steps look for, such as phone numbers; null once it is done.
+  subject_sealed text,
+  -- What it waits for at present.
+  note text,
+  counts jsonb not null default '{}',
+  -- The signed text, and its signature.
+  report text,
+  signature jsonb
+);
+create unique index erasures_open on erasures (kind, subject_id) where state <> 'done';
+create index erasures_waba on erasures (waba_id, id);
+create index erasures_tenant on erasures (tenant_id, id);
+
+-- Messages that were erased, by a salted hash of number and upstream id: intake drops what comes of them again.
+create table erased_items (
+  key bytea primary key,
+  erased_at timestamptz not null default now()
+);
+create index erased_items_age on erased_items (erased_at);
+
+create table erasure_salt (
+  salt bytea not null,
+  is_only boolean primary key default true check (is_only)
+);
+insert into erasure_salt (salt) select sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
+
+-- Files that were erased: their URLs say so.
+create table erased_files (
+  message_id bigint primary key,
+  -- Null: the WABA was erased.
+  waba_id text,
+  object_key text unique,
+  erased_at timestamptz not null default now()
+);
+
+-- WABAs of which upstream has repeated something erased: the raw bodies since then are gone over.
+create table erased_repeats (
+  waba_id text primary key,
+  since timestamptz not null default now()
 );
 
 -- ---------------------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { openEventIdHash } from '../../../../src/platform/crypto/installation-secret.ts';
 import {
   accessTokenPlace,
+  erasureSubjectPlace,
   makeSecretBox,
   operationsSecretPlace,
   SEALED_COLUMNS,
@@ -27,7 +28,7 @@ import {
 } from '../../../../src/platform/crypto/secret-keys.ts';
 import { makeAddressGuard } from '../../../../src/platform/http/outbound-url.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
-import { query } from '../../../../src/platform/postgres/sql.ts';
+import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { runAdmin } from '../../../support/admin-cli.ts';
 import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';
@@ -65,6 +66,12 @@ async function filled() {
   const accessTokenSealed = old.secretBox.seal('token', accessTokenPlace(WABA));
   await saveWaba(database, tenants.get(WABA) ?? '', { wabaId: WABA, accessTokenSealed });
   await openEventIdHash(old)('wamid.1');
+  await execute(
+    database,
+    `insert into erasures (id, kind, subject_id, requested_by, subject_sealed) overriding system value
+     values (1, 'user', '1', 'test', ?)`,
+    [old.secretBox.seal('{}', erasureSubjectPlace('1'))],
+  );
   const both = toolsWith(makeSecretBox([K2, K1]));
   return {
     database,
@@ -142,7 +149,7 @@ test('after k2,k1 and reencrypt nothing needs k1, and k2 alone opens everything'
   expect(await reencryptSecrets(both)).toEqual({ keyId: 'k2', reencrypted: 0, remaining: [] });
   expect((await secretStatus(both)).retirableKeyIds).toEqual(['k1']);
   expect(await tablesWith(database, 'k1')).toEqual([]);
-  expect(await tablesWith(database, 'k2')).toEqual(['installation_secrets', 'wabas', 'webhook_endpoints']);
+  expect(await tablesWith(database, 'k2')).toEqual(['erasures', 'installation_secrets', 'wabas', 'webhook_endpoints']);
   expect(await unreadableSecrets(only)).toEqual([]);
   expect(await openAll(database, only.secretBox, id)).toEqual({
     ...{ ...expected, headers: { Authorization: 'Bearer s3cret' }, token: 'token' },
@@ -195,7 +202,7 @@ test('a missing key and another key under the same id are said at start, and ree
     const { reencrypted, remaining } = await reencryptSecrets(tools);
     expect([reencrypted, remaining.length]).toEqual([0, SEALED_COLUMNS.length]);
   }
-  expect(await tablesWith(database, 'k1')).toEqual(['installation_secrets', 'wabas', 'webhook_endpoints']);
+  expect(await tablesWith(database, 'k1')).toEqual(['erasures', 'installation_secrets', 'wabas', 'webhook_endpoints']);
 });
 
 test('admin secrets status and reencrypt say what keys are needed for', async () => {

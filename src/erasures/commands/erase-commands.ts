@@ -1,0 +1,208 @@
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import {
+  type AdminOutcome,
+  type AdminTools,
+  adminAction,
+  alignedFields,
+  alignedTable,
+} from '../../platform/cli/admin-action.ts';
+import { parseEncryptionKeys } from '../../platform/crypto/secret-box.ts';
+import { invalidValue } from '../../platform/request-input.ts';
+import { workflowUrl } from '../../platform/temporal/client-connection.ts';
+import { userNamed } from '../../users/users.ts';
+import { verifyReport } from '../erasure-report.ts';
+import { erasureWorkflowId } from '../erasure-store.ts';
+import {
+  type CustomerName,
+  type ErasureView,
+  eraseConversation,
+  eraseCustomer,
+  eraseTenant,
+  eraseUser,
+  eraseWaba,
+  erasureOf,
+  erasuresOf,
+} from '../erasures.ts';
+
+type Yes = { yes?: true };
+
+/** `admin erase …` */
+export function eraseCommand(): Command {
+  return new Command('erase')
+    .description('erase data for good: rows, bodies, files; "erasures" tells how far it is')
+    .addCommand(customerCommand())
+    .addCommand(conversationCommand())
+    .addCommand(wabaCommand())
+    .addCommand(tenantCommand())
+    .addCommand(userCommand());
+}
+
+type CustomerOptions = Yes & { waba: string; phone?: string; userId?: string; customer?: string };
+
+function customerCommand(): Command {
+  const command = new Command('customer')
+    .description('a customer of a WABA, with everything they wrote or were written')
+    .requiredOption('--waba <id>', 'of which WABA')
+    .option('--phone <digits>', 'by phone number')
+    .option('--user-id <id>', 'by business-scoped user id')
+    .option('--customer <id>', 'by our id')
+    .option('--yes', 'yes, erase it');
+  const example = 'erase customer --waba 900000000000101 --phone 12025550143 --yes';
+  return adminAction<CustomerOptions>(command, example, async ({ tools, options }) => {
+    confirmed(options, `The customer of WABA ${options.waba}`);
+    return describe(tools, await eraseCustomer(tools, options.waba, customerOf(options)));
+  });
+}
+
+function customerOf({ phone, userId, customer }: CustomerOptions): CustomerName {
+  const given = [phone, userId, customer].filter((one) => one !== undefined);
+  if (given.length !== 1) throw invalidValue('Name the customer by one of --phone, --user-id, --customer.');
+  if (phone !== undefined) return { phone: phone.replace(/\D/g, '').replace(/^00/, '') };
+  return userId === undefined ? { customerId: customer ?? '' } : { userId };
+}
+
+function conversationCommand(): Command {
+  const command = new Command('conversation')
+    .description('a conversation; its customer too, unless they have another')
+    .argument('<id>')
+    .requiredOption('--waba <id>', 'of which WABA')
+    .option('--yes', 'yes, erase it');
+  const example = 'erase conversation 42 --waba 900000000000101 --yes';
+  return adminAction<Yes & { waba: string }>(command, example, async ({ tools, args, options }) => {
+    const [id = ''] = args;
+    confirmed(options, `Conversation ${id}`);
+    return describe(tools, await eraseConversation(tools, options.waba, id));
+  });
+}
+
+function wabaCommand(): Command {
+  const command = new Command('waba')
+    .description('a WABA with its history, also one that was removed; another tenant can have it then')
+    .argument('<wabaId>')
+    .option('--yes', 'yes, erase it');
+  return adminAction<Yes>(command, 'erase waba 900000000000101 --yes', async ({ tools, args, options }) => {
+    const [id = ''] = args;
+    confirmed(options, `WABA ${id} with its history`);
+    return describe(tools, await eraseWaba(tools, id));
+  });
+}
+
+function tenantCommand(): Command {
+  const command = new Command('tenant')
+    .description('a tenant with its WABAs and the users that belong nowhere else')
+    .argument('<id>')
+    .option('--yes', 'yes, erase it');
+  return adminAction<Yes>(command, 'erase tenant 3 --yes', async ({ tools, args, options }) => {
+    const [id = ''] = args;
+    confirmed(options, `Tenant ${id} with its WABAs and their history`);
+    return describe(tools, await eraseTenant(tools, id));
+  });
+}
+
+function userCommand(): Command {
+  const command = new Command('user')
+    .description('a user of the portal; the audit log keeps what they did')
+    .argument('<id or e-mail address>')
+    .option('--yes', 'yes, erase it');
+  return adminAction<Yes>(command, 'erase user 7 --yes', async ({ tools, args, options }) => {
+    const { id } = await userNamed(tools, args[0] ?? '');
+    confirmed(options, `User ${id}`);
+    const authority = { actor: tools.actor, tenantId: null, userId: null };
+    return describe(tools, await eraseUser(tools, authority, id));
+  });
+}
+
+function confirmed({ yes }: Yes, what: string): void {
+  if (!yes) throw invalidValue(`${what} would be erased for good: say so with --yes.`);
+}
+
+/** `admin erasures …` */
+export function erasuresCommand(): Command {
+  return new Command('erasures')
+    .description('what was erased, and the signed reports')
+    .addCommand(listCommand())
+    .addCommand(showCommand())
+    .addCommand(verifyCommand());
+}
+
+function listCommand(): Command {
+  const command = new Command('list').description('list the newest erasures');
+  return adminAction(command, 'erasures list', async ({ tools }) => {
+    const erasures = await erasuresOf(tools, null);
+    return {
+      json: erasures,
+      text: alignedTable(
+        ['ID', 'KIND', 'SUBJECT', 'WABA', 'STATE', 'BY', 'REQUESTED', 'FINISHED'],
+        erasures.map((one) => [
+          ...[one.erasureId, one.kind, one.subjectId, one.wabaId, one.state],
+          ...[one.requestedBy, one.createdAt, one.finishedAt],
+        ]),
+        'Nothing was erased yet.',
+      ),
+    };
+  });
+}
+
+function showCommand(): Command {
+  const command = new Command('show')
+    .description('show how far an erasure is; with --report its signed report only')
+    .argument('<id>')
+    .option('--report', 'print the report as JSON, for a file');
+  return adminAction<{ report?: true }>(command, 'erasures show 7', async ({ tools, args, options }) => {
+    const erasure = await erasureOf(tools, null, args[0] ?? '');
+    if (!options.report) return describe(tools, erasure);
+    const { report } = erasure;
+    if (report === null) throw invalidValue(`Erasure ${erasure.erasureId} is not done.`);
+    return { json: report, text: JSON.stringify(report, null, 2) };
+  });
+}
+
+function verifyCommand(): Command {
+  const command = new Command('verify')
+    .description('check that this installation signed a report, and that nobody changed it')
+    .argument('<id or file>', 'of an erasure, or a downloaded report; - reads standard input');
+  return adminAction(command, 'erasures verify report.json', async ({ tools, args }) => {
+    const [named = ''] = args;
+    const document = /^\d+$/.test(named)
+      ? (await erasureOf(tools, null, named)).report
+      : parseReport(readFileSync(named === '-' ? 0 : named, 'utf8'));
+    if (document === null) throw invalidValue(`Erasure ${named} is not done.`);
+    const verdict = verifyReport(document, parseEncryptionKeys(tools.config.encryptionKeys));
+    return { json: { verdict }, text: VERDICTS[verdict], found: verdict === 'valid' };
+  });
+}
+
+const VERDICTS = {
+  valid: 'valid: this installation signed the report, and it is unchanged',
+  foreign:
+    'foreign: the report is as it was signed, but by no encryption key of these settings: put the old key back to check it',
+  invalid: 'invalid: the report or its signature was changed',
+};
+
+function parseReport(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalidValue('The file is no JSON.');
+  }
+}
+
+function describe({ config }: AdminTools, erasure: ErasureView): AdminOutcome {
+  const url = workflowUrl(config.temporal, erasureWorkflowId(erasure));
+  return {
+    json: { ...erasure, workflowUrl: url },
+    text: alignedFields([
+      ['id', erasure.erasureId],
+      ['erases', `${erasure.kind} ${erasure.subjectId}`],
+      ['WABA', erasure.wabaId],
+      ['state', erasure.state],
+      ['waits for', erasure.waitsFor],
+      ['erased', Object.entries(erasure.counts).map(([name, count]) => `${name}: ${count}`)],
+      ['by', erasure.requestedBy],
+      ['requested', erasure.createdAt],
+      ['finished', erasure.finishedAt],
+      ['workflow', url],
+    ]),
+  };
+}

@@ -1,0 +1,79 @@
+import type { SecretBox } from '../platform/crypto/secret-box.ts';
+import { erasureSubjectPlace } from '../platform/crypto/secret-box.ts';
+import type { ObjectStore } from '../platform/object-store/object-store.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import type { ErasureCounts } from './erasure-report.ts';
+import { type Erasure, saveSubject } from './erasure-store.ts';
+
+/** What steps work with. */
+export type StepTools = {
+  database: Database;
+  objectStore: Pick<ObjectStore, 'remove'>;
+  secretBox: SecretBox;
+  /** Ends workflows whose work is gone; those that have ended are passed over. */
+  cancelWorkflows: (workflowIds: readonly string[]) => Promise<void>;
+};
+
+/** What the steps of an erasure look for. */
+export type ErasureSubject = {
+  wabaIds: readonly string[];
+  contactIds: readonly string[];
+  conversationIds: readonly string[];
+  /** Phone numbers and user ids of the customer, or the id of the group. */
+  ids: readonly string[];
+  isGroup: boolean;
+  /** Null: whatever number of the WABA. */
+  phoneNumberId: string | null;
+};
+
+export const NOTHING: ErasureSubject = {
+  ...{ wabaIds: [], contactIds: [], conversationIds: [], ids: [] },
+  ...{ isGroup: false, phoneNumberId: null },
+};
+
+export type StepContext = StepTools & {
+  erasure: Erasure;
+  subject: ErasureSubject;
+  /** The WABA that the step is about; empty: none. */
+  wabaId: string;
+};
+
+/** A batch that has to wait for something. Nothing of it was erased. */
+export class NotYetErased extends Error {
+  readonly waitMs: number;
+
+  constructor(reason: string, waitMs = 1_000) {
+    super(reason);
+    this.name = 'NotYetErased';
+    this.waitMs = waitMs;
+  }
+}
+
+/** Where the next batch of the step begins; null: the step is done. */
+export type BatchEnd = { after: string | null; counts?: ErasureCounts };
+
+/** One kind of data. Batches are bounded and each is one transaction. */
+export type ErasureStep = {
+  name: string;
+  /** What comes before the transaction: it may be cut off and is then repeated. Throws NotYetErased. */
+  prepare?: (context: StepContext, after: string | null) => Promise<void>;
+  /** Throws NotYetErased, which undoes the batch. */
+  erase: (trx: Transaction, context: StepContext, after: string | null) => Promise<BatchEnd>;
+};
+
+/** Reads what an erasure looks for. */
+export function openSubject(secretBox: SecretBox, { id, subjectSealed }: Erasure): ErasureSubject {
+  if (subjectSealed === null) return NOTHING;
+  return JSON.parse(secretBox.open(subjectSealed, erasureSubjectPlace(id))) as ErasureSubject;
+}
+
+/** Keeps what an erasure looks for. */
+export async function sealSubject(
+  trx: Transaction,
+  secretBox: SecretBox,
+  erasureId: string,
+  subject: ErasureSubject,
+): Promise<void> {
+  const sealed = secretBox.seal(JSON.stringify(subject), erasureSubjectPlace(erasureId));
+  await saveSubject(trx, erasureId, sealed);
+}

@@ -1,0 +1,160 @@
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
+import type { ErasureCounts, ReportSignature } from './erasure-report.ts';
+
+/** What can be erased. */
+export type ErasureKind = 'customer' | 'conversation' | 'waba' | 'tenant' | 'user';
+
+export type ErasureState = 'requested' | 'running' | 'done';
+
+export type Erasure = {
+  id: string;
+  kind: ErasureKind;
+  /** Our id of the subject; of a WABA, upstream's. */
+  subjectId: string;
+  wabaId: string | null;
+  tenantId: string | null;
+  state: ErasureState;
+  /** Without names. */
+  requestedBy: string;
+  createdAt: Date;
+  /** What came later is not erased; null: not yet begun. */
+  startedAt: Date | null;
+  finishedAt: Date | null;
+  position: number;
+  after: string | null;
+  subjectSealed: string | null;
+  note: string | null;
+  counts: ErasureCounts;
+  report: string | null;
+  signature: ReportSignature | null;
+};
+
+const ERASURE = `id, kind, subject_id as "subjectId", waba_id as "wabaId", tenant_id as "tenantId", state,
+  requested_by as "requestedBy", created_at as "createdAt", started_at as "startedAt", finished_at as "finishedAt",
+  position, after, subject_sealed as "subjectSealed", note, counts, report, signature`;
+
+/** The id of the workflow that erases. */
+export function erasureWorkflowId({ kind, subjectId }: Pick<Erasure, 'kind' | 'subjectId'>): string {
+  return `${erasureWorkflowType(kind)}/${subjectId}`;
+}
+
+/** One type per kind, so that the Temporal UI tells them apart. */
+export function erasureWorkflowType(kind: ErasureKind) {
+  return WORKFLOW_TYPES[kind];
+}
+
+const WORKFLOW_TYPES = {
+  customer: 'eraseCustomer',
+  conversation: 'eraseConversation',
+  waba: 'eraseWaba',
+  tenant: 'eraseTenant',
+  user: 'eraseUser',
+} as const satisfies Record<ErasureKind, string>;
+
+/** Stores a request; null: an erasure of the same subject is open. */
+export async function insertErasure(
+  trx: Transaction,
+  erasure: Pick<Erasure, 'kind' | 'subjectId' | 'wabaId' | 'tenantId' | 'requestedBy'>,
+): Promise<Erasure | null> {
+  const [row] = await query<Erasure>(
+    trx,
+    `insert into erasures (kind, subject_id, waba_id, tenant_id, requested_by)
+     values (:kind, :subjectId, :wabaId, :tenantId, :requestedBy)
+     on conflict (kind, subject_id) where state <> 'done' do nothing returning ${ERASURE}`,
+    erasure,
+  );
+  return row ?? null;
+}
+
+/** The erasure of a subject that is not done; null: there is none. */
+export async function findOpenErasure(
+  database: Database,
+  { kind, subjectId }: Pick<Erasure, 'kind' | 'subjectId'>,
+): Promise<Erasure | null> {
+  const [row] = await query<Erasure>(
+    database,
+    `select ${ERASURE} from erasures where kind = ? and subject_id = ? and state <> 'done'`,
+    [kind, subjectId],
+  );
+  return row ?? null;
+}
+
+/** Keeps what the steps look for. */
+export async function saveSubject(trx: Transaction, erasureId: string, sealed: string): Promise<void> {
+  await execute(trx, 'update erasures set subject_sealed = ? where id = ?', [sealed, erasureId]);
+}
+
+/** One erasure; of a WABA unless `wabaId` is null, which is for operators. */
+export async function findErasure(
+  database: Database,
+  wabaId: string | null,
+  erasureId: string,
+): Promise<Erasure | null> {
+  const [row] = await query<Erasure>(
+    database,
+    `select ${ERASURE} from erasures
+      where id = :erasureId and (cast(:wabaId as text) is null
+        or (waba_id = :wabaId and kind in ('customer', 'conversation')))`,
+    { wabaId, erasureId },
+  );
+  return row ?? null;
+}
+
+/** The newest erasures of a WABA's customers and conversations, or all (`wabaId` null), or those before one. */
+export async function listErasures(
+  database: Database,
+  wabaId: string | null,
+  { beforeId, limit }: { beforeId: string | null; limit: number },
+): Promise<Erasure[]> {
+  const own = wabaId === null ? '' : `waba_id = :wabaId and kind in ('customer', 'conversation') and`;
+  return await query<Erasure>(
+    database,
+    `select ${ERASURE} from erasures
+      where ${own} id < coalesce(cast(:beforeId as bigint), 9223372036854775807) order by id desc limit :limit`,
+    { wabaId: wabaId ?? '', beforeId, limit },
+  );
+}
+
+/** Locks an erasure until the transaction ends, so that its batches follow each other. */
+export async function lockErasure(trx: Transaction, erasureId: string): Promise<Erasure | null> {
+  const [row] = await query<Erasure>(trx, `select ${ERASURE} from erasures where id = ? for update`, [
+    erasureId,
+  ]);
+  return row ?? null;
+}
+
+/** Notes a batch in the transaction that erased it: a repetition goes on behind it. */
+export async function saveErasureProgress(
+  trx: Transaction,
+  erasureId: string,
+  progress: { position: number; after: string | null; counts: ErasureCounts },
+): Promise<void> {
+  await execute(
+    trx,
+    `update erasures set state = 'running', started_at = coalesce(started_at, clock_timestamp()), position = :position,
+            after = :after, counts = cast(:counts as jsonb), note = null
+      where id = :erasureId`,
+    { ...progress, erasureId, counts: JSON.stringify(progress.counts) },
+  );
+}
+
+/** Notes what an erasure waits for. */
+export async function noteErasure(database: Database, erasureId: string, note: string): Promise<void> {
+  await execute(database, `update erasures set note = ? where id = ? and state <> 'done'`, [note, erasureId]);
+}
+
+/** Ends an erasure, with its report; what it looked for is forgotten. */
+export async function finishErasure(
+  trx: Transaction,
+  erasureId: string,
+  { report, signature, finishedAt }: { report: string; signature: ReportSignature; finishedAt: Date },
+): Promise<void> {
+  await execute(
+    trx,
+    `update erasures set state = 'done', finished_at = :finishedAt, report = :report,
+            signature = cast(:signature as jsonb), subject_sealed = null, note = null, after = null
+      where id = :erasureId`,
+    { erasureId, report, finishedAt, signature: JSON.stringify(signature) },
+  );
+}

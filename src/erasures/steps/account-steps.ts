@@ -1,0 +1,67 @@
+import { closeTenant, removeTenant } from '../../accounts/account-removal.ts';
+import { findTenant } from '../../accounts/accounts.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
+import { forgetUsersWithoutTenant } from '../../users/user-store.ts';
+import type { ErasureStep } from '../erasure-step.ts';
+
+const USERS_AT_ONCE = 1_000;
+
+/** A tenant without WABAs: its memberships, sessions and invitations, and the users that belong nowhere else. */
+export const tenantStep: ErasureStep = {
+  name: 'tenant',
+  async prepare({ database, erasure }) {
+    const { subjectId, requestedBy: name } = erasure;
+    if ((await findTenant(database, subjectId)) === null) return;
+    await removeTenant({ database, actor: { name, requestId: null, ip: null } }, subjectId);
+  },
+  async erase(trx, { erasure: { subjectId } }) {
+    await execute(trx, 'delete from api_key_requests where tenant_id = ?', [subjectId]);
+    await closeTenant(trx, subjectId);
+    return { after: null, counts: { tenants: 1, users: await forgetUsersWithoutTenant(trx, USERS_AT_ONCE) } };
+  },
+};
+
+/** Columns in which users are named by their e-mail address or name. */
+const NAMED_IN: readonly (readonly [string, string])[] = [
+  ['api_key_requests', 'requester'],
+  ['api_key_requests', 'decided_by'],
+  ['api_key_requests', 'revealed_by'],
+  ['replays', 'requested_by'],
+  ['invitations', 'invited_by'],
+  ['users', 'password_link_by'],
+  ['user_sessions', 'password_link_by'],
+];
+
+/** A user with sessions, identities and links, and the name where it stands beside what they did. */
+export const userStep: ErasureStep = {
+  name: 'user',
+  async erase(trx, { erasure: { subjectId } }) {
+    const [user] = await query<{ email: string; name: string; isOnly: boolean }>(
+      trx,
+      `select u.email, u.name, not exists (select from users o where o.email = u.email and o.id <> u.id) as "isOnly"
+         from users u where u.id = ? for update`,
+      [subjectId],
+    );
+    if (user === undefined) return { after: null };
+    const users = await execute(trx, 'delete from users where id = ?', [subjectId]);
+    const replaced = `erased user ${subjectId}`;
+    await execute(trx, 'update api_key_requests set requester = ? where requester_id = ?', [
+      replaced,
+      subjectId,
+    ]);
+    // Where the address is another account's too, what it did stays that account's.
+    const named = user.isOnly ? await replaceNames(trx, user.email, replaced) : 0;
+    const invitations = user.isOnly
+      ? await execute(trx, 'delete from invitations where email = ?', [user.email])
+      : 0;
+    return { after: null, counts: { users, names: named, invitations } };
+  },
+};
+
+async function replaceNames(trx: Transaction, email: string, replaced: string): Promise<number> {
+  let changed = 0;
+  for (const [table, column] of NAMED_IN)
+    changed += await execute(trx, `update ${table} set ${column} = ? where ${column} = ?`, [replaced, email]);
+  return changed;
+}

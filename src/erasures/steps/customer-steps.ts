@@ -1,0 +1,318 @@
+import { eraseFromBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
+import { shardOf } from '../../inbound/inbox.ts';
+import {
+  type Database,
+  lockCustomers,
+  lockIntake,
+  type Transaction,
+} from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
+import {
+  type BatchEnd,
+  type ErasureStep,
+  type ErasureSubject,
+  NotYetErased,
+  type StepContext,
+  sealSubject,
+} from '../erasure-step.ts';
+import {
+  deleteWhere,
+  ERASED_MESSAGE,
+  type ErasedMessage,
+  eraseMessages,
+  quietMessages,
+  removeObjects,
+} from './erase-rows.ts';
+import { eventScan, paymentScan, statusScan } from './scans.ts';
+
+const MESSAGES_PER_BATCH = 100;
+
+/**
+ * Cuts the subject off from what comes: from here on its customer is a new one, in a new conversation. What upstream had
+ * sent before is taken in first.
+ */
+const cutOff: ErasureStep = {
+  name: 'cut off',
+  async prepare({ database, wabaId, erasure }) {
+    const rows = await query(
+      database,
+      `select 1 from inbox
+        where state = 'new' and shard = ? and waba_id = ? and received_at <= ? limit 1`,
+      [shardOf(wabaId), wabaId, erasure.createdAt],
+    );
+    if (rows.length > 0) throw new NotYetErased('Bodies that came before are still to be taken in.');
+  },
+  async erase(trx, context) {
+    const { wabaId, erasure, subject, secretBox } = context;
+    await lockIntake(trx, shardOf(wabaId));
+    await lockCustomers(trx, shardOf(wabaId));
+    const cut =
+      erasure.kind === 'customer'
+        ? await cutOffCustomer(trx, wabaId, subject)
+        : await cutOffConversation(trx, wabaId, subject);
+    await sealSubject(trx, secretBox, erasure.id, cut);
+    return { after: null };
+  },
+};
+
+type Person = { id: string; userId: string | null; waId: string | null };
+
+const PERSON = 'id, user_id as "userId", wa_id as "waId"';
+
+/** Of messages without a sender there is one contact per WABA, with an empty id. */
+function idsOf(people: readonly Person[]): string[] {
+  return people
+    .flatMap(({ userId, waId }) => [userId, waId])
+    .filter((id) => id !== null && id !== '') as string[];
+}
+
+async function cutOffCustomer(
+  trx: Transaction,
+  wabaId: string,
+  subject: ErasureSubject,
+): Promise<ErasureSubject> {
+  const people = await query<Person>(
+    trx,
+    `select ${PERSON} from contacts
+      where waba_id = :wabaId and (id = any (cast(:contactIds as bigint[])) or wa_id = any (cast(:ids as text[]))
+        or user_id = any (cast(:ids as text[])))
+        for update`,
+    { wabaId, contactIds: subject.contactIds, ids: subject.ids },
+  );
+  const contactIds = people.map(({ id }) => id);
+  const conversations = await query<{ id: string }>(
+    trx,
+    `update conversations set merged_into = coalesce(merged_into, id)
+      where waba_id = ? and contact_id = any (?::bigint[]) returning id`,
+    [wabaId, contactIds],
+  );
+  await execute(
+    trx,
+    `update contacts set user_id = null, wa_id = null, parent_user_id = null, profile_name = null, username = null
+      where id = any (?::bigint[])`,
+    [contactIds],
+  );
+  const ids = [...new Set([...subject.ids, ...idsOf(people)])];
+  return { ...subject, contactIds, ids, conversationIds: conversations.map(({ id }) => id) };
+}
+
+async function cutOffConversation(
+  trx: Transaction,
+  wabaId: string,
+  subject: ErasureSubject,
+): Promise<ErasureSubject> {
+  const rows = await query<{
+    id: string;
+    contactId: string | null;
+    groupId: string | null;
+    phoneNumberId: string;
+  }>(
+    trx,
+    `select id, contact_id as "contactId", group_id as "groupId", phone_number_id as "phoneNumberId" from conversations
+      where waba_id = :wabaId
+        and (id = any (cast(:ids as bigint[])) or merged_into = any (cast(:ids as bigint[])))
+        for update`,
+    { wabaId, ids: subject.conversationIds },
+  );
+  const conversationIds = rows.map(({ id }) => id);
+  const contactIds = rows.flatMap(({ contactId }) => contactId ?? []);
+  const groupIds = rows.flatMap(({ groupId }) => groupId ?? []);
+  await execute(
+    trx,
+    `update conversations set merged_into = case when group_id is null then coalesce(merged_into, id) end,
+            group_id = case when group_id is not null then 'erased ' || id end
+      where id = any (?::bigint[])`,
+    [conversationIds],
+  );
+  const people = await query<Person>(trx, `select ${PERSON} from contacts where id = any (?::bigint[])`, [
+    contactIds,
+  ]);
+  return {
+    ...{ ...subject, conversationIds, contactIds },
+    ids: groupIds.length > 0 ? groupIds : idsOf(people),
+    isGroup: groupIds.length > 0,
+    phoneNumberId: rows[0]?.phoneNumberId ?? null,
+  };
+}
+
+/** Adds the other numbers under which the customer was written to or wrote. */
+const findIds: ErasureStep = {
+  name: 'ids',
+  async erase(trx, context) {
+    const { erasure, subject, secretBox } = context;
+    if (subject.isGroup) return { after: null };
+    const ids = [...new Set([...subject.ids, ...(await furtherIds(trx, context))])];
+    await sealSubject(trx, secretBox, erasure.id, { ...subject, ids });
+    return { after: null };
+  },
+};
+
+async function furtherIds(trx: Transaction, { wabaId, subject }: StepContext): Promise<string[]> {
+  const rows = await query<{ id: string }>(
+    trx,
+    `select distinct id from (
+       select o.recipient as id from messages m join outbound_messages o on o.message_id = m.id
+        where m.conversation_id = any (cast(:conversationIds as bigint[]))
+       union all
+       select (regexp_match(m.content, '"from"\\s*:\\s*"([^"\\\\]{3,64})"'))[1] from messages m
+        where m.conversation_id = any (cast(:conversationIds as bigint[])) and m.direction = 'inbound'
+       union all
+       select phone from phone_aliases where waba_id = :wabaId and wa_id = any (cast(:ids as text[]))
+       union all
+       select wa_id from phone_aliases where waba_id = :wabaId and phone = any (cast(:ids as text[]))
+     ) as found where id is not null and id <> ''`,
+    { wabaId, conversationIds: subject.conversationIds, ids: subject.ids },
+  );
+  return rows.map(({ id }) => id);
+}
+
+const rawBodies: ErasureStep = {
+  name: 'raw bodies',
+  async erase(trx, { wabaId, subject, erasure }, after) {
+    if (subject.ids.length === 0) return { after: null };
+    const place = after === null ? FIRST_BODY : JSON.parse(after);
+    const { isGroup, phoneNumberId } = subject;
+    const who = { wabaId, isGroup, phoneNumberId, ids: new Set(subject.ids) };
+    const receivedBefore = erasure.startedAt ?? new Date();
+    const { next, changed, deleted, busy } = await eraseFromBodies(trx, { ...who, receivedBefore }, place);
+    if (busy) throw new NotYetErased('A body that was put back is still to be taken in.');
+    const counts = { rawBodiesDeleted: deleted, rawBodiesCut: changed };
+    return { after: next === null ? null : JSON.stringify(next), counts };
+  },
+};
+
+/** The messages of the conversations, one conversation after the other. */
+const messages: ErasureStep = {
+  name: 'messages',
+  prepare: async (context) =>
+    await quietMessages(context, context.wabaId, await nextMessages(context.database, context)),
+  async erase(trx, context) {
+    const found = await nextMessages(trx, context);
+    const counts = await eraseMessages(trx, context.wabaId, found);
+    return { after: found.length === 0 ? null : '', counts };
+  },
+};
+
+async function nextMessages(database: Database, { subject, wabaId }: StepContext): Promise<ErasedMessage[]> {
+  return await query<ErasedMessage>(
+    database,
+    `select ${ERASED_MESSAGE} from unnest(cast(:ids as bigint[])) as c (id)
+      cross join lateral (select * from messages x where x.conversation_id = c.id and x.waba_id = :wabaId
+                           order by x.id limit ${MESSAGES_PER_BATCH}) as m
+      limit ${MESSAGES_PER_BATCH}`,
+    { ids: subject.conversationIds, wabaId },
+  );
+}
+
+/** What the customer wrote in groups. */
+const groupMessages: ErasureStep = {
+  name: 'messages in groups',
+  prepare: async (context, after) => {
+    const { theirs } = await nextOfGroups(context.database, context, after);
+    await quietMessages(context, context.wabaId, theirs);
+  },
+  async erase(trx, context, after) {
+    if (context.erasure.kind !== 'customer') return { after: null };
+    const { theirs, next } = await nextOfGroups(trx, context, after);
+    return { after: next, counts: await eraseMessages(trx, context.wabaId, theirs) };
+  },
+};
+
+const WALKED_PER_BATCH = 2_000;
+
+async function nextOfGroups(
+  database: Database,
+  { erasure, subject, wabaId }: StepContext,
+  after: string | null,
+): Promise<{ theirs: ErasedMessage[]; next: string | null }> {
+  if (erasure.kind !== 'customer') return { theirs: [], next: null };
+  const [fromConversation = '0', fromMessage = '0'] = after?.split(' ') ?? [];
+  const [group] = await query<{ id: string }>(
+    database,
+    `select id from conversations where waba_id = ? and group_id is not null and id >= ? order by id limit 1`,
+    [wabaId, fromConversation],
+  );
+  if (group === undefined) return { theirs: [], next: null };
+  const from = group.id === fromConversation ? fromMessage : '0';
+  const walked = await query<ErasedMessage & { isTheirs: boolean | null }>(
+    database,
+    `select ${ERASED_MESSAGE}, group_sender = any (cast(:ids as text[])) and created_at <= :until as "isTheirs"
+       from messages m where conversation_id = :groupId and id > :from order by id limit ${WALKED_PER_BATCH}`,
+    { ids: subject.ids, groupId: group.id, from, until: erasure.startedAt },
+  );
+  const theirs = walked.filter(({ isTheirs }) => isTheirs === true).slice(0, MESSAGES_PER_BATCH);
+  const isCut = theirs.length === MESSAGES_PER_BATCH;
+  const last = isCut ? theirs.at(-1) : walked.at(-1);
+  const isThrough = !isCut && walked.length < WALKED_PER_BATCH;
+  const next = isThrough || last === undefined ? `${BigInt(group.id) + 1n} 0` : `${group.id} ${last.id}`;
+  return { theirs, next };
+}
+
+const UPLOADS_PER_BATCH = 100;
+
+/** The files of the tenant's that only went to this customer. */
+const uploads: ErasureStep = {
+  name: 'uploaded files',
+  prepare: async (context) => {
+    const files = await givenUp(context.database, context.wabaId);
+    await removeObjects(
+      context.objectStore,
+      files.map(({ key }) => key),
+    );
+  },
+  async erase(trx, { wabaId }) {
+    const files = await givenUp(trx, wabaId);
+    await deleteWhere(trx, 'media_uploads', 'id = any (cast(:ids as uuid[]))', {
+      ids: files.map(({ id }) => id),
+    });
+    return { after: files.length < UPLOADS_PER_BATCH ? null : '', counts: { uploads: files.length } };
+  },
+};
+
+async function givenUp(database: Database, wabaId: string): Promise<{ id: string; key: string }[]> {
+  return await query(
+    database,
+    `select id, object_key as key from media_uploads where waba_id = ? and state = 'deleted'
+      order by id limit ${UPLOADS_PER_BATCH}`,
+    [wabaId],
+  );
+}
+
+/** The customer itself; after the erasure of a conversation, if it has no other. */
+const customer: ErasureStep = {
+  name: 'customer',
+  async erase(trx, { erasure, wabaId, subject }): Promise<BatchEnd> {
+    const { conversationIds, contactIds, ids } = subject;
+    const own = { ids: conversationIds };
+    const isOwn = 'id = any (cast(:ids as bigint[]))';
+    const merged = await deleteWhere(trx, 'conversations', `${isOwn} and merged_into <> id`, own);
+    const conversations = merged + (await deleteWhere(trx, 'conversations', isOwn, own));
+    const contacts = await deleteWhere(
+      trx,
+      'contacts k',
+      `${isOwn} and not exists (select from conversations c where c.contact_id = k.id)`,
+      { ids: contactIds },
+    );
+    if (erasure.kind === 'conversation' && contacts === 0) return { after: null, counts: { conversations } };
+    const aliases = await deleteWhere(
+      trx,
+      'phone_aliases',
+      'waba_id = :wabaId and (phone = any (cast(:ids as text[])) or wa_id = any (cast(:ids as text[])))',
+      { wabaId, ids },
+    );
+    const pacing = await deleteWhere(
+      trx,
+      'send_pacing',
+      `recipient = any (cast(:ids as text[]))
+         and phone_number_id in (select phone_number_id from phone_numbers where waba_id = :wabaId)`,
+      { wabaId, ids },
+    );
+    return { after: null, counts: { conversations, contacts, aliases, pacing } };
+  },
+};
+
+/** How a customer, or a conversation, is erased. */
+export const CUSTOMER_STEPS: readonly ErasureStep[] = [
+  ...[cutOff, findIds, rawBodies, messages, groupMessages],
+  ...[statusScan, paymentScan, eventScan, uploads, customer],
+];

@@ -1,0 +1,293 @@
+import {
+  items,
+  type JsonNode,
+  member,
+  members,
+  rawIdOf,
+  sourceWithEdits,
+  textOf,
+} from '../platform/json/json-text.ts';
+import { lockIntake, type Transaction } from '../platform/postgres/database.ts';
+import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
+import { shardOf } from './inbox.ts';
+import { ERASED_PART, isErased } from './split/item-context.ts';
+import {
+  type QuarantinedPart,
+  splitUpstreamBody,
+  UnreadableBody,
+  type UpstreamItem,
+  upstreamRootOf,
+} from './split/upstream-items.ts';
+
+/** Whose parts of raw bodies are to go. */
+export type ErasedFromBodies = {
+  wabaId: string;
+  /** Phone numbers and user ids of the customer, or the id of the group. */
+  ids: ReadonlySet<string>;
+  isGroup: boolean;
+  /** Null: whatever number they came for. */
+  phoneNumberId: string | null;
+  /** What came later stays. */
+  receivedBefore: Date;
+};
+
+/** Where a page ended; null: there are no further bodies. */
+export type BodyPlace = { day: string; id: string };
+
+type PageEnd = { next: BodyPlace | null; changed: number; deleted: number; busy: boolean };
+
+const ROWS_PER_PAGE = 5_000;
+
+/** Where raw bodies begin. */
+export const FIRST_BODY: BodyPlace = { day: '0001-01-01', id: '0' };
+
+/**
+ * Takes a customer, or a group, out of the next raw bodies: a body that is taken in is deleted, out of any other their
+ * parts are cut. `busy`: one of them is still to be taken in, and nothing was changed.
+ */
+export async function eraseFromBodies(
+  trx: Transaction,
+  who: ErasedFromBodies,
+  after: BodyPlace,
+): Promise<PageEnd> {
+  await lockIntake(trx, shardOf(who.wabaId));
+  const page = await readPage(trx, after);
+  if (page === null) return { next: null, changed: 0, deleted: 0, busy: false };
+  const found = await findBodies(trx, who, after, page);
+  if (found.some(({ state }) => state === 'new')) return { next: after, changed: 0, deleted: 0, busy: true };
+  const changes = found.map((row) => ({
+    row,
+    rest: row.state === 'done' ? null : withoutThem(row.body, who),
+  }));
+  const deleted = changes.filter(({ rest }) => rest === null).map(({ row }) => row.id);
+  await deleteBodies(trx, page.day, deleted);
+  const cut = changes.flatMap(({ row, rest }) =>
+    rest === null || rest.equals(row.body) ? [] : [{ id: row.id, rest }],
+  );
+  await replaceBodies(trx, page.day, cut);
+  return { next: page, changed: cut.length, deleted: deleted.length, busy: false };
+}
+
+/** Deletes the next raw bodies of a WABA, whatever their state. */
+export async function eraseWabaBodies(
+  trx: Transaction,
+  wabaId: string,
+  after: BodyPlace,
+): Promise<Pick<PageEnd, 'next' | 'deleted'>> {
+  const page = await readPage(trx, after);
+  if (page === null) return { next: null, deleted: 0 };
+  const rows = await query<{ id: string }>(
+    trx,
+    `select id from inbox where received_day = :day and id > :from and id <= :id and waba_id = :wabaId`,
+    { ...page, from: page.from, wabaId },
+  );
+  const ids = rows.map(({ id }) => id);
+  await deleteBodies(trx, page.day, ids);
+  return { next: page, deleted: ids.length };
+}
+
+/** Cuts out of the next raw bodies of a WABA what was erased before it came again. */
+export async function eraseRepeats(
+  trx: Transaction,
+  repeats: {
+    wabaId: string;
+    since: Date;
+    findErased: (items: readonly UpstreamItem[]) => Promise<Set<UpstreamItem>>;
+  },
+  after: BodyPlace,
+): Promise<BodyPlace | null> {
+  const { wabaId, since, findErased } = repeats;
+  const page = await readPage(trx, after);
+  if (page === null) return null;
+  const rows = await query<FoundBody>(
+    trx,
+    `select id, state, body from inbox
+      where received_day = :day and id > :from and id <= :id and waba_id = :wabaId and received_at >= :since
+        and state <> 'new'`,
+    { ...page, wabaId, since },
+  );
+  const bodies = rows.flatMap((row) => {
+    const split = splitOrNull(row.body);
+    return split === null ? [] : [{ row, items: split.items, parts: split.quarantined }];
+  });
+  const erased = await findErased(bodies.flatMap((one) => one.items));
+  const hit = bodies.filter((one) => one.items.some((item) => erased.has(item)));
+  const isGone = ({ row }: { row: FoundBody }) => row.state === 'done';
+  await deleteBodies(
+    trx,
+    page.day,
+    hit.filter(isGone).map(({ row }) => row.id),
+  );
+  const cut = hit
+    .filter((one) => !isGone(one))
+    .map(({ row, items: ofBody }) => {
+      const theirs = ofBody.filter((item) => erased.has(item));
+      const rest = cutOut(
+        row.body,
+        theirs.map(({ path }) => path),
+        new Set(theirs.flatMap(peopleOf)),
+      );
+      return { id: row.id, rest };
+    });
+  await replaceBodies(trx, page.day, cut);
+  return page;
+}
+
+/** The day and id of its last body, and the id that it begins behind. */
+type Page = BodyPlace & { from: string };
+
+async function readPage(trx: Transaction, { day, id }: BodyPlace): Promise<Page | null> {
+  const [row] = await query<{ id: string | null }>(
+    trx,
+    `select max(id) as id from (
+       select id from inbox where received_day = :day and id > :id order by id limit ${ROWS_PER_PAGE}) as page`,
+    { day, id },
+  );
+  if (row !== undefined && row.id !== null) return { day, id: row.id, from: id };
+  const [next] = await query<{ day: string | null }>(
+    trx,
+    'select min(received_day) as day from inbox where received_day > cast(? as date)',
+    [day],
+  );
+  return next === undefined || next.day === null ? null : { day: next.day, id: '0', from: '0' };
+}
+
+type FoundBody = { id: string; state: string; body: Buffer };
+
+async function findBodies(
+  trx: Transaction,
+  who: ErasedFromBodies,
+  { id: from }: BodyPlace,
+  page: Page,
+): Promise<FoundBody[]> {
+  if (page.id === '0') return [];
+  return await query<FoundBody>(
+    trx,
+    `select id, state, body from inbox
+      where received_day = :day and id > :from and id <= :id and waba_id = :wabaId and received_at <= :before
+        and exists (select from unnest(cast(:needles as bytea[])) as n (needle) where position(needle in body) > 0)`,
+    {
+      ...page,
+      from,
+      wabaId: who.wabaId,
+      before: who.receivedBefore,
+      needles: byteaArray([...who.ids].map((id) => Buffer.from(id))),
+    },
+  );
+}
+
+async function deleteBodies(trx: Transaction, day: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const which = 'received_day = ? and id = any (?::bigint[])';
+  await execute(trx, `delete from waiting_bodies where ${which.replace('id =', 'inbox_id =')}`, [day, ids]);
+  await execute(trx, `delete from inbox where ${which}`, [day, ids]);
+}
+
+async function replaceBodies(
+  trx: Transaction,
+  day: string,
+  cut: readonly { id: string; rest: Buffer }[],
+): Promise<void> {
+  for (const { id, rest } of cut)
+    await execute(trx, 'update inbox set body = ? where received_day = ? and id = ?', [rest, day, id]);
+}
+
+/** The body without their parts; null when nothing is left in it, or when it cannot be read. */
+function withoutThem(body: Buffer, who: ErasedFromBodies): Buffer | null {
+  const split = splitOrNull(body);
+  const root = upstreamRootOf(body);
+  if (split === null || root === null) return null;
+  const theirs = split.items.filter((item) => isTheirs(item, who));
+  const parts = split.quarantined.filter((part) => isPartTheirs(root, part, who));
+  if (theirs.length === split.items.length && parts.length === split.quarantined.length) return null;
+  return cutOut(
+    body,
+    [...theirs, ...parts].map(({ path }) => path),
+    who.isGroup ? new Set() : who.ids,
+  );
+}
+
+function splitOrNull(body: Buffer): ReturnType<typeof splitUpstreamBody> | null {
+  try {
+    return splitUpstreamBody(body);
+  } catch (error) {
+    if (error instanceof UnreadableBody) return null;
+    throw error;
+  }
+}
+
+function isTheirs(item: UpstreamItem, { ids, isGroup, phoneNumberId }: ErasedFromBodies): boolean {
+  if (phoneNumberId !== null && item.phoneNumberId !== phoneNumberId) return false;
+  const groupId = item.kind === 'payment' ? null : item.groupId;
+  if (isGroup) return groupId !== null && ids.has(groupId);
+  // What a customer says in groups belongs to no conversation with one customer.
+  if (phoneNumberId !== null && groupId !== null) return false;
+  return peopleOf(item).some((id) => ids.has(id));
+}
+
+function peopleOf(item: UpstreamItem): string[] {
+  if (item.kind !== 'message') {
+    const participant = item.kind === 'status' ? item.participant : null;
+    return [item.recipient.waId, item.recipient.userId, participant].filter((id) => id !== null);
+  }
+  const { sender, identityChange: change } = item;
+  const ids = [sender.waId, sender.userId];
+  if (change !== null) ids.push(change.waId, change.userId, change.previousWaId, change.previousUserId);
+  return ids.filter((id) => id !== null);
+}
+
+/** What is no item says nowhere for certain whom it is about: any value that is one of the ids counts. */
+function isPartTheirs(
+  root: JsonNode,
+  part: QuarantinedPart,
+  { ids, phoneNumberId }: ErasedFromBodies,
+): boolean {
+  if (phoneNumberId !== null && part.phoneNumberId !== null && part.phoneNumberId !== phoneNumberId)
+    return false;
+  const node = nodeAt(root, part.path);
+  return node !== null && mentions(node, ids);
+}
+
+function mentions(node: JsonNode, ids: ReadonlySet<string>): boolean {
+  if (node.kind === 'array') return items(node).some((item) => mentions(item, ids));
+  if (node.kind === 'object') return members(node).some(({ value }) => mentions(value, ids));
+  const text = textOf(node);
+  return text !== null && (ids.has(text) || ids.has(text.replace(/^\+/, '')));
+}
+
+const PATH_PART = /([a-z_]+)(?:\[(\d+)\])?/g;
+
+function nodeAt(root: JsonNode, path: string): JsonNode | null {
+  let node: JsonNode | null = root;
+  for (const [, name = '', position] of path.matchAll(PATH_PART)) {
+    node = member(node, name);
+    if (position !== undefined) node = items(node)[Number(position)] ?? null;
+  }
+  return node;
+}
+
+/** Puts a mark in place of what is at these paths, and empties the entries of these people beside it. */
+function cutOut(body: Buffer, paths: readonly string[], people: ReadonlySet<string>): Buffer {
+  const root = upstreamRootOf(body);
+  if (root === null || paths.length === 0) return body;
+  const nodes = outermost(paths).flatMap((path) => nodeAt(root, path) ?? []);
+  const edits = nodes
+    .filter((node) => !isErased(node))
+    .map(({ start, end }) => ({ start, end, text: ERASED_PART }));
+  const isCut = ({ start, end }: JsonNode) => edits.some((edit) => edit.start <= start && end <= edit.end);
+  for (const entry of items(member(root, 'entry'))) {
+    for (const change of items(member(entry, 'changes'))) {
+      for (const contact of items(member(member(change, 'value'), 'contacts'))) {
+        const ids = [rawIdOf(member(contact, 'wa_id')), rawIdOf(member(contact, 'user_id'))];
+        const isTheirs = ids.some((id) => id !== null && people.has(id));
+        if (isTheirs && !isCut(contact)) edits.push({ start: contact.start, end: contact.end, text: '{}' });
+      }
+    }
+  }
+  return Buffer.from(sourceWithEdits(root, edits));
+}
+
+/** Without those that lie in another. */
+function outermost(paths: readonly string[]): string[] {
+  return paths.filter((path) => !paths.some((other) => path.startsWith(`${other}.`)));
+}

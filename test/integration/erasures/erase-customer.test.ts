@@ -1,0 +1,230 @@
+import { describe, expect, test } from 'vitest';
+import { verifyReport } from '../../../src/erasures/erasure-report.ts';
+import { eraseConversation, eraseCustomer, erasureOf } from '../../../src/erasures/erasures.ts';
+import { sweepRepeats } from '../../../src/erasures/repeats.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { objectsHolding, tablesHolding } from '../../support/database-scan.ts';
+import { storedEvents, takeIn } from '../../support/take-in.ts';
+import {
+  attemptAll,
+  bodyOf,
+  contactOf,
+  count,
+  type ErasureWorld,
+  messageOf,
+  NUMBER,
+  type Person,
+  person,
+  startErasureWorld,
+  statusOf,
+  storeFile,
+  WABA,
+} from './erasure-world.ts';
+
+const ASHA = person('Asha', '5511987650143');
+const BO = person('Bo', '4915550009182');
+const GROUP = 'group-447711';
+
+/** Everything by which Asha could be known. */
+function tracesOf(who: Person): string[] {
+  return [
+    who.waId,
+    who.userId,
+    who.name,
+    who.text,
+    Buffer.from(`${who.waId}-`).toString('base64').slice(0, 16),
+  ];
+}
+
+async function customerIdOf(database: Database, who: Person): Promise<string> {
+  const [row] = await query<{ id: string }>(database, 'select id from contacts where wa_id = ?', [who.waId]);
+  return row?.id ?? '0';
+}
+
+/** All kinds of rows that hold something of Asha, among Bo's. */
+async function fill(world: ErasureWorld): Promise<{ keys: string[]; body: Buffer }> {
+  const { database } = world;
+  const image = { type: 'image', image: { id: '77', mime_type: 'image/jpeg', caption: ASHA.text } };
+  const order = {
+    type: 'order',
+    order: {
+      catalog_id: 'catalog-1',
+      text: ASHA.text,
+      product_items: [{ product_retailer_id: 'r1', quantity: 1, item_price: 2, currency: 'USD' }],
+    },
+  };
+  const body = bodyOf([
+    { contacts: [contactOf(ASHA), contactOf(BO)], messages: [messageOf(ASHA, 1), messageOf(BO, 1)] },
+    { contacts: [contactOf(ASHA)], messages: [messageOf(ASHA, 2, image), messageOf(ASHA, 3, order)] },
+    { statuses: [statusOf(ASHA, 'out-1', 'sent'), statusOf(BO, 'out-1', 'sent')] },
+  ]);
+  await takeIn(
+    database,
+    body,
+    // What becomes no event, beside a neighbour that does.
+    bodyOf([
+      { field: 'user_preferences', user_preferences: [{ wa_id: ASHA.waId, detail: ASHA.text }] },
+      { contacts: [contactOf(BO)], messages: [messageOf(BO, 2)] },
+      { contacts: [contactOf(ASHA)], messages: [{ ...messageOf(ASHA, 'no-id'), id: undefined }] },
+    ]),
+    bodyOf([
+      {
+        contacts: [contactOf(ASHA), contactOf(BO)],
+        messages: [messageOf(ASHA, 'g1', { group_id: GROUP }), messageOf(BO, 'g1', { group_id: GROUP })],
+      },
+    ]),
+    bodyOf([
+      {
+        statuses: [
+          { ...statusOf(ASHA, 'pay', 'captured'), type: 'payment', payment: { reference_id: 'ref-asha-1' } },
+          { ...statusOf(BO, 'pay', 'captured'), type: 'payment', payment: { reference_id: 'ref-bo-1' } },
+        ],
+      },
+    ]),
+  );
+  const keys = [await storeFile(world, ASHA.wamid(2), Buffer.from(`file of ${ASHA.name}`))];
+  keys.push(...(await send(world, ASHA)));
+  await send(world, BO);
+  await attemptAll(database);
+  return { keys, body };
+}
+
+/** A message of the tenant's to someone, with all that is kept beside it. */
+async function send({ database, objectStore }: ErasureWorld, who: Person): Promise<string[]> {
+  const key = `up${who.waId}`;
+  await objectStore.put(key, [Buffer.from(`for ${who.name}`)] as never, { contentType: 'image/jpeg' });
+  const uuid = `019aa2b3-7c4d-7e8f-9a0b-${who.waId.padStart(12, '0').slice(-12)}`;
+  await execute(
+    database,
+    `insert into media_uploads (id, waba_id, state, object_key, file_name, expires_at)
+     values (?, ?, 'ready', ?, ?, now() + interval '1 day')`,
+    [uuid, WABA, key, `for ${who.name}.jpg`],
+  );
+  const [row] = await query<{ id: string }>(
+    database,
+    `insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, content)
+     select ?, ?, c.id, 'outbound', ?, 'text', ? from conversations c join contacts k on k.id = c.contact_id
+      where k.wa_id = ? returning id`,
+    [WABA, NUMBER, who.wamid('out-1'), JSON.stringify({ to: who.waId, text: who.text }), who.waId],
+  );
+  const messageId = row?.id ?? '';
+  await execute(
+    database,
+    `insert into outbound_messages (message_id, waba_id, phone_number_id, recipient, state, upstream_id, media_ids)
+     values (?, ?, ?, ?, 'accepted', ?, array[cast(? as uuid)])`,
+    [messageId, WABA, NUMBER, who.waId, who.wamid('out-1'), uuid],
+  );
+  await execute(
+    database,
+    `insert into idempotency_keys (waba_id, operation, key, fingerprint, message_id, held_until, response_body)
+     values (?, 'send', ?, '\\x00', ?, now(), ?)`,
+    [WABA, `key-${who.waId}`, messageId, JSON.stringify({ id: who.wamid('out-1'), to: who.waId })],
+  );
+  await execute(database, 'insert into phone_aliases (waba_id, phone, wa_id) values (?, ?, ?)', [
+    ...[WABA, `${who.waId}9`, who.waId],
+  ]);
+  await execute(
+    database,
+    'insert into send_pacing (phone_number_id, recipient, free_at) values (?, ?, now())',
+    [...[NUMBER, who.waId]],
+  );
+  return [key];
+}
+
+/** What is stored of everyone else, without what changes by itself. */
+async function othersOf(database: Database): Promise<unknown> {
+  const events = (await storedEvents(database)).filter(
+    ({ body }) => body === null || !body.includes(ASHA.waId),
+  );
+  const rows = await query(
+    database,
+    `select m.upstream_id, m.content, c.id, k.profile_name from messages m
+       join conversations c on c.id = m.conversation_id left join contacts k on k.id = c.contact_id
+      where m.content not like '%${ASHA.waId}%' order by m.id`,
+  );
+  return { events: events.filter(({ type }) => type !== 'order'), rows };
+}
+
+describe('erasing a customer', () => {
+  test('leaves nothing of them in any table or object, and everyone else as they were', async () => {
+    const world = await startErasureWorld();
+    const { database, config, tools } = world;
+    const { keys } = await fill(world);
+    const before = await othersOf(database);
+    expect((await tablesHolding(database, [ASHA.waId])).length).toBeGreaterThan(12);
+    expect((await objectsHolding(config, [ASHA.name])).holding.sort()).toEqual([...keys].sort());
+    const { erasureId } = await eraseCustomer(tools, WABA, { phone: ASHA.waId });
+    await world.erase(erasureId);
+    expect(await tablesHolding(database, [...tracesOf(ASHA), 'ref-asha-1', ...keys.slice(1)])).toEqual([]);
+    expect((await objectsHolding(config, [ASHA.name])).holding).toEqual([]);
+    expect(await othersOf(database)).toEqual(before);
+    expect(world.cancelled.filter((id) => id.startsWith('delivery/')).length).toBeGreaterThan(4);
+    expect(await count(database, 'workflow_tasks')).toBe(0);
+    const queued = `event_uuid not in (select id from events)`;
+    expect(await count(database, 'delivery_queue', queued)).toBe(0);
+    expect(await count(database, 'delivery_queue')).toBeGreaterThan(0);
+    const done = await erasureOf(tools, WABA, erasureId);
+    expect(done).toMatchObject({ state: 'done', kind: 'customer', requestedBy: 'operator command' });
+    expect(done.counts).toMatchObject({
+      contacts: 1,
+      conversations: 1,
+      files: 1,
+      uploads: 1,
+      idempotencyKeys: 1,
+    });
+    expect(verifyReport(done.report, tools.encryptionKeys)).toBe('valid');
+  });
+
+  test('what upstream repeats or says of it later does not come back; new messages are accepted', async () => {
+    const world = await startErasureWorld();
+    const { database, tools } = world;
+    const { body } = await fill(world);
+    const { erasureId } = await eraseCustomer(tools, WABA, {
+      customerId: await customerIdOf(database, ASHA),
+    });
+    await world.erase(erasureId);
+    const before = await storedEvents(database);
+    // Deduplication keys are kept for 14 days; the tombstones hold on without them.
+    await execute(database, 'delete from dedup_keys');
+    await takeIn(
+      database,
+      bodyOf([{ contacts: [contactOf(ASHA)], messages: [messageOf(ASHA, 1)] }]),
+      bodyOf([
+        { statuses: [statusOf(ASHA, 'out-1', 'read')] },
+        { field: 'unknown_field' },
+        { contacts: [contactOf(BO)], messages: [messageOf(BO, 'new')] },
+      ]),
+    );
+    await sweepRepeats(tools);
+    expect(await tablesHolding(database, tracesOf(ASHA))).toEqual([]);
+    const added = (await storedEvents(database)).slice(before.length);
+    expect(added.map(({ eventId }) => eventId)).toEqual([BO.wamid('new')]);
+    expect(body.includes(ASHA.waId)).toBe(true);
+    await takeIn(database, bodyOf([{ contacts: [contactOf(ASHA)], messages: [messageOf(ASHA, 'later')] }]));
+    expect((await storedEvents(database)).at(-1)?.eventId).toBe(ASHA.wamid('later'));
+    expect(await customerIdOf(database, ASHA)).not.toBe('0');
+  });
+
+  test('a conversation goes with its customer if they have no other', async () => {
+    const world = await startErasureWorld();
+    const { database, tools } = world;
+    await fill(world);
+    const [row] = await query<{ id: string }>(
+      database,
+      'select c.id from conversations c join contacts k on k.id = c.contact_id where k.wa_id = ?',
+      [ASHA.waId],
+    );
+    const { erasureId } = await eraseConversation(tools, WABA, row?.id ?? '');
+    await world.erase(erasureId);
+    const kept = (await tablesHolding(database, [ASHA.waId, ASHA.name])).map((found) => found.split(':')[0]);
+    // What they wrote in a group is another conversation.
+    expect([...new Set(kept)].map((name) => name?.replace(/_\d+$/, '')).sort()).toEqual(
+      expect.arrayContaining(['messages']),
+    );
+    expect(await count(database, 'messages', `group_sender is null and content like '%${ASHA.waId}%'`)).toBe(
+      0,
+    );
+    expect(await count(database, 'contacts', `wa_id = '${ASHA.waId}'`)).toBe(0);
+  });
+});

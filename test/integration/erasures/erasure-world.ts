@@ -1,0 +1,150 @@
+import { randomBytes } from 'node:crypto';
+import { onTestFinished } from 'vitest';
+import { type ErasedBatch, type EraseTools, eraseNextBatch } from '../../../src/erasures/erase.ts';
+import { type Config, loadConfig } from '../../../src/platform/config/config.ts';
+import { parseEncryptionKeys } from '../../../src/platform/crypto/secret-box.ts';
+import { type ObjectStore, openObjectStore } from '../../../src/platform/object-store/object-store.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
+import { testDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+
+export const WABA = '900000000000101';
+export const NUMBER = '800000000000111';
+
+export type ErasureWorld = {
+  config: Config;
+  settings: Record<string, string>;
+  database: Database;
+  objectStore: ObjectStore;
+  tools: EraseTools & { actor: { name: string; requestId: null; ip: null } };
+  endpointId: string;
+  cancelled: string[];
+  /** Erases until it is done. */
+  erase(erasureId: string): Promise<ErasedBatch>;
+};
+
+/** The fixtures' accounts with an endpoint and a bucket of their own; batches are run by the test. */
+export async function startErasureWorld(): Promise<ErasureWorld> {
+  const { database, url } = await testDatabase();
+  await seedFixtureAccounts(database);
+  const bucket = `test-${randomBytes(6).toString('hex')}`;
+  const settings = testSettings(url, { HELIOGRAPH_OBJECT_STORE_BUCKET: bucket });
+  const config = loadConfig(settings);
+  const objectStore = openObjectStore(config.objectStore);
+  onTestFinished(() => objectStore.close());
+  const cancelled: string[] = [];
+  const tools = {
+    ...{ database, objectStore, secretBox: testSecretBox },
+    encryptionKeys: parseEncryptionKeys(config.encryptionKeys),
+    cancelWorkflows: async (ids: readonly string[]) => {
+      cancelled.push(...ids);
+    },
+    actor: { name: 'operator command', requestId: null, ip: null },
+  };
+  const { id: endpointId } = await addEndpoint(database, WABA, 'https://tenant.example/hook');
+  const erase = (erasureId: string) => eraseAll(tools, erasureId);
+  return { config, settings, database, objectStore, tools, endpointId, cancelled, erase };
+}
+
+/** Runs batches until the erasure is done; one that waits for ever fails. */
+async function eraseAll(tools: EraseTools, erasureId: string): Promise<ErasedBatch> {
+  for (let batches = 0; batches < 500; batches += 1) {
+    const batch = await eraseNextBatch(tools, erasureId);
+    if (batch === null) throw new Error('there is no such erasure');
+    if (batch.state === 'done') return batch;
+    if (batch.waitMs > 0) throw new Error(`it waits: ${batch.reason}`);
+  }
+  throw new Error('the erasure does not end');
+}
+
+/** A person who writes; all that is personal is unlike anything else in the database. */
+export type Person = {
+  waId: string;
+  userId: string;
+  name: string;
+  text: string;
+  wamid: (n: number | string) => string;
+};
+
+export function person(seed: string, waId: string): Person {
+  return {
+    waId,
+    userId: `US.77${waId}`,
+    name: `Name ${seed} Quill`,
+    text: `Text of ${seed}`,
+    wamid: (n) => `wamid.HBgN${Buffer.from(`${waId}-${n}`).toString('base64')}`,
+  };
+}
+
+type Value = Record<string, unknown>;
+
+/** An upstream body of the WABA with one change per value; `field` of each: `messages` unless it says so. */
+export function bodyOf(values: readonly (Value & { field?: string })[], wabaId = WABA): Buffer {
+  const changes = values.map(({ field = 'messages', ...value }) => ({
+    field,
+    value: {
+      messaging_product: 'whatsapp',
+      metadata: { display_phone_number: '12025550100', phone_number_id: NUMBER },
+      ...value,
+    },
+  }));
+  return Buffer.from(
+    JSON.stringify({ object: 'whatsapp_business_account', entry: [{ id: wabaId, changes }] }),
+  );
+}
+
+export function contactOf({ name, waId, userId }: Person): object {
+  return { profile: { name }, wa_id: waId, user_id: userId };
+}
+
+export function messageOf(who: Person, n: number | string, content: object = {}): object {
+  const { waId, userId, text } = who;
+  const said = { type: 'text', text: { body: text } };
+  return { from: waId, from_user_id: userId, id: who.wamid(n), timestamp: '1790000077', ...said, ...content };
+}
+
+export function statusOf(who: Person, n: number | string, status: string): object {
+  const { waId: recipient_id, userId: recipient_user_id } = who;
+  return { id: who.wamid(n), status, timestamp: '1790000078', recipient_id, recipient_user_id };
+}
+
+/** Stores the file of a message as the download would have. */
+export async function storeFile(world: ErasureWorld, upstreamId: string, bytes: Buffer): Promise<string> {
+  const key = randomBytes(24).toString('base64url');
+  await world.objectStore.put(key, [bytes] as never, { contentType: 'application/octet-stream' });
+  await execute(
+    world.database,
+    `update media set state = 'stored', object_key = ?, served_type = 'image/jpeg', size_bytes = ?, sha256 = ?,
+            finished_at = now()
+      where message_id = (select id from messages where upstream_id = ?)`,
+    [key, bytes.length, 'a'.repeat(64), upstreamId],
+  );
+  return key;
+}
+
+/** Every delivery was attempted once, and the response was captured; all stay open. */
+export async function attemptAll(database: Database): Promise<void> {
+  await execute(
+    database,
+    `insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, timings, status_code,
+                           url, request_headers, response_body, worker)
+     select d.id, 1, d.waba_id, d.endpoint_id, now(), 1, '{}', 500, 'https://tenant.example/hook',
+            jsonb_build_object('X-Service-Event-Id', ev.event_id), ev.body, 'w'
+       from deliveries d join events ev on ev.day = d.event_day and ev.id = d.event_uuid`,
+  );
+  await execute(
+    database,
+    `update deliveries d set workflow_id = 'delivery/' || endpoint_id || '/' || ev.event_id || '/' || d.id
+       from events ev where ev.id = d.event_uuid`,
+  );
+}
+
+export async function count(database: Database, table: string, where = 'true'): Promise<number> {
+  const [row] = await query<{ n: number }>(
+    database,
+    `select count(*)::integer as n from ${table} where ${where}`,
+  );
+  return row?.n ?? 0;
+}
