@@ -149,7 +149,12 @@ test('after k2,k1 and reencrypt nothing needs k1, and k2 alone opens everything'
   expect(await reencryptSecrets(both)).toEqual({ keyId: 'k2', reencrypted: 0, remaining: [] });
   expect((await secretStatus(both)).retirableKeyIds).toEqual(['k1']);
   expect(await tablesWith(database, 'k1')).toEqual([]);
-  expect(await tablesWith(database, 'k2')).toEqual(['erasures', 'installation_secrets', 'wabas', 'webhook_endpoints']);
+  expect(await tablesWith(database, 'k2')).toEqual([
+    'erasures',
+    'installation_secrets',
+    'wabas',
+    'webhook_endpoints',
+  ]);
   expect(await unreadableSecrets(only)).toEqual([]);
   expect(await openAll(database, only.secretBox, id)).toEqual({
     ...{ ...expected, headers: { Authorization: 'Bearer s3cret' }, token: 'token' },
@@ -202,7 +207,12 @@ test('a missing key and another key under the same id are said at start, and ree
     const { reencrypted, remaining } = await reencryptSecrets(tools);
     expect([reencrypted, remaining.length]).toEqual([0, SEALED_COLUMNS.length]);
   }
-  expect(await tablesWith(database, 'k1')).toEqual(['erasures', 'installation_secrets', 'wabas', 'webhook_endpoints']);
+  expect(await tablesWith(database, 'k1')).toEqual([
+    'erasures',
+    'installation_secrets',
+    'wabas',
+    'webhook_endpoints',
+  ]);
 });
 
 test('admin secrets status and reencrypt say what keys are needed for', async () => {
