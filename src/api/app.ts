@@ -70,6 +70,8 @@ export type ApiDependencies = {
   consolePages?: ConsolePages | undefined;
   /** Whether the process is about to stop, which makes it not ready. */
   isDraining?: () => boolean;
+  /** It serves the port that operators' pages have of their own. */
+  isOperatorListener?: boolean;
   /** The clock, milliseconds since 1970; for tests. */
   now?: () => number;
 };
@@ -111,7 +113,7 @@ function openServer(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance {
   app.setSchemaErrorFormatter(schemaErrorFormatter);
   closeConnectionsWhileDraining(app, isDraining);
   addRequestMetrics(app, deps.metrics ?? makeApiMetrics());
-  addBaseHeaders(app);
+  addBaseHeaders(app, config);
   addErrorHandling(app, publicUrl);
   limitConnections(app);
   addOpenApiDocument(app, publicUrl);
@@ -160,6 +162,7 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
     temporal,
     settings,
     now,
+    isOperatorListener: deps.isOperatorListener ?? false,
     consolePages: deps.consolePages,
   });
 }

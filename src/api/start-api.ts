@@ -71,6 +71,11 @@ export async function startApi(
       servers.push(secure);
       await secure.listen({ host: config.api.host, port: config.api.httpsPort, listenTextResolver });
     }
+    if (config.portal.operatorListen !== '') {
+      const operators = buildApp({ ...deps, isOperatorListener: true });
+      servers.push(operators);
+      await operators.listen({ ...hostAndPort(config.portal.operatorListen), listenTextResolver });
+    }
     void warnAtStart(config, databases, logger);
     await stop.requested;
     logger.info('api stops');
@@ -82,6 +87,11 @@ export async function startApi(
     await closeConnections(Object.values(databases));
     objectStore.close();
   }
+}
+
+function hostAndPort(address: string): { host: string; port: number } {
+  const at = address.lastIndexOf(':');
+  return { host: address.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(address.slice(at + 1)) };
 }
 
 /** Says in the log what an operator should do or mend. */

@@ -98,7 +98,8 @@ export async function invitationBehind({ database }: Tools, token: string): Prom
 
 /**
  * Accepts an invitation with a password: with a new account, or with the one that this password opens already. Returns
- * the token of a new session. Throws RequestError: `unknown_invitation`, `user_exists`, `invalid_value`, `busy`.
+ * the token of a new session. Throws RequestError: `unknown_invitation`, `user_exists`, `second_factor_due`,
+ * `invalid_value`, `busy`.
  */
 export async function acceptInvitation(
   tools: Tools,
@@ -111,6 +112,7 @@ export async function acceptInvitation(
   const passwordHash = await hashNewPassword(tools.database, given.password, email);
   const id = await tools.database.transaction(async (trx) => {
     const known = await lockUserByHash(trx, email, passwordHash);
+    if (known?.hasSecondFactor) throw signInFirst();
     const userId = known?.id ?? (await insertUser(trx, { email, name, isOperator: false, passwordHash }));
     await join(trx, { id: userId, email }, invitation, visitor);
     return userId;
@@ -128,7 +130,7 @@ export async function joinWithAccount(
   { viewer }: OwnSession,
   visitor: Visitor,
 ): Promise<string> {
-  const { userId: id, passwordLinkBy } = viewer;
+  const { userId: id, passwordLinkBy, begunBy: by, hasSecondFactor } = viewer;
   const { email, tenantId } = invitation;
   if (viewer.email !== email || invitation.userId !== null) {
     throw new RequestError('another_address', `This invitation is for ${email}; sign out to accept it.`);
@@ -137,7 +139,8 @@ export async function joinWithAccount(
     refuseForeignPassword(await lockUser(trx, id));
     await join(trx, { id, email }, invitation, visitor);
   });
-  return await beginSession(tools, { id, email }, visitor, { by: 'invitation', tenantId, passwordLinkBy });
+  const followed = { by, passwordLinkBy, hasSecondFactor, recordedBy: 'invitation' } as const;
+  return await beginSession(tools, { id, email }, visitor, { ...followed, tenantId });
 }
 
 /** Uses an invitation up for an account. Throws RequestError: `unknown_invitation`, `user_exists`. */
@@ -169,6 +172,14 @@ export function refuseForeignPassword(user: User | null): void {
   throw new RequestError(
     'password_not_own',
     `Your password was set through a link made by ${user.passwordLinkBy}. Choose a new one under Account first.`,
+  );
+}
+
+function signInFirst(): RequestError {
+  return new RequestError(
+    'second_factor_due',
+    'This password opens an account with a second factor. Sign in to it, and open the link again.',
+    'password',
   );
 }
 

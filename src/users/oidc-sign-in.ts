@@ -7,24 +7,41 @@ import { join, refuseForeignPassword, unknownInvitation } from './invitations.ts
 import { beginSession, checkOwnPassword, type OwnSession, type Visitor } from './sign-in.ts';
 import { recordUserChange } from './user-authority.ts';
 import { emailOf } from './user-input.ts';
-import { firstPlaceOf } from './user-sessions.ts';
+import { addUserNotice, firstPlaceOf, noteProof } from './user-sessions.ts';
 import { findUser, insertUser, lockUser, type User } from './user-store.ts';
 
 type Tools = { database: Database };
 
+/** How far the provider's clock may be off. */
+const CLOCK_SKEW_MS = 60_000;
+
 /** What an OpenID provider says of the person who signed in there. */
-export type ProvenPerson = Identity & { email: string | null; isEmailVerified: boolean; name: string | null };
+export type ProvenPerson = Identity &
+  ProofAtProvider & { email: string | null; isEmailVerified: boolean; name: string | null };
+
+/** How a person showed the provider to be there. */
+type ProofAtProvider = {
+  /** The provider says that it asked for more than one factor (`amr` holds `mfa`, RFC 8176). */
+  hasSecondFactor: boolean;
+  /** When it was, milliseconds since 1970; null: the provider does not say. */
+  provenAtMs: number | null;
+};
 
 /**
  * Signs in whom a provider vouches for, and returns the token of a new session; null: this person has no account. An
  * account is known by issuer and subject only, never by its address: who has the password of an account need not
  * own the address that it has. Throws RequestError `not_invited`: the account is locked.
  */
-export async function signInProven(tools: Tools, person: Identity, visitor: Visitor): Promise<string | null> {
+export async function signInProven(
+  tools: Tools,
+  person: Identity & ProofAtProvider,
+  visitor: Visitor,
+): Promise<string | null> {
+  const { hasSecondFactor, provenAtMs } = person;
   const user = await userOf(tools, person);
   if (user === null || (!user.isOperator && user.memberships.length === 0)) return null;
   if ((await firstPlaceOf(tools.database, user.id)) === null) throw notInvited();
-  return await beginSession(tools, user, visitor, { by: 'oidc' });
+  return await beginSession(tools, user, visitor, { by: 'oidc', hasSecondFactor, provenAtMs });
 }
 
 async function userOf({ database }: Tools, person: Identity): Promise<User | null> {
@@ -72,7 +89,8 @@ export async function joinProven(
     await join(trx, joined, invitation, visitor);
     return joined;
   });
-  return await beginSession(tools, user, visitor, { by: 'oidc', tenantId });
+  const { hasSecondFactor, provenAtMs } = person;
+  return await beginSession(tools, user, visitor, { by: 'oidc', tenantId, hasSecondFactor, provenAtMs });
 }
 
 /**
@@ -82,7 +100,7 @@ export async function joinProven(
 export async function linkIdentity(
   { database }: Tools,
   { viewer }: OwnSession,
-  person: Identity,
+  person: ProvenPerson,
   actor: Actor,
 ): Promise<void> {
   const { userId, email, tenantId } = viewer;
@@ -95,7 +113,33 @@ export async function linkIdentity(
     }
     const detail = { issuer: person.issuer };
     await recordUserChange(trx, actor, { tenantId, action: 'user.identity_linked', email, detail });
+    await addUserNotice(trx, userId, { kind: 'identity_linked', by: person.email, ip: actor.ip });
   });
+}
+
+/**
+ * Notes that the user of a session has signed in at the provider once more, after `sinceMs` (milliseconds since 1970).
+ * Throws RequestError `not_proven`: as another person, or the provider does not say when.
+ */
+export async function proveAtProvider(
+  { database }: Tools,
+  { id, viewer }: OwnSession,
+  person: Identity & ProofAtProvider,
+  sinceMs: number,
+): Promise<void> {
+  if ((await findUserOfIdentity(database, person)) !== viewer.userId) {
+    throw new RequestError(
+      'not_proven',
+      'At your identity provider you are another person than the one who is signed in here.',
+    );
+  }
+  if (person.provenAtMs === null || person.provenAtMs < sinceMs - CLOCK_SKEW_MS) {
+    throw new RequestError(
+      'not_proven',
+      'Your identity provider did not say that it asked you again. Sign out and in, or set up a second factor under your account.',
+    );
+  }
+  await noteProof(database, id);
 }
 
 /** Ends what `linkIdentity` began; the account keeps its password. Throws RequestError: `wrong_password`, `busy`. */

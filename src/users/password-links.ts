@@ -5,7 +5,7 @@ import { type MadeInvitation, makeLink, unknownInvitation } from './invitations.
 import { hashNewPassword } from './passwords.ts';
 import type { Visitor } from './sign-in.ts';
 import { type Authority, lockedMember, lockedUser, recordUserChange } from './user-authority.ts';
-import { deleteSessions } from './user-sessions.ts';
+import { addUserNotice, deleteSessions } from './user-sessions.ts';
 import { findPasswordHash, lockUser, notePasswordLink, replacePasswordHash } from './user-store.ts';
 
 type Tools = { database: Database };
@@ -64,6 +64,7 @@ export async function setPasswordByLink(
     await replacePasswordHash(trx, userId, { previous: await findPasswordHash(trx, userId), next });
     await notePasswordLink(trx, userId, makerId === userId ? null : invitedBy);
     await deleteSessions(trx, userId);
+    await addUserNotice(trx, userId, { kind: 'password_by_link', by: invitedBy, ip });
     // Who it was is not known: a link shows only who has it.
     const actor = { name: 'password link', requestId, ip };
     const tenants = user.memberships.map(({ tenantId }) => tenantId);

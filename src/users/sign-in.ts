@@ -7,11 +7,14 @@ import { checkPassword, hashNewPassword } from './passwords.ts';
 import { recordUserChange } from './user-authority.ts';
 import { emailOf } from './user-input.ts';
 import {
+  addUserNotice,
+  type BegunBy,
   deleteSessions,
-  endSession,
+  endSessions,
   firstPlaceOf,
   moveSession,
   noteSignIn,
+  type OpenSession,
   type SessionClient,
   startSession,
 } from './user-sessions.ts';
@@ -33,7 +36,10 @@ export type Visitor = SessionClient & { requestId: string | null };
 /** Whose session it is and where it is: what its end, its move and its password change need to know. */
 export type OwnSession = {
   id: string;
-  viewer: { userId: string; email: string; tenantId: string | null; passwordLinkBy: string | null };
+  viewer: Pick<
+    OpenSession,
+    'userId' | 'email' | 'tenantId' | 'passwordLinkBy' | 'begunBy' | 'hasSecondFactor'
+  >;
 };
 
 const WRONG_SIGN_IN = 'E-mail address or password are wrong.';
@@ -48,7 +54,7 @@ export async function signIn(
   tools: Tools & { inBackground: (work: Promise<void>) => void },
   given: { email: string; password: string },
   visitor: Visitor,
-): Promise<{ token: string; isOnlyAccount: boolean; opened: number }> {
+): Promise<{ token: string; isOnlyAccount: boolean; opened: number; awaitsCode: boolean }> {
   const { database } = tools;
   const email = emailOf(given.email);
   const candidates = email === null ? [] : await signInCandidates(database, email);
@@ -67,7 +73,8 @@ export async function signIn(
   }
   const { passwordLinkBy } = user;
   const token = await beginSession(tools, user, visitor, { by: 'password', passwordLinkBy });
-  return { token, isOnlyAccount: candidates.length === 1, opened: opened.length };
+  const isOnlyAccount = candidates.length === 1;
+  return { token, isOnlyAccount, opened: opened.length, awaitsCode: user.hasSecondFactor };
 }
 
 /**
@@ -89,9 +96,14 @@ async function recordFailure(database: Database, email: string, visitor: Visitor
 
 /** How a session begins; a tenant that is left out is the one where the user was last. */
 type Beginning = {
-  by: 'password' | 'oidc' | 'invitation' | 'set-up link';
+  by: BegunBy;
   tenantId?: string | null;
   passwordLinkBy?: string | null;
+  /** The second factor was given, to the provider or in the session that this one follows. */
+  hasSecondFactor?: boolean;
+  provenAtMs?: number | null;
+  /** What the audit log says of it, where it is not `by`. */
+  recordedBy?: BegunBy;
 };
 
 /** Begins the session of a user who has signed in. Throws RequestError `wrong_sign_in` for one without a tenant. */
@@ -99,8 +111,15 @@ export async function beginSession(
   tools: Tools,
   user: Pick<User, 'id' | 'email'>,
   visitor: Visitor,
-  { by, tenantId: wanted, passwordLinkBy = null }: Beginning,
+  beginning: Beginning,
 ): Promise<string> {
+  const {
+    by,
+    tenantId: wanted,
+    passwordLinkBy = null,
+    hasSecondFactor = false,
+    provenAtMs = null,
+  } = beginning;
   return await tools.database.transaction(async (trx) => {
     const place = wanted === undefined ? await firstPlaceOf(trx, user.id) : { tenantId: wanted };
     if (place === null || !(await noteSignIn(trx, user.id, place.tenantId))) {
@@ -109,12 +128,17 @@ export async function beginSession(
     const { tenantId } = place;
     const token = await startSession(
       { database: trx },
-      { userId: user.id, tenantId, passwordLinkBy },
+      { userId: user.id, tenantId, passwordLinkBy, begunBy: by, hasSecondFactor, provenAtMs },
       visitor,
     );
     const actor = { ...actorAt(user, visitor, tenantId === null), passwordLinkBy };
     const { email } = user;
-    await recordUserChange(trx, actor, { tenantId, action: 'user.signed_in', email, detail: { by } });
+    const detail = { by: beginning.recordedBy ?? by };
+    await recordUserChange(trx, actor, { tenantId, action: 'user.signed_in', email, detail });
+    if (passwordLinkBy !== null) {
+      const notice = { kind: 'link_session', by: passwordLinkBy, ip: visitor.ip } as const;
+      await addUserNotice(trx, user.id, notice);
+    }
     return token;
   });
 }
@@ -148,7 +172,7 @@ async function enterTenant(
 export async function signOut({ database }: Tools, session: OwnSession, actor: Actor): Promise<void> {
   const { userId, email, tenantId } = session.viewer;
   await database.transaction(async (trx) => {
-    await endSession({ database: trx }, userId, session.id);
+    await endSessions(trx, userId, { id: session.id, tenantId: null });
     await recordUserChange(trx, actor, { tenantId, action: 'user.signed_out', email });
   });
 }
@@ -165,7 +189,7 @@ export async function changePassword(
   actor: Actor,
 ): Promise<string> {
   const { database } = tools;
-  const { userId, email, tenantId, passwordLinkBy } = viewer;
+  const { userId, email, tenantId, passwordLinkBy, begunBy, hasSecondFactor } = viewer;
   const previous = await checkOwnPassword(tools, userId, given.current);
   const next = await hashNewPassword(database, given.next, email);
   return await database.transaction(async (trx) => {
@@ -175,7 +199,8 @@ export async function changePassword(
     await recordUserChange(trx, actor, { tenantId, action: 'user.password_changed', email });
     await deleteSessions(trx, userId);
     // It goes on to be the session that another's link made possible.
-    return await startSession({ database: trx }, { userId, tenantId, passwordLinkBy }, visitor);
+    const begun = { userId, tenantId, passwordLinkBy, begunBy, hasSecondFactor };
+    return await startSession({ database: trx }, begun, visitor);
   });
 }
 

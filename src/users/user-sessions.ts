@@ -1,7 +1,6 @@
 import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-box.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import { checkRowId, RequestError } from '../platform/request-input.ts';
 import type { PortalRole } from './user-input.ts';
 
 const HOUR_MS = 3_600_000;
@@ -9,29 +8,59 @@ const HOUR_MS = 3_600_000;
 /** A session ends after this time without use, and after that time in any case. */
 const IDLE_MS = 12 * HOUR_MS;
 const LIFETIME_MS = 7 * 24 * HOUR_MS;
+/** A person whom the provider has locked out since is out then. Signing in there again is one click. */
+const OIDC_LIFETIME_MS = 12 * HOUR_MS;
+
+/** How long a proof of who is there counts for dangerous actions, and how long a sign-in may wait for its second step. */
+const PROOF_MS = 10 * 60_000;
 const MAX_USER_AGENT_CHARS = 300;
+const NOTICES_KEPT_DAYS = 180;
 
 type Tools = { database: Database };
 
 /** Begins a session and returns its token, which is in the cookie and nowhere else. */
 export async function startSession(
   { database }: Tools,
-  given: { userId: string; tenantId: string | null; passwordLinkBy: string | null },
+  given: Pick<NewSession, 'userId' | 'tenantId' | 'passwordLinkBy' | 'begunBy' | 'provenAtMs'> & {
+    hasSecondFactor: boolean;
+  },
   client: SessionClient,
 ): Promise<string> {
-  const token = newSecretToken();
-  const tokenHash = secretTokenHash(token);
-  if (tokenHash === null) throw new Error('a new token is malformed');
+  const { token, tokenHash } = newSessionToken();
   await insertSession(database, {
     ...given,
     tokenHash,
     csrfToken: newSecretToken(),
     idleMs: IDLE_MS,
-    lifetimeMs: LIFETIME_MS,
+    lifetimeMs: given.begunBy === 'oidc' ? OIDC_LIFETIME_MS : LIFETIME_MS,
     ip: client.ip,
     userAgent: storable(client.userAgent),
   });
   return token;
+}
+
+function newSessionToken(): { token: string; tokenHash: Buffer } {
+  const token = newSecretToken();
+  const tokenHash = secretTokenHash(token);
+  if (tokenHash === null) throw new Error('a new token is malformed');
+  return { token, tokenHash };
+}
+
+/** Notes that the user of a session has given the second factor, and returns its new token: it can do more from now on. */
+export async function completeSession(database: Database, sessionId: string): Promise<string> {
+  const { token, tokenHash } = newSessionToken();
+  await execute(
+    database,
+    `update user_sessions set token_hash = :tokenHash, second_factor_at = now(), proven_at = now()
+      where id = :sessionId`,
+    { tokenHash, sessionId },
+  );
+  return token;
+}
+
+/** Notes that the user of a session has just proved to be there. */
+export async function noteProof(database: Database, sessionId: string): Promise<void> {
+  await execute(database, 'update user_sessions set proven_at = now() where id = ?', [sessionId]);
 }
 
 /** The session that a token opens, found by the token's hash; null: it has ended, or never was. */
@@ -46,18 +75,6 @@ export async function openSession(
 /** Notes that a session is in use. */
 export async function noteUse({ database }: Tools, session: OpenSession): Promise<void> {
   if (session.isUseStale) await noteSessionUse(database, session.id, IDLE_MS);
-}
-
-/** Where a user is signed in. */
-export async function sessionsOf({ database }: Tools, userId: string): Promise<SessionSummary[]> {
-  return await listSessions(database, userId);
-}
-
-/** Ends one session of a user. Throws RequestError `unknown_session`. */
-export async function endSession({ database }: Tools, userId: string, sessionId: string): Promise<void> {
-  const id = checkRowId('The id of the session', sessionId);
-  if (await deleteSession(database, userId, id)) return;
-  throw new RequestError('unknown_session', 'This session has ended already.');
 }
 
 function storable(userAgent: string | null): string | null {
@@ -83,7 +100,14 @@ type NewSession = SessionClient & {
   tenantId: string | null;
   /** Who made the link by which its password was set; null: its holder chose it, or it was begun otherwise. */
   passwordLinkBy: string | null;
+  begunBy: BegunBy;
+  hasSecondFactor: boolean;
+  /** When its user proved to be there, milliseconds since 1970; left out: now. */
+  provenAtMs?: number | null;
 };
+
+/** How a session was begun; `invitation`: with the password that was given there. */
+export type BegunBy = 'password' | 'oidc' | 'invitation' | 'set-up link';
 
 /** A tenant that a user belongs to, or, with null, the operator's pages. */
 type Place = { tenantId: string | null; businessName: string | null; role: PortalRole };
@@ -107,6 +131,26 @@ export type OpenSession = {
   passwordLink: { by: string; at: string } | null;
   /** Its last use was noted more than a minute ago. */
   isUseStale: boolean;
+  begunBy: BegunBy;
+  /** The second factor was given in it. */
+  hasSecondFactor: boolean;
+  /** It is so young that its second step may still come. */
+  isNew: boolean;
+  /** Its user proved to be there a few minutes ago. */
+  isProofFresh: boolean;
+  /** By what its user can prove to be there. */
+  proofs: { password: boolean; totp: boolean; identity: boolean };
+  /** What others did to the account and its owner has not confirmed, the newest first. */
+  notices: UserNotice[];
+};
+
+/** What was done to an account by another person; `by` names them. */
+export type UserNotice = {
+  id: string;
+  at: string;
+  kind: 'link_session' | 'password_by_link' | 'second_factor_reset' | 'identity_linked' | 'sessions_ended';
+  by: string | null;
+  ip: string | null;
 };
 
 const HOLDS = 'least(s.idle_until, s.expires_at) > now()';
@@ -115,10 +159,12 @@ async function insertSession(database: Database, session: NewSession): Promise<v
   await execute(
     database,
     `insert into user_sessions (token_hash, user_id, csrf_token, idle_until, expires_at, ip, user_agent, tenant_id,
-                                 password_link_by)
+                                 password_link_by, begun_by, second_factor_at, proven_at)
      values (:tokenHash, :userId, :csrfToken, now() + :idleMs * interval '1 millisecond',
-             now() + :lifetimeMs * interval '1 millisecond', :ip, :userAgent, :tenantId, :passwordLinkBy)`,
-    session,
+             now() + :lifetimeMs * interval '1 millisecond', :ip, :userAgent, :tenantId, :passwordLinkBy, :begunBy,
+             case when cast(:hasSecondFactor as boolean) then now() end,
+             least(now(), coalesce(to_timestamp(cast(:provenAtMs as double precision) / 1000), now())))`,
+    { provenAtMs: null, ...session },
   );
 }
 
@@ -127,6 +173,15 @@ const PLACES = `(select json_agg(p order by p."businessName" nulls first, p."ten
           from memberships m join tenants t on t.id = m.tenant_id
          where m.user_id = u.id and m.disabled_at is null
         union all select null, null, 'operator' where u.is_operator) p)`;
+
+const PROOFS = `json_build_object('password', u.password_hash is not null,
+  'totp', exists (select from user_totp f where f.user_id = u.id),
+  'identity', exists (select from user_identities i where i.user_id = u.id))`;
+
+const MAX_NOTICES = 5;
+const NOTICES = `(select coalesce(json_agg(n), '[]') from (
+  select cast(o.id as text) as id, o.at, o.kind, o.by, o.ip from user_notices o
+   where o.user_id = u.id and o.seen_at is null order by o.id desc limit ${MAX_NOTICES}) n)`;
 
 /**
  * The sessions behind cookies that hold, read afresh each time so that their end counts at once, and that of a
@@ -142,12 +197,16 @@ export async function findOpenSessions(
             s.tenant_id as "tenantId", ${PLACES} as places, s.password_link_by as "passwordLinkBy",
             case when u.password_link_by is not null
               then json_build_object('by', u.password_link_by, 'at', u.password_link_at) end as "passwordLink",
-            s.last_seen_at < now() - interval '1 minute' as "isUseStale", s.token_hash as "tokenHash"
+            s.last_seen_at < now() - interval '1 minute' as "isUseStale", s.token_hash as "tokenHash",
+            s.begun_by as "begunBy", s.second_factor_at is not null as "hasSecondFactor",
+            s.created_at > now() - :proofMs * interval '1 millisecond' as "isNew",
+            s.proven_at > now() - :proofMs * interval '1 millisecond' as "isProofFresh",
+            ${PROOFS} as proofs, ${NOTICES} as notices
        from user_sessions s join users u on u.id = s.user_id
        left join memberships m on m.user_id = s.user_id and m.tenant_id = s.tenant_id and m.disabled_at is null
-      where s.token_hash = any (cast(? as bytea[])) and ${HOLDS} and u.disabled_at is null
+      where s.token_hash = any (cast(:tokenHashes as bytea[])) and ${HOLDS} and u.disabled_at is null
         and case when s.tenant_id is null then u.is_operator else m.role is not null end`,
-    [tokenHashes],
+    { tokenHashes, proofMs: PROOF_MS },
   );
   return rows.map(({ tokenHash, ...session }) => ({ tokenHash, session }));
 }
@@ -198,15 +257,46 @@ async function noteSessionUse(database: Database, sessionId: string, idleMs: num
   );
 }
 
-export type SessionSummary = SessionClient & { id: string; createdAt: Date; lastSeenAt: Date };
+/** A session as its user and those who administer the user see it. */
+export type SessionSummary = SessionClient & {
+  id: string;
+  createdAt: Date;
+  lastSeenAt: Date;
+  begunBy: BegunBy;
+  hasSecondFactor: boolean;
+  passwordLinkBy: string | null;
+};
 
-/** The sessions of a user that hold, the one used last first. */
-async function listSessions(database: Database, userId: string): Promise<SessionSummary[]> {
+/** The sessions of a user that hold, the one used last first; with a tenant, those that are there at present. */
+export async function listSessions(
+  database: Database,
+  userId: string,
+  tenantId: string | null = null,
+): Promise<SessionSummary[]> {
   return await query<SessionSummary>(
     database,
-    `select s.id, s.created_at as "createdAt", s.last_seen_at as "lastSeenAt", s.ip, s.user_agent as "userAgent"
-       from user_sessions s where s.user_id = ? and ${HOLDS} order by s.last_seen_at desc, s.id desc`,
-    [userId],
+    `select s.id, s.created_at as "createdAt", s.last_seen_at as "lastSeenAt", s.ip, s.user_agent as "userAgent",
+            s.begun_by as "begunBy", s.second_factor_at is not null as "hasSecondFactor",
+            s.password_link_by as "passwordLinkBy"
+       from user_sessions s
+      where s.user_id = :userId and ${HOLDS} and (cast(:tenantId as bigint) is null or s.tenant_id = :tenantId)
+      order by s.last_seen_at desc, s.id desc`,
+    { userId, tenantId },
+  );
+}
+
+/** Ends sessions of a user and returns how many: one, or all but one, or all; with a tenant, of those that are there. */
+export async function endSessions(
+  database: Database,
+  userId: string,
+  which: { id?: string; but?: string; tenantId: string | null },
+): Promise<number> {
+  return await execute(
+    database,
+    `delete from user_sessions s
+      where s.user_id = :userId and (cast(:tenantId as bigint) is null or s.tenant_id = :tenantId)
+        and (cast(:id as bigint) is null or s.id = :id) and s.id is distinct from cast(:but as bigint)`,
+    { userId, id: which.id ?? null, but: which.but ?? null, tenantId: which.tenantId },
   );
 }
 
@@ -238,6 +328,48 @@ export async function forgetEndedSessions(database: Database, limit: number): Pr
     database,
     `delete from user_sessions where id = any (array(
        select id from user_sessions where least(idle_until, expires_at) < now() limit ?))`,
+    [limit],
+  );
+}
+
+/** Tells the owner of an account what another person did to it. */
+export async function addUserNotice(
+  database: Database,
+  userId: string,
+  { kind, by, ip }: Pick<UserNotice, 'kind' | 'by' | 'ip'>,
+): Promise<void> {
+  await execute(database, 'insert into user_notices (user_id, kind, by, ip) values (?, ?, ?, ?)', [
+    userId,
+    kind,
+    by,
+    ip,
+  ]);
+}
+
+/** What others did to an account of late, the newest first, also what its owner has confirmed. */
+export async function listUserNotices(database: Database, userId: string, limit = 20): Promise<UserNotice[]> {
+  return await query<UserNotice>(
+    database,
+    'select id, at, kind, by, ip from user_notices where user_id = ? order by id desc limit ?',
+    [userId, limit],
+  );
+}
+
+/** The owner has read the notices up to this one. */
+export async function confirmNotices(database: Database, userId: string, upToId: string): Promise<void> {
+  await execute(
+    database,
+    'update user_notices set seen_at = now() where user_id = ? and id <= ? and seen_at is null',
+    [userId, upToId],
+  );
+}
+
+/** Deletes up to `limit` notices that are old; returns how many. For housekeeping. */
+export async function forgetOldNotices(database: Database, limit: number): Promise<number> {
+  return await execute(
+    database,
+    `delete from user_notices where id = any (array(
+       select id from user_notices where at < now() - ${NOTICES_KEPT_DAYS} * interval '1 day' limit ?))`,
     [limit],
   );
 }

@@ -23,6 +23,7 @@ export type User = {
   lastSignInAt: Date | null;
   /** Who made the link by which the present password was set; null: its holder chose it. */
   passwordLinkBy: string | null;
+  hasSecondFactor: boolean;
 };
 
 export type NewUser = { email: string; name: string; isOperator: boolean; passwordHash: string | null };
@@ -36,7 +37,8 @@ const USER = `u.id, u.email, u.name, u.is_operator as "isOperator", ${MEMBERSHIP
   u.password_hash is not null as "hasPassword",
   (select cast(count(*) as integer) from user_identities i where i.user_id = u.id) as identities,
   u.disabled_at as "disabledAt", u.created_at as "createdAt", u.last_sign_in_at as "lastSignInAt",
-  u.password_link_by as "passwordLinkBy"`;
+  u.password_link_by as "passwordLinkBy",
+  exists (select from user_totp f where f.user_id = u.id) as "hasSecondFactor"`;
 
 /** Adds an account and returns its id. The e-mail address must be in lower case. */
 export async function insertUser(database: Database, user: NewUser): Promise<string> {
@@ -77,13 +79,15 @@ export type SignInCandidate = {
   email: string;
   passwordHash: string;
   passwordLinkBy: string | null;
+  hasSecondFactor: boolean;
 };
 
 /** The accounts of an address that can be signed in to by password, the one that was used last first. */
 export async function signInCandidates(database: Database, email: string): Promise<SignInCandidate[]> {
   return await query<SignInCandidate>(
     database,
-    `select u.id, u.email, u.password_hash as "passwordHash", u.password_link_by as "passwordLinkBy"
+    `select u.id, u.email, u.password_hash as "passwordHash", u.password_link_by as "passwordLinkBy",
+            exists (select from user_totp f where f.user_id = u.id) as "hasSecondFactor"
        from users u
       where u.email = ? and u.password_hash is not null and u.disabled_at is null
         and (u.is_operator

@@ -37,6 +37,10 @@ labels: {{- include "heliograph.labels" . | nindent 2 }}
 {{- end }}
 {{- end }}
 
+{{- define "heliograph.operatorPort" -}}
+{{- with .Values.settings.HELIOGRAPH_PORTAL_OPERATOR_LISTEN }}{{ regexFind "[0-9]+$" . }}{{ end }}
+{{- end }}
+
 {{- define "heliograph.publicHost" -}}
 {{- regexReplaceAll ":\\d+$" (urlParse .Values.settings.HELIOGRAPH_PUBLIC_URL).host "" }}
 {{- end }}

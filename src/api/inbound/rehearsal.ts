@@ -25,7 +25,7 @@ export async function rehearseIngress(config: Config, database: Database): Promi
   await undone(database, async (trx) => {
     const app = fastify(serverOptions(config, pino({ enabled: false })));
     addRequestMetrics(app, makeApiMetrics());
-    addBaseHeaders(app);
+    addBaseHeaders(app, config);
     addErrorHandling(app, config.api.publicUrl);
     app.register(upstreamWebhookRoutes, { config, database: trx });
     const agent = new Agent({ keepAlive: true });

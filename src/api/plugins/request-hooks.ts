@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import type { Config } from '../../platform/config/config.ts';
 import type { ApiMetrics, NoteRequest } from '../../platform/metrics/metrics.ts';
 import { ApiError } from '../errors/api-error.ts';
 import { storableProblem } from '../messages/send/problems.ts';
@@ -46,14 +47,24 @@ const BASE_HEADERS = {
 
 const HSTS = 'max-age=31536000';
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Browsers reach it by https only, whatever this process sees of it. */
+    isHttpsOnly: boolean;
+  }
+}
+
 /** Sets what every answer carries; a handler may set its own Content-Security-Policy and Cache-Control afterwards. */
 export function setBaseHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('x-request-id', request.id).headers(BASE_HEADERS);
-  if (request.protocol === 'https') reply.header('strict-transport-security', HSTS);
+  // Over http, browsers leave it aside.
+  if (request.server.isHttpsOnly) reply.header('strict-transport-security', `${HSTS}; includeSubDomains`);
+  else if (request.protocol === 'https') reply.header('strict-transport-security', HSTS);
 }
 
 /** Puts the request id and the security headers on every answer. */
-export function addBaseHeaders(app: FastifyInstance): void {
+export function addBaseHeaders(app: FastifyInstance, { mode }: Pick<Config, 'mode'>): void {
+  app.decorate('isHttpsOnly', mode === 'production');
   app.addHook('onRequest', (request, reply, done) => {
     setBaseHeaders(request, reply);
     done();

@@ -1,3 +1,4 @@
+import type { SessionStep } from '../../users/sign-in-policy.ts';
 import type { Viewer } from './access/viewer.ts';
 import { csrfField } from './components/form.ts';
 import { html, type Markup, nothing } from './markup.ts';
@@ -70,6 +71,9 @@ function placeButton(place: Place): Markup {
   return html`<button class="plain" name="tenant" value="${place.tenantId ?? ''}"><strong>${placeName(place)}</strong> <span class="role">${place.role}</span></button>`;
 }
 
+/** The page of one's own second factor. */
+export const SECOND_FACTOR = '/portal/account/second-factor';
+
 const ANY_ORIGIN = 'https://portal.invalid';
 
 /** Where to go after signing in: a path of the portal, whatever `text` tries. */
@@ -83,6 +87,13 @@ export function localPath(text: string | undefined): string {
 export function signInPath(wanted: string): string {
   const next = localPath(wanted);
   return next === '/portal' ? '/portal/sign-in' : `/portal/sign-in?next=${encodeURIComponent(next)}`;
+}
+
+/** The page of the step that a sign-in waits for, which leads on to the wanted page. */
+export function secondStepPath(step: SessionStep, wanted: string): string {
+  const page = step === 'code' ? '/portal/sign-in/code' : SECOND_FACTOR;
+  const next = localPath(wanted);
+  return hrefWith(page, { next: next === '/portal' ? '' : next });
 }
 
 /** A path with those of the parameters that have a value. */

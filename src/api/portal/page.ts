@@ -11,6 +11,7 @@ import {
   tenantSwitcher,
   type WabaInView,
 } from './navigation.ts';
+import { ownerNotices } from './users/session-table.ts';
 
 /** What a page shows beside what is the same on all of them. */
 export type PageView = {
@@ -97,6 +98,7 @@ ${tenantSwitcher(viewer, Boolean(view.waba))}
 ${sideNavigation(view, viewer)}
 <main id="main" tabindex="-1">
 ${passwordNotice(viewer)}
+${ownerNotices(viewer)}
 ${trail(view.trail ?? [])}
 <div class="heading">
 <h1>${view.title}</h1>
@@ -129,7 +131,8 @@ function wabaInView({ wabaId, businessName }: WabaInView): Markup {
 /** Open on wide screens; on a phone the same list behind one button, without a script. */
 function sideNavigation(view: PageView, viewer: Viewer): Markup {
   const tenant = view.waba ? tenantNavigation(viewer, view.waba) : [];
-  const operator = viewer.role === 'operator' ? operatorNavigation() : [];
+  const isOperator = viewer.role === 'operator' && viewer.isOperatorAddress;
+  const operator = isOperator ? operatorNavigation() : [];
   const sandbox = view.hasSandbox ? [SANDBOX_ENTRY] : [];
   if (tenant.length + operator.length + sandbox.length === 0) return nothing;
   return html`<nav class="side" aria-label="Pages">

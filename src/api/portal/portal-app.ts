@@ -39,6 +39,8 @@ export type PortalContext = {
   mediaUrls: MediaUrls;
   /** The console of the sandbox, which only development has. */
   consolePages?: ConsolePages | undefined;
+  /** This port is the one that operators' pages have of their own. */
+  isOperatorListener: boolean;
   /** The clock, milliseconds since 1970. */
   now: () => number;
 };

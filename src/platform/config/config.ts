@@ -40,6 +40,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
       clientId: settings.text('HELIOGRAPH_OIDC_CLIENT_ID'),
       clientSecret: settings.text('HELIOGRAPH_OIDC_CLIENT_SECRET'),
     },
+    portal: portalSettings(settings),
     sandbox: {
       controlUrl: settings.text('HELIOGRAPH_SANDBOX_CONTROL_URL').replace(/\/+$/, ''),
       receiverUrl: settings.text('HELIOGRAPH_SANDBOX_RECEIVER_URL').replace(/\/+$/, ''),
@@ -57,6 +58,15 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
 }
 
 type Settings = ReturnType<typeof readSettings>;
+
+function portalSettings(settings: Settings) {
+  return {
+    passwordSignIn: settings.boolean('HELIOGRAPH_PORTAL_PASSWORD_SIGN_IN'),
+    secondFactor: settings.text('HELIOGRAPH_PORTAL_SECOND_FACTOR') as 'optional' | 'operators' | 'all',
+    operatorCidrs: settings.networks('HELIOGRAPH_PORTAL_OPERATOR_CIDRS'),
+    operatorListen: settings.text('HELIOGRAPH_PORTAL_OPERATOR_LISTEN'),
+  };
+}
 
 function webhooksSettings(settings: Settings) {
   return {

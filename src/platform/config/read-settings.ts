@@ -141,7 +141,7 @@ function problemWith(definition: Setting, value: string): string | null {
         ? null
         : 'must be networks such as 10.1.0.0/16 or fd00::/8, separated by commas';
     case 'address':
-      return ADDRESS.test(value) ? null : 'must be host:port';
+      return value === '' || ADDRESS.test(value) ? null : 'must be host:port';
     case 'file':
       return value === '' ? null : fileProblem(value);
     case 'database':
@@ -287,7 +287,11 @@ function openIdContradictions(env: Environment, production: boolean): string[] {
     'HELIOGRAPH_OIDC_CLIENT_SECRET',
   ] as const;
   const [issuer = '', ...others] = names.map((name) => settingValue(env, name) ?? '');
-  if (issuer === '' && others.every((value) => value === '')) return [];
+  if (issuer === '' && others.every((value) => value === '')) {
+    return settingValue(env, 'HELIOGRAPH_PORTAL_PASSWORD_SIGN_IN') === 'false'
+      ? ['HELIOGRAPH_PORTAL_PASSWORD_SIGN_IN can be false only with HELIOGRAPH_OIDC_ISSUER']
+      : [];
+  }
   if (others.includes('') || issuer === '') return [`${names.join(', ')} must be set together`];
   const protocol = URL.parse(issuer)?.protocol;
   if (protocol === 'https:' || (protocol === 'http:' && !production)) return [];

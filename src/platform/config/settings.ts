@@ -371,6 +371,25 @@ export const SETTINGS = {
     secret: true,
     about: 'its secret',
   }),
+  HELIOGRAPH_PORTAL_PASSWORD_SIGN_IN: setting({
+    kind: 'boolean',
+    fallback: 'true',
+    about: 'people may sign in to the portal by password; false needs an OpenID provider',
+  }),
+  HELIOGRAPH_PORTAL_SECOND_FACTOR: setting({
+    kind: 'choice',
+    choices: ['optional', 'operators', 'all'],
+    fallback: 'optional',
+    about: 'who must have a second factor (TOTP) to use the portal; all others may have one',
+  }),
+  HELIOGRAPH_PORTAL_OPERATOR_CIDRS: optional(
+    'cidrs',
+    "networks from which operators' pages are reached; from elsewhere they answer 404; empty: from all",
+  ),
+  HELIOGRAPH_PORTAL_OPERATOR_LISTEN: optional(
+    'address',
+    "host:port of a further plain http port that has operators' pages; all others then answer 404 for them; empty: none",
+  ),
   HELIOGRAPH_SANDBOX_CONTROL_URL: setting({
     kind: 'text',
     fallback: '',

@@ -139,6 +139,11 @@ export function erasureSubjectPlace(erasureId: string): string {
   return `erasures|subject|${erasureId}`;
 }
 
+/** The secret of a user's second factor. */
+export function totpSecretPlace(userId: string): string {
+  return `user_totp|secret|${userId}`;
+}
+
 /** A column of sealed texts, one per row at most. */
 export type SealedColumn = {
   table: string;
@@ -168,6 +173,10 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   {
     ...{ table: 'erasures', idColumn: 'id', idType: 'bigint' },
     ...{ column: 'subject_sealed', place: erasureSubjectPlace },
+  },
+  {
+    ...{ table: 'user_totp', idColumn: 'user_id', idType: 'bigint', column: 'secret_sealed' },
+    place: totpSecretPlace,
   },
 ];
 

@@ -9,10 +9,13 @@ import {
 } from '../../platform/cli/admin-action.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { parseEncryptionKeys } from '../../platform/crypto/secret-box.ts';
+import { RequestError } from '../../platform/request-input.ts';
 import { setUpPath } from '../first-operator.ts';
 import { invitationsOf, inviteUser, type MadeInvitation, withdrawInvitation } from '../invitations.ts';
 import { removeMember } from '../members.ts';
 import { makePasswordLink } from '../password-links.ts';
+import { resetSecondFactor } from '../second-factor.ts';
+import { endSessionsUnder, sessionsOf } from '../session-list.ts';
 import type { Authority } from '../user-authority.ts';
 import type { User } from '../user-store.ts';
 import { allUsers, disableUser, enableUser, removeUser, userNamed } from '../users.ts';
@@ -33,6 +36,9 @@ export function userCommand(): Command {
     .addCommand(switchCommand('disable', 'lock a user out, at once and everywhere'))
     .addCommand(switchCommand('enable', 'let a user sign in again'))
     .addCommand(removeCommand())
+    .addCommand(sessionsCommand())
+    .addCommand(signOutCommand())
+    .addCommand(totpResetCommand())
     .addCommand(invitationsCommand())
     .addCommand(withdrawCommand());
 }
@@ -43,6 +49,7 @@ function setUpLinkCommand(): Command {
   );
   return adminAction(command, 'user set-up-link', async ({ tools }) => {
     const { config, database } = tools;
+    refuseWithoutPasswords(config);
     const path = await setUpPath({ database, encryptionKeys: parseEncryptionKeys(config.encryptionKeys) });
     const url = path === null ? null : `${config.api.publicUrl}${path}`;
     const text = url ?? 'There are users already: invite more with admin user invite.';
@@ -116,9 +123,18 @@ function passwordLinkCommand(): Command {
     .description('make a one-time link by which a user sets a new password; it works for seven days')
     .argument('<user>', WHO);
   return adminAction(command, 'user password-link asha@store.example', async ({ tools, args }) => {
+    refuseWithoutPasswords(tools.config);
     const { id } = await userNamed(tools, args[0] ?? '');
     return describeLink(tools.config, await makePasswordLink(tools, AUTHORITY, id));
   });
+}
+
+function refuseWithoutPasswords({ portal }: Config): void {
+  if (portal.passwordSignIn) return;
+  throw new RequestError(
+    'password_sign_in_off',
+    'HELIOGRAPH_PORTAL_PASSWORD_SIGN_IN is false: a password would open nothing. Invite the user; the identity provider signs in.',
+  );
 }
 
 function describeLink({ api }: Config, { email, role, path, expiresAt }: MadeInvitation): AdminOutcome {
@@ -170,6 +186,69 @@ function removeCommand(): Command {
       };
     },
   );
+}
+
+function sessionsCommand(): Command {
+  const command = new Command('sessions')
+    .description('list where a user is signed in')
+    .argument('<user>', WHO);
+  return adminAction(command, 'user sessions asha@store.example', async ({ tools, args }) => {
+    const { id, email } = await userNamed(tools, args[0] ?? '');
+    const sessions = await sessionsOf(tools, id);
+    return {
+      json: sessions,
+      text: alignedTable(
+        [
+          'ID',
+          'BEGUN BY',
+          'SECOND FACTOR',
+          'PASSWORD LINK BY',
+          'ADDRESS',
+          'SIGNED IN',
+          'LAST USED',
+          'BROWSER',
+        ],
+        sessions.map((one) => [
+          one.id,
+          one.begunBy,
+          one.hasSecondFactor ? 'yes' : 'no',
+          one.passwordLinkBy,
+          one.ip,
+          one.createdAt,
+          one.lastSeenAt,
+          one.userAgent,
+        ]),
+        `${email} is signed in nowhere.`,
+      ),
+    };
+  });
+}
+
+function signOutCommand(): Command {
+  const command = new Command('sign-out')
+    .description('end the sessions of a user, at once')
+    .argument('<user>', WHO)
+    .option('--session <id>', 'only this one, as admin user sessions lists it');
+  return adminAction<{ session?: string }>(
+    command,
+    'user sign-out asha@store.example',
+    async ({ tools, args, options: { session = null } }) => {
+      const { id, email } = await userNamed(tools, args[0] ?? '');
+      const ended = await endSessionsUnder(tools, AUTHORITY, id, session);
+      return { json: { id, email, ended }, text: `${email}: sessions ended: ${ended}.` };
+    },
+  );
+}
+
+function totpResetCommand(): Command {
+  const command = new Command('totp-reset')
+    .description('take the second factor from a user who has lost it; all sessions end')
+    .argument('<user>', WHO);
+  return adminAction(command, 'user totp-reset asha@store.example', async ({ tools, args }) => {
+    const { id, email } = await userNamed(tools, args[0] ?? '');
+    await resetSecondFactor(tools, AUTHORITY, id);
+    return { json: { id, email, state: 'reset' }, text: `${email} signs in without a second factor now.` };
+  });
 }
 
 function invitationsCommand(): Command {

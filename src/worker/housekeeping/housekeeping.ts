@@ -23,7 +23,7 @@ import { MOST_CLOCK_SKEW_MS, readClockSkewMs } from '../../platform/postgres/ser
 import { execute, query } from '../../platform/postgres/sql.ts';
 import { finishHousekeepingStep, takeHousekeepingStep } from '../../platform/postgres/worker-processes.ts';
 import { forgetOldInvitations } from '../../users/invitation-store.ts';
-import { forgetEndedSessions } from '../../users/user-sessions.ts';
+import { forgetEndedSessions, forgetOldNotices } from '../../users/user-sessions.ts';
 import { forgetUsersWithoutTenant } from '../../users/user-store.ts';
 
 const POLL_MS = 60_000;
@@ -184,7 +184,13 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
     { name: 'idempotency keys', run: () => inBatches((limit) => forgetOldIdempotencyKeys(database, limit)) },
     { name: 'send pacing', run: () => inBatches((limit) => forgetSpentPacing(database, limit)) },
     { name: 'uploaded files', run: () => removeUploads(tools) },
-    { name: 'sessions', run: () => inBatches((limit) => forgetEndedSessions(database, limit)) },
+    {
+      name: 'sessions',
+      run: async () => {
+        await inBatches((limit) => forgetEndedSessions(database, limit));
+        await inBatches((limit) => forgetOldNotices(database, limit));
+      },
+    },
     { name: 'invitations', run: () => inBatches((limit) => forgetOldInvitations(database, limit)) },
     {
       name: 'users without tenant',

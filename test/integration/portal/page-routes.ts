@@ -57,6 +57,8 @@ const VALUES: Readonly<Record<string, string>> = {
   backlog: 'send',
   drop: 'yes',
   confirm: 'yes',
+  code: '123456',
+  upTo: '1',
   states: 'failed',
   mediaUrlTtlSeconds: '3600',
 };

@@ -25,6 +25,9 @@ const BESIDE = [
   '/portal/invitations/:token',
   '/portal/set-up',
   '/portal/sign-in',
+  '/portal/sign-in/code',
+  '/portal/confirm',
+  '/portal/confirmed',
 ];
 
 type Seen = { path: string; answer: LightMyRequestResponse; problems: string[] };

@@ -228,6 +228,18 @@ describe.skipIf(GO === undefined)('charts/heliograph', () => {
       }
     });
 
+    test('open a port and a Service of their own for the pages of operators', async () => {
+      const listen = { HELIOGRAPH_PORTAL_OPERATOR_LISTEN: '0.0.0.0:8090' };
+      const settings = { ...(MINIMAL.settings as object), ...listen };
+      const manifests = await renderChart({ ...MINIMAL, settings });
+      const text = JSON.stringify(manifests);
+      expect(text).toContain('{"containerPort":8090,"name":"operators"}');
+      expect(text).toContain(
+        '{"name":"operators","port":8090,"targetPort":"operators","appProtocol":"http"}',
+      );
+      expect(JSON.stringify(await renderChart(MINIMAL))).not.toContain('operators');
+    });
+
     test('arrive as they are given: nothing, no, and large numbers', async () => {
       const given = {
         HELIOGRAPH_RATE_LIMIT_READS_PER_SECOND: 0,

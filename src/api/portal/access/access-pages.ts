@@ -10,11 +10,13 @@ import { accountPages } from '../users/account-page.ts';
 import { invitationPages } from '../users/invitation-page.ts';
 import { createOidcClient } from '../users/oidc-client.ts';
 import { oidcPages } from '../users/oidc-pages.ts';
+import { secondFactorPages } from '../users/second-factor-page.ts';
 import { setUpPages } from '../users/set-up-page.ts';
 import { createKnownDevices, createSignInLimit } from '../users/sign-in-limit.ts';
 import { signInPages } from '../users/sign-in-page.ts';
 import { tenantUserPages } from '../users/users-page.ts';
 import type { FormTokens } from './form-tokens.ts';
+import { requireFreshProof } from './fresh-proof.ts';
 import { PAGES } from './page-access.ts';
 import { pageNotFound } from './page-error.ts';
 import { sendPage } from './send-page.ts';
@@ -28,23 +30,28 @@ export function accessPages(app: PortalApp, context: PortalContext, tokens: Form
   const limit = createSignInLimit(database, devices);
   const oidc = createOidcClient(config);
   const hasOidc = oidc !== null;
+  requireFreshProof(app, context, { limit, hasOidc });
   signInPages(app, context, { tokens, limit, hasOidc });
   if (oidc !== null) oidcPages(app, context, { client: oidc, tokens, limit });
-  setUpPages(app, context, {
-    database,
-    encryptionKeys,
-    tokens,
-  });
-  invitationPages(app, context, { tokens, limit, hasOidc });
+  secondFactorPages(app, context, limit);
+  if (config.portal.passwordSignIn) setUpPages(app, context, { database, encryptionKeys, tokens });
+  const hasPasswords = config.portal.passwordSignIn;
+  invitationPages(app, context, { tokens, limit, hasOidc, hasPasswords });
   accountPages(app, context, { limit, hasOidc });
   startPage(app, context);
   tenantUserPages(app, context);
 }
 
+const OPERATORS_ELSEWHERE = {
+  title: 'Operators work elsewhere',
+  body: html`<p>This installation shows the pages of operators at another address, or to other networks only.</p>`,
+};
+
 /** /portal: to the WABA of the viewer, to the choice among several, or to the operator's pages. */
 function startPage(app: PortalApp, { database }: PortalContext): void {
   app.get('/portal', { config: PAGES.signedIn }, async (request, reply) => {
     const viewer = viewerOf(request);
+    if (viewer.tenantId === null && !viewer.isOperatorAddress) return sendPage(reply, OPERATORS_ELSEWHERE);
     if (viewer.tenantId === null) return reply.redirect('/portal/operator/health', 303);
     const wabas = await listTenantWabas(database, viewer.tenantId);
     const [first] = wabas;

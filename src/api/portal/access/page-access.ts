@@ -8,6 +8,10 @@ declare module 'fastify' {
     pageAccess?: PageAccess;
     /** Scripts ask for it again and again: that is no use of the session. */
     polled?: boolean;
+    /** It is for users who still have to give their second factor, too. */
+    beforeSecondFactor?: true;
+    /** Its user must have proved to be there a few minutes ago, or does so now. */
+    freshProof?: true;
   }
 }
 
@@ -24,6 +28,13 @@ export const PAGES = {
   operator: { pageAccess: 'operator' },
 } as const satisfies Record<string, { pageAccess: PageAccess }>;
 
+/** For what a thief of a session must not do. A form that comes too late is answered with the question who it is. */
+export function withFreshProof<Access extends { pageAccess: PageAccess }>(
+  access: Access,
+): Access & { freshProof: true } {
+  return { ...access, freshProof: true };
+}
+
 const LOOKING = new Set(['GET', 'HEAD']);
 
 /** A route of this scope without an audience is a mistake that must not wait for a request. */
@@ -36,6 +47,9 @@ export function requireDeclaredAccess(scope: FastifyInstance): void {
     if (ofTenant && !hasWaba) throw new Error(`page ${method} ${url} has no :wabaId to check`);
     if (hasWaba && !ofTenant && access !== 'operator') {
       throw new Error(`page ${method} ${url} names a WABA and does not check it`);
+    }
+    if (access === 'open' && config?.freshProof) {
+      throw new Error(`page ${method} ${url} is for everybody and asks who it is`);
     }
     if (access === 'member' && [method].flat().some((one) => !LOOKING.has(one))) {
       throw new Error(`page ${method} ${url} lets members change something`);

@@ -4,11 +4,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { findWaba } from '../../../accounts/accounts.ts';
 import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
+import { stepOf } from '../../../users/sign-in-policy.ts';
 import { findOpenSessions, noteUse, openSession } from '../../../users/user-sessions.ts';
 import { createBatchedLookup } from '../../plugins/batched-lookup.ts';
-import { signInPath } from '../navigation.ts';
+import { secondStepPath, signInPath } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { createFormTokens, type FormTokens } from './form-tokens.ts';
+import { operatorAddress } from './operator-address.ts';
 import { PAGES, requireDeclaredAccess } from './page-access.ts';
 import { formRefused, pageNotFound, roleRefused, sendErrorPage } from './page-error.ts';
 import { setPortalHeaders } from './send-page.ts';
@@ -19,19 +21,23 @@ import { type Viewer, viewerIfAny } from './viewer.ts';
  * Makes a scope one of the portal's: every page declares its audience, forms are checked, errors are pages. Routes
  * that are registered before, such as those of the assets, are left alone. Returns the tokens of the forms on open pages.
  */
-export async function requirePortalAccess(
-  scope: PortalApp,
-  { config, database, lookupDatabase, shares, publicUrl }: PortalContext,
-): Promise<FormTokens> {
+export async function requirePortalAccess(scope: PortalApp, context: PortalContext): Promise<FormTokens> {
+  const { config, database, lookupDatabase, shares, publicUrl } = context;
   const findSession = createSessionLookup(lookupDatabase);
+  const isOperatorAddress = operatorAddress(config.portal, context.isOperatorListener);
   const tokens = createFormTokens(parseEncryptionKeys(config.encryptionKeys).map(({ key }) => key));
   await scope.register(cookie);
   await scope.register(formbody);
   scope.decorateRequest('portalSession', null);
+  scope.decorateRequest('portalAwaiting', null);
   scope.decorateRequest('portalWaba', null);
   scope.setErrorHandler(sendErrorPage);
   scope.addHook('onRequest', async (_request, reply) => setPortalHeaders(reply));
-  scope.addHook('onRequest', async (request) => await readSession(request, { findSession, database }));
+  scope.addHook('onRequest', async (request) => {
+    if (request.routeOptions.config.pageAccess === 'operator' && !isOperatorAddress(request))
+      throw pageNotFound();
+    await readSession(request, { findSession, context, isOperatorAddress: isOperatorAddress(request) });
+  });
   // Visitors who have not signed in share one part of the connections.
   scope.addHook('onRequest', (request, _reply, done) =>
     shares.serve(viewerIfAny(request)?.userId ?? 'nobody', done),
@@ -64,17 +70,28 @@ function createSessionLookup(database: Database) {
   return async (tokenHash: Buffer) => await lookup(tokenHash.toString('hex'));
 }
 
+type SessionTools = {
+  findSession: ReturnType<typeof createSessionLookup>;
+  context: Pick<PortalContext, 'database' | 'config'>;
+  isOperatorAddress: boolean;
+};
+
 async function readSession(
   request: FastifyRequest,
-  { findSession, database }: { findSession: ReturnType<typeof createSessionLookup>; database: Database },
+  { findSession, context: { database, config }, isOperatorAddress }: SessionTools,
 ): Promise<void> {
   const token = sessionCookie.read(request);
   const session = token === null ? null : await openSession(findSession, token);
   if (session === null) return;
+  const step = stepOf(config.portal, session);
+  if (step === 'over') return;
   // What scripts fetch by themselves is no use.
-  if (!request.routeOptions.config.polled) await noteUse({ database }, session);
-  const { id, isUseStale: _, ...viewer } = session;
-  request.portalSession = { id, viewer };
+  const { polled, beforeSecondFactor } = request.routeOptions.config;
+  if (!polled) await noteUse({ database }, session);
+  const { id, isUseStale: _, isNew: __, ...viewer } = session;
+  const found = { id, viewer: { ...viewer, step, isOperatorAddress } };
+  if (step === 'whole' || beforeSecondFactor) request.portalSession = found;
+  else request.portalAwaiting = found;
 }
 
 /** Default deny: only what the route declares and the viewer fulfils is let through. */
@@ -86,9 +103,13 @@ async function checkAccess(
   const { pageAccess } = request.routeOptions.config;
   if (pageAccess === 'open') return;
   const viewer = viewerIfAny(request);
-  if (viewer === null)
-    return reply.redirect(signInPath(request.method === 'GET' ? request.url : '/portal'), 303);
+  if (viewer === null) {
+    const wanted = request.method === 'GET' ? request.url : '/portal';
+    const step = request.portalAwaiting?.viewer.step;
+    return reply.redirect(step === undefined ? signInPath(wanted) : secondStepPath(step, wanted), 303);
+  }
   if (pageAccess === 'signedIn') return;
+  if (viewer.role === 'operator' && !viewer.isOperatorAddress) throw pageNotFound();
   await findPageWaba(request, viewer, database);
   if (viewer.role === 'operator') return;
   if (pageAccess === 'member' || (pageAccess === 'admin' && viewer.role === 'admin')) return;

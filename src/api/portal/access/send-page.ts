@@ -7,7 +7,7 @@ import { type PageView, renderPage } from '../page.ts';
 export function sendPage(reply: FastifyReply, view: PageView, status = 200): FastifyReply {
   const { portalSession, portalWaba, query } = reply.request;
   const hasSandbox = reply.server.hasDecorator('portalSandbox');
-  const viewer = portalSession?.viewer ?? null;
+  const viewer = portalSession?.viewer.step === 'whole' ? portalSession.viewer : null;
   const waba = view.active?.startsWith('operator/') ? null : portalWaba;
   const notice = view.notice ?? noticeAfter(formValues(query).text('done'), view.done ?? {});
   return reply

@@ -55,7 +55,7 @@ export async function beginInBrowser(
   reply: FastifyReply,
   token: string,
 ): Promise<void> {
-  const previous = request.portalSession;
+  const previous = request.portalSession ?? request.portalAwaiting;
   if (previous !== null) await deleteSession(database, previous.viewer.userId, previous.id);
   sessionCookie.set(reply, token);
   formCookie.clear(reply);

@@ -1,13 +1,19 @@
 import type { FastifyRequest } from 'fastify';
 import type { Actor } from '../../../platform/audit/audit.ts';
 import type { Visitor } from '../../../users/sign-in.ts';
+import type { SessionStep } from '../../../users/sign-in-policy.ts';
 import type { OpenSession } from '../../../users/user-sessions.ts';
 
 /**
  * Who looks at a page. `role` and `tenantId` are those of the tenant in which the session is at present; `tenantId` is
  * null exactly for operators. `csrfToken` is what each form of the session carries.
  */
-export type Viewer = Omit<OpenSession, 'id' | 'isUseStale'>;
+export type Viewer = Omit<OpenSession, 'id' | 'isUseStale' | 'isNew'> & {
+  /** What the session is still to do; on all but a few pages it is `whole`. */
+  step: SessionStep;
+  /** Operators' pages are reached at this address. */
+  isOperatorAddress: boolean;
+};
 
 /** The viewer's session, as one of those that the account page lists. */
 export type ViewerSession = { id: string; viewer: Viewer };
@@ -15,6 +21,8 @@ export type ViewerSession = { id: string; viewer: Viewer };
 declare module 'fastify' {
   interface FastifyRequest {
     portalSession: ViewerSession | null;
+    /** A session that still waits for the second step of its sign-in: for most pages it is none. */
+    portalAwaiting: ViewerSession | null;
     portalWaba: PageWaba | null;
   }
 }

@@ -16,7 +16,7 @@ import type { SubscribedApp, UpstreamPhoneNumber } from '../../../platform/graph
 import type { AccountClient } from '../../../platform/graph/graph-client.ts';
 import { GraphError } from '../../../platform/graph/graph-error.ts';
 import { checkAccessToken, checkUpstreamId, RequestError } from '../../../platform/request-input.ts';
-import { PAGES } from '../access/page-access.ts';
+import { PAGES, withFreshProof } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
@@ -157,7 +157,7 @@ function addWabaAction(app: PortalApp, context: PortalContext): void {
 /** POST /portal/operator/wabas/:wabaId/access-token */
 function tokenAction(app: PortalApp, context: PortalContext): void {
   const body = Type.Object({ accessToken: formLine(MAX_TOKEN_CHARS) });
-  const options = { config: PAGES.operator, schema: { body } };
+  const options = { config: withFreshProof(PAGES.operator), schema: { body } };
   app.post('/portal/operator/wabas/:wabaId/access-token', options, async (request, reply) => {
     const { wabaId, tenantId } = wabaOf(request);
     const problem = await saveChecked(request, context, { ...request.body, wabaId, tenantId });

@@ -8,7 +8,7 @@ import {
   setOperationsUrl,
 } from '../../../endpoints/alerts/operations-url.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
-import { PAGES } from '../access/page-access.ts';
+import { PAGES, withFreshProof } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
@@ -54,7 +54,7 @@ export function alertPages(app: PortalApp, context: PortalContext): void {
       (error) => sendAlerts(request, reply, context, { url, error }),
     );
   });
-  app.post(`${PATH}/rotate-secret`, { config: PAGES.admin }, async (request, reply) => {
+  app.post(`${PATH}/rotate-secret`, { config: withFreshProof(PAGES.admin) }, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     const { secret } = await rotateOperationsSecret(toolsOf(request, context), wabaId);
     return sendAlertSecret(request, reply, 'The secret is rotated', secret ?? '');

@@ -7,7 +7,7 @@ import { endpointStatus } from '../../../endpoints/endpoints.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
-import { PAGES } from '../access/page-access.ts';
+import { PAGES, withFreshProof } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { viewerOf, wabaOf } from '../access/viewer.ts';
@@ -24,6 +24,7 @@ const OPTIONS = {
   config: PAGES.admin,
   schema: { params: Type.Object({ wabaId: Type.String(), id: Type.String() }) },
 };
+const PROVEN = { ...OPTIONS, config: withFreshProof(PAGES.admin) };
 const PATH = '/portal/w/:wabaId/endpoints/:id';
 
 /** POST …/pause, …/disable and …/enable: whether events are sent or wait. */
@@ -63,7 +64,7 @@ function waitingChoice(text: string): 'send' | 'drop' | null {
 
 /** POST …/rotate-secret: the response shows the new secret, once. */
 export function endpointSecretActions(app: PortalApp, context: PortalContext): void {
-  app.post(`${PATH}/rotate-secret`, OPTIONS, async (request, reply) => {
+  app.post(`${PATH}/rotate-secret`, PROVEN, async (request, reply) => {
     const id = accountObjectId(request.params.id);
     return await orExplained(request, reply, context, id, async () => {
       const { wabaId } = wabaOf(request);
@@ -130,7 +131,7 @@ export function endpointDeletePages(app: PortalApp, context: PortalContext): voi
 ${postForm(viewer, `${path}/delete`, buttons)}</div>`,
     });
   });
-  app.post(`${PATH}/delete`, OPTIONS, async (request, reply) => {
+  app.post(`${PATH}/delete`, PROVEN, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     await deleteEndpoint(toolsOf(request, context), wabaId, accountObjectId(request.params.id));
     return reply.redirect(`${endpointsPath(wabaId)}?done=deleted`, 303);

@@ -14,7 +14,7 @@ import {
 import { type RevealedKey, revealKey } from '../../../keys/reveal-key.ts';
 import { RequestError } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
-import { PAGES } from '../access/page-access.ts';
+import { PAGES, withFreshProof } from '../access/page-access.ts';
 import { pageNotFound, roleRefused } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
@@ -284,7 +284,7 @@ function keyRequestPages(app: PortalApp, context: PortalContext): void {
   );
 
   const schema = { params, body: EMPTY_FORM };
-  app.post(`${PATH}/reveal`, { config: PAGES.admin, schema }, async (request, reply) => {
+  app.post(`${PATH}/reveal`, { config: withFreshProof(PAGES.admin), schema }, async (request, reply) => {
     const id = accountObjectId(request.params.id);
     const tools = { database, actor: actorOf(request) };
     const found = await keyRequestOf({ database }, wabaOf(request).wabaId, id);

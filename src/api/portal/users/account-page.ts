@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { RequestError } from '../../../platform/request-input.ts';
+import { endOwnSessions, sessionsOf } from '../../../users/session-list.ts';
 import { changePassword } from '../../../users/sign-in.ts';
-import { endSession, type SessionSummary, sessionsOf } from '../../../users/user-sessions.ts';
+import { confirmNotices, listUserNotices, type UserNotice } from '../../../users/user-sessions.ts';
 import { findUser, type User } from '../../../users/user-store.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
@@ -13,16 +14,18 @@ import { actorOf, sessionOf, type Viewer, viewerOf, visitorOf } from '../access/
 import { badge } from '../components/badge.ts';
 import { actionButton, csrfField, postForm, textField } from '../components/form.ts';
 import { dataTable, detailList } from '../components/table.ts';
-import { exactTime, timeAgo } from '../components/time.ts';
 import { EMPTY_FORM, formLine } from '../form-values.ts';
 import { html, type Markup, nothing } from '../markup.ts';
-import { placeName } from '../navigation.ts';
+import { placeName, SECOND_FACTOR } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { noticeText, sessionTable } from './session-table.ts';
 import type { SignInLimit } from './sign-in-limit.ts';
 
 const DONE = {
   password: 'Your password is changed. All your other sessions are ended.',
   session: 'The session is ended.',
+  sessions: 'All your other sessions are ended.',
+  'second-factor-off': 'Your second factor is switched off.',
   several:
     'Your password opens several accounts with your address, and this is the one used last. Change its password to reach the others.',
   linked: 'You can sign in with your identity provider from now on.',
@@ -33,11 +36,16 @@ type AccountPageTools = { limit: SignInLimit; hasOidc: boolean };
 
 /** /portal/account: one's own tenants, sessions, identity provider and password. */
 export function accountPages(app: PortalApp, context: PortalContext, tools: AccountPageTools): void {
-  const { database } = context;
   app.get('/portal/account', { config: PAGES.signedIn }, async (request, reply) =>
     showAccount(request, reply, context, tools, null),
   );
 
+  if (context.config.portal.passwordSignIn) passwordChange(app, context, tools);
+  sessionForms(app, context);
+}
+
+function passwordChange(app: PortalApp, context: PortalContext, tools: AccountPageTools): void {
+  const { database } = context;
   const body = Type.Object({ current: formLine(4_096), password: formLine(4_096) });
   app.post(
     '/portal/account/password',
@@ -61,36 +69,61 @@ export function accountPages(app: PortalApp, context: PortalContext, tools: Acco
       );
     },
   );
+}
 
+function sessionForms(app: PortalApp, { database }: PortalContext): void {
   const params = Type.Object({ id: Type.String() });
   const schema = { params, body: EMPTY_FORM };
   app.post('/portal/account/sessions/:id/end', { config: PAGES.signedIn, schema }, async (request, reply) => {
-    await endSession({ database }, viewerOf(request).userId, accountObjectId(request.params.id));
+    const id = accountObjectId(request.params.id);
+    await endOwnSessions({ database }, sessionOf(request), id, actorOf(request));
     return reply.redirect('/portal/account?done=session', 303);
   });
+  const others = { config: PAGES.signedIn, schema: { body: EMPTY_FORM } };
+  app.post('/portal/account/sessions/end-others', others, async (request, reply) => {
+    await endOwnSessions({ database }, sessionOf(request), null, actorOf(request));
+    return reply.redirect('/portal/account?done=sessions', 303);
+  });
+  const body = Type.Object({ upTo: formLine() });
+  app.post(
+    '/portal/account/notices',
+    { config: PAGES.signedIn, schema: { body } },
+    async (request, reply) => {
+      const { userId, passwordLinkBy } = viewerOf(request);
+      if (passwordLinkBy !== null) throw pageNotFound();
+      await confirmNotices(database, userId, accountObjectId(request.body.upTo));
+      return reply.redirect('/portal/account', 303);
+    },
+  );
 }
 
 async function showAccount(
   request: FastifyRequest,
   reply: FastifyReply,
-  { database, now }: PortalContext,
+  { database, now, config }: PortalContext,
   { hasOidc }: AccountPageTools,
   error: RequestError | null,
 ): Promise<FastifyReply> {
   const { id, viewer } = sessionOf(request);
-  const [user, sessions] = await Promise.all([
+  const [user, sessions, notices] = await Promise.all([
     findUser(database, viewer.userId),
     sessionsOf({ database }, viewer.userId),
+    listUserNotices(database, viewer.userId),
   ]);
+  const { passwordSignIn } = config.portal;
+  const place = { viewer, path: '/portal/account/sessions', now: new Date(now()) };
   if (user === null) throw pageNotFound();
   const body = html`${detailList([['E-mail address', user.email]])}
 <h2>Tenants</h2>
 ${placeTable(viewer)}
 <h2>Sessions</h2>
-${sessionTable(viewer, sessions, id, new Date(now()))}
-${hasOidc && identitySection(viewer, user)}
-<h2>Password</h2>
-${user.hasPassword ? passwordForm(viewer, error) : html`<p>You sign in with your identity provider and have no password here.</p>`}`;
+${sessionTable(place, sessions, id)}
+${sessions.length > 1 && html`<div class="buttons">${actionButton(viewer, '/portal/account/sessions/end-others', 'End all other sessions')}</div>`}
+<h2>Second factor</h2>
+<p>${viewer.proofs.totp ? badge('good', 'set up') : badge('off', 'none')} <a href="${SECOND_FACTOR}">${viewer.proofs.totp ? 'Manage it' : 'Set one up'}</a></p>
+${hasOidc && passwordSignIn && identitySection(viewer, user)}
+${passwordSignIn && passwordSection(viewer, user, error)}
+${noticeSection(notices)}`;
   const view = { title: user.name || user.email, active: 'account', done: DONE, body };
   return sendPage(reply, view, error === null ? 200 : 422);
 }
@@ -111,21 +144,15 @@ function goTo(viewer: Viewer, tenantId: string): Markup {
   return html`<form method="post" action="/portal/tenant" class="inline">${csrfField(viewer)}<button class="secondary" name="tenant" value="${tenantId}">Switch</button></form>`;
 }
 
-function sessionTable(viewer: Viewer, sessions: readonly SessionSummary[], ownId: string, now: Date): Markup {
-  const columns = ['Browser', 'Address', 'Signed in', 'Last used', ''];
-  return dataTable(
-    'Sessions',
-    columns,
-    sessions.map((session) => [
-      html`<span class="break">${session.userAgent ?? 'unknown'}</span>`,
-      session.ip ?? '–',
-      exactTime(session.createdAt),
-      timeAgo(session.lastSeenAt, now),
-      session.id === ownId
-        ? badge('good', 'this session')
-        : actionButton(viewer, `/portal/account/sessions/${session.id}/end`, 'End'),
-    ]),
-  );
+function passwordSection(viewer: Viewer, user: User, error: RequestError | null): Markup {
+  return html`<h2>Password</h2>
+${user.hasPassword ? passwordForm(viewer, error) : html`<p>You sign in with your identity provider and have no password here.</p>`}`;
+}
+
+/** What others did to the account, also what its owner has read. */
+function noticeSection(notices: readonly UserNotice[]): Markup {
+  if (notices.length === 0) return nothing;
+  return html`<h2>What others did</h2><ul>${notices.map((notice) => html`<li>${noticeText(notice)}</li>`)}</ul>`;
 }
 
 function identitySection(viewer: Viewer, { identities, hasPassword }: User): Markup {

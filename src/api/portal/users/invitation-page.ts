@@ -2,11 +2,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { RequestError } from '../../../platform/request-input.ts';
 import type { Invitation } from '../../../users/invitation-store.ts';
-import { acceptInvitation, invitationBehind, joinWithAccount } from '../../../users/invitations.ts';
+import {
+  acceptInvitation,
+  invitationBehind,
+  joinWithAccount,
+  unknownInvitation,
+} from '../../../users/invitations.ts';
 import { setPasswordByLink } from '../../../users/password-links.ts';
 import type { FormTokens } from '../access/form-tokens.ts';
 import { PAGES } from '../access/page-access.ts';
-import { orShown, PageError } from '../access/page-error.ts';
+import { orShown, PageError, pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { beginInBrowser, sessionCookie } from '../access/session-cookie.ts';
 import { sessionOf, type Viewer, viewerIfAny, visitorOf } from '../access/viewer.ts';
@@ -20,17 +25,16 @@ import type { SignInLimit } from './sign-in-limit.ts';
 
 const PATH = '/portal/invitations/:token';
 
-type LinkTools = { tokens: FormTokens; limit: SignInLimit; hasOidc: boolean };
+type LinkTools = { tokens: FormTokens; limit: SignInLimit; hasOidc: boolean; hasPasswords: boolean };
 type Form = { token: string; name: string; password: string };
 type Shown = { token: string; name: string; error: RequestError | null };
 
 /** /portal/invitations/:token: a link shows a form, and only the form uses the link up. */
 export function invitationPages(app: PortalApp, context: PortalContext, tools: LinkTools): void {
-  const { database } = context;
   const params = Type.Object({ token: Type.String() });
   app.get(PATH, { config: PAGES.open, schema: { params } }, async (request, reply) => {
     const { token } = request.params;
-    const invitation = await orClosed(() => invitationBehind({ database }, token));
+    const invitation = await linkBehind(context, token);
     return showLink(request, reply, { tools, invitation }, { token, name: '', error: null });
   });
 
@@ -38,7 +42,7 @@ export function invitationPages(app: PortalApp, context: PortalContext, tools: L
   app.post(PATH, { config: PAGES.open, schema: { params, body } }, async (request, reply) => {
     const { token } = request.params;
     const { name = '', password = '' } = request.body;
-    const invitation = await orClosed(() => invitationBehind({ database }, token));
+    const invitation = await linkBehind(context, token);
     return await orShown(
       async () => {
         const form = { token, name, password };
@@ -46,6 +50,15 @@ export function invitationPages(app: PortalApp, context: PortalContext, tools: L
       },
       (error) => showLink(request, reply, { tools, invitation }, { token, name, error }),
     );
+  });
+}
+
+/** Links to a new password are closed where none can be used. */
+async function linkBehind({ database, config }: PortalContext, token: string): Promise<Invitation> {
+  return await orClosed(async () => {
+    const invitation = await invitationBehind({ database }, token);
+    if (invitation.userId !== null && !config.portal.passwordSignIn) throw unknownInvitation();
+    return invitation;
   });
 }
 
@@ -67,6 +80,7 @@ async function useLink(
     await beginInBrowser(context, request, reply, token);
     return reply.redirect('/portal', 303);
   }
+  if (!context.config.portal.passwordSignIn) throw pageNotFound();
   // A password that opens an account of this address joins with it, so each is a guess, whatever comes of it.
   await limit.count(request, `invitation of ${invitation.email}`);
   const token = await acceptInvitation({ database }, invitation, form, visitor);
@@ -98,9 +112,7 @@ function showLink(
   }
   const viewer = viewerIfAny(request);
   const body =
-    viewer === null
-      ? newAccount(token, path, shown, tools.hasOidc)
-      : withAccount(viewer, path, invitation, shown);
+    viewer === null ? newAccount(token, path, shown, tools) : withAccount(viewer, path, invitation, shown);
   const view = { title: 'Welcome', viewer: null, lead: `You are invited as ${invitedAs(invitation)}.` };
   return sendPage(reply, { ...view, body: html`${address}${body}` }, status);
 }
@@ -110,8 +122,12 @@ function newAccount(
   token: Pick<Viewer, 'csrfToken'>,
   path: string,
   { name, error }: Shown,
-  hasOidc: boolean,
+  { hasOidc, hasPasswords }: LinkTools,
 ): Markup {
+  if (!hasPasswords) {
+    return html`<p>Sign in with your identity provider as the person with this address. You are asked there whether to join.</p>
+<p><a class="button primary" href="/portal/oidc/start">Sign in with your identity provider</a></p>`;
+  }
   const hint = html`<p class="hint">If you have an account with this address already, <a href="/portal/sign-in?next=${encodeURIComponent(path)}">sign in</a> first to join with it${hasOidc && html`, or <a href="/portal/oidc/start">sign in with your identity provider</a>`}.</p>`;
   return html`${hint}${postForm(token, path, html`${personFields({ name, error })}${submit('Create the account')}`)}`;
 }

@@ -19,8 +19,8 @@ export type OidcAttempt = { state: string; nonce: string; verifier: string };
 
 /** The OpenID provider that people sign in with. */
 export type OidcClient = {
-  /** Where to send the browser. Rejects when the provider is away. */
-  begin(): Promise<{ url: string; attempt: OidcAttempt }>;
+  /** Where to send the browser; `again`: the provider asks also whom it knows. Rejects when the provider is away. */
+  begin(again: boolean): Promise<{ url: string; attempt: OidcAttempt }>;
   /** Who came back from the provider to `pathAndQuery`. Rejects when anything about it is wrong. */
   finish(pathAndQuery: string, attempt: OidcAttempt): Promise<ProvenPerson>;
 };
@@ -36,7 +36,7 @@ export function createOidcClient({
   if (oidc.issuer === '') return null;
   const provider = lazyDiscovery(oidc, mode === 'development');
   return {
-    async begin() {
+    async begin(again) {
       const verifier = randomPKCECodeVerifier();
       const attempt = { state: randomState(), nonce: randomNonce(), verifier };
       const url = buildAuthorizationUrl(await provider(), {
@@ -46,6 +46,8 @@ export function createOidcClient({
         code_challenge_method: 'S256',
         state: attempt.state,
         nonce: attempt.nonce,
+        // With max_age, the provider must say when it was that it asked.
+        ...(again && { prompt: 'login', max_age: '0' }),
       });
       return { url: url.href, attempt };
     },
@@ -70,6 +72,8 @@ export function createOidcClient({
         email: typeof person.email === 'string' ? person.email : null,
         isEmailVerified: person.email_verified === true,
         name: typeof person.name === 'string' ? person.name : null,
+        hasSecondFactor: Array.isArray(claims.amr) && claims.amr.includes('mfa'),
+        provenAtMs: typeof claims.auth_time === 'number' ? claims.auth_time * 1_000 : null,
       };
     },
   };

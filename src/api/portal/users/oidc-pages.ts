@@ -5,6 +5,7 @@ import {
   linkIdentity,
   notInvited,
   type ProvenPerson,
+  proveAtProvider,
   signInProven,
   unlinkIdentity,
 } from '../../../users/oidc-sign-in.ts';
@@ -14,7 +15,7 @@ import { PAGES } from '../access/page-access.ts';
 import { PageError } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { beginInBrowser, oidcCookie } from '../access/session-cookie.ts';
-import { actorOf, sessionOf, viewerIfAny, visitorOf } from '../access/viewer.ts';
+import { actorOf, sessionOf, type ViewerSession, visitorOf } from '../access/viewer.ts';
 import { formLine } from '../form-values.ts';
 import { html } from '../markup.ts';
 import { localPath } from '../navigation.ts';
@@ -27,8 +28,16 @@ const COOKIE_PLACE = 'portal|oidc attempt';
 const VALID_MS = 600_000;
 const IDENTITY = '/portal/account/identity';
 
-/** `linkTo` is the session whose account the person is to be able to sign in to; null: it is a sign-in. */
-type Kept = OidcAttempt & { next: string; startedAt: number; linkTo: string | null };
+/**
+ * `linkTo` is the session whose account the person is to be able to sign in to, `provesFor` the one whose user is to show
+ * to be there; both null: it is a sign-in.
+ */
+type Kept = OidcAttempt & {
+  next: string;
+  startedAt: number;
+  linkTo: string | null;
+  provesFor: string | null;
+};
 type OidcTools = { client: OidcClient; tokens: FormTokens; limit: SignInLimit };
 
 /** /portal/oidc/start and /portal/oidc/callback: signing in at an OpenID provider. */
@@ -36,16 +45,17 @@ export function oidcPages(app: PortalApp, context: PortalContext, tools: OidcToo
   const { now } = context;
   const { secretBox } = context.accounts;
 
-  const querystring = Type.Object({ next: Type.Optional(Type.String()) });
-  app.get('/portal/oidc/start', { config: PAGES.open, schema: { querystring } }, async (request, reply) =>
-    reply.redirect(
-      await begin(request, reply, context, tools.client, {
-        next: localPath(request.query.next),
-        linkTo: null,
-      }),
-      303,
-    ),
-  );
+  const querystring = Type.Object({
+    next: Type.Optional(Type.String()),
+    again: Type.Optional(Type.String()),
+  });
+  app.get('/portal/oidc/start', { config: PAGES.open, schema: { querystring } }, async (request, reply) => {
+    const next = localPath(request.query.next);
+    const session = request.portalSession ?? request.portalAwaiting;
+    const provesFor = request.query.again === undefined ? null : (session?.id ?? null);
+    const wanted = { next, linkTo: null, provesFor };
+    return reply.redirect(await begin(request, reply, context, tools.client, wanted), 303);
+  });
 
   app.get('/portal/oidc/callback', { config: PAGES.open }, async (request, reply) => {
     oidcCookie.clear(reply);
@@ -55,9 +65,14 @@ export function oidcPages(app: PortalApp, context: PortalContext, tools: OidcToo
       return { kept: found, person: await tools.client.finish(request.url, found) };
     });
     if (kept.linkTo !== null) return await link(request, reply, context, { person, linkTo: kept.linkTo });
+    if (kept.provesFor !== null) {
+      const session = ownSession(request.portalSession ?? request.portalAwaiting, kept.provesFor);
+      await proveAtProvider(context, session, person, kept.startedAt);
+      return reply.redirect(kept.next, 303);
+    }
     return await enter(request, reply, context, { person, next: kept.next });
   });
-  identityForms(app, context, tools);
+  if (context.config.portal.passwordSignIn) identityForms(app, context, tools);
   oidcJoinPages(app, context, tools.tokens);
 }
 
@@ -67,9 +82,9 @@ async function begin(
   reply: FastifyReply,
   { accounts, now }: PortalContext,
   client: OidcClient,
-  wanted: Pick<Kept, 'next' | 'linkTo'>,
+  wanted: Pick<Kept, 'next' | 'linkTo' | 'provesFor'>,
 ): Promise<string> {
-  const { url, attempt } = await orRefused(request, () => client.begin());
+  const { url, attempt } = await orRefused(request, () => client.begin(wanted.provesFor !== null));
   const kept: Kept = { ...attempt, ...wanted, startedAt: now() };
   oidcCookie.set(reply, accounts.secretBox.seal(JSON.stringify(kept), COOKIE_PLACE));
   return url;
@@ -103,7 +118,8 @@ function identityForms(app: PortalApp, context: PortalContext, { client, limit }
     await limit.count(request, `user ${viewer.userId}`);
     await checkOwnPassword({ database }, viewer.userId, request.body.own);
     await limit.succeeded(request, `user ${viewer.userId}`);
-    const url = await begin(request, reply, context, client, { next: '/portal/account', linkTo: id });
+    const wanted = { next: '/portal/account', linkTo: id, provesFor: null };
+    const url = await begin(request, reply, context, client, wanted);
     // Not a redirect: the policy of the pages lets forms lead to this site only.
     const body = html`<p>Sign in there as the person who is to use this account.</p><p><a class="button" href="${url}">Continue at your identity provider</a></p>`;
     return sendPage(reply, { title: 'Connect your identity provider', active: 'account', body });
@@ -124,10 +140,14 @@ async function link(
   { database }: PortalContext,
   { person, linkTo }: { person: ProvenPerson; linkTo: string },
 ): Promise<FastifyReply> {
-  // The session in which it began must still be open.
-  if (viewerIfAny(request) === null || sessionOf(request).id !== linkTo) throw refused();
-  await linkIdentity({ database }, sessionOf(request), person, actorOf(request));
+  await linkIdentity({ database }, ownSession(request.portalSession, linkTo), person, actorOf(request));
   return reply.redirect('/portal/account?done=linked', 303);
+}
+
+/** The session in which it began must still be open. */
+function ownSession(session: ViewerSession | null, id: string): ViewerSession {
+  if (session === null || session.id !== id) throw refused();
+  return session;
 }
 
 /** What a provider says of its errors is for the log: the text comes through the browser. */

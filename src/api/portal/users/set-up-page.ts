@@ -11,6 +11,7 @@ import {
   type SetUpTools,
   setUpPath,
 } from '../../../users/first-operator.ts';
+import { hasUsers } from '../../../users/user-store.ts';
 import type { FormTokens } from '../access/form-tokens.ts';
 import { PAGES } from '../access/page-access.ts';
 import { PageError } from '../access/page-error.ts';
@@ -87,9 +88,16 @@ function linkClosed(): PageError {
   );
 }
 
+const NO_PASSWORDS =
+  'the portal has no users and no sign-in by password: make the first operator with admin user invite --role operator';
+
 /** Logs the link that makes the first operator, while there is none. Nothing waits for it. */
 export async function announceSetUp(config: Config, database: Database, logger: Logger): Promise<void> {
   try {
+    if (!config.portal.passwordSignIn) {
+      if (!(await hasUsers(database))) logger.info(NO_PASSWORDS);
+      return;
+    }
     const path = await setUpPath({ database, encryptionKeys: parseEncryptionKeys(config.encryptionKeys) });
     if (path === null) return;
     logger.info(

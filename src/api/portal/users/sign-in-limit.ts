@@ -13,9 +13,15 @@ export type SignInLimit = {
   count(request: FastifyRequest, account: string): Promise<void>;
   /** Takes an attempt back that was right, and forgets those against the account; null: those stay. */
   succeeded(request: FastifyRequest, account: string | null): Promise<void>;
+  /** As `count`, for codes of the second factor: whoever may try them has the password already. */
+  countCode(request: FastifyRequest, user: CodeUser): Promise<void>;
+  /** Forgets the codes that were counted. */
+  codeSucceeded(request: FastifyRequest, user: CodeUser): Promise<void>;
   /** From now on attempts from elsewhere do not keep this browser out of the account. */
   knowBrowser(request: FastifyRequest, reply: FastifyReply, account: string): void;
 };
+
+type CodeUser = { userId: string; email: string };
 
 const MINUTE_SECONDS = 60;
 
@@ -30,6 +36,9 @@ const PER_ACCOUNT = { points: 300, duration: 60 * MINUTE_SECONDS };
 /** A browser that has signed in to the account before: attempts from elsewhere do not count against it. */
 const PER_DEVICE = { points: 10, duration: 15 * MINUTE_SECONDS };
 
+/** Wrong codes for one account from all addresses together; a browser that has signed in before has a count of its own. */
+const PER_CODE_USER = { points: 10, duration: 15 * MINUTE_SECONDS };
+
 /** Counts in the database, so that all processes count together and a restart forgives nothing. */
 export function createSignInLimit(database: Database, devices: KnownDevices): SignInLimit {
   const open = (keyPrefix: string, rate: { points: number; duration: number }) =>
@@ -39,6 +48,9 @@ export function createSignInLimit(database: Database, devices: KnownDevices): Si
   const perPairOfGuesser = open('sign-in-pair', PER_PAIR_OF_GUESSER);
   const perAccount = open('sign-in-account', PER_ACCOUNT);
   const perDevice = open('sign-in-device', PER_DEVICE);
+  const perCodeUser = open('sign-in-code', PER_CODE_USER);
+  const codeKey = (request: FastifyRequest, { userId, email }: CodeUser) =>
+    `${userId} ${devices.read(request, accountKey(email)) ?? ''}`;
 
   return {
     async count(request, email) {
@@ -66,6 +78,12 @@ export function createSignInLimit(database: Database, devices: KnownDevices): Si
       if (account === null) return;
       await perPair.delete(`${account} ${address}`);
       await perAccount.reward(account);
+    },
+    async countCode(request, user) {
+      await consume(perCodeUser, codeKey(request, user));
+    },
+    async codeSucceeded(request, user) {
+      await perCodeUser.delete(codeKey(request, user));
     },
     knowBrowser(request, reply, email) {
       const account = accountKey(email);

@@ -21,6 +21,9 @@ const DONE = {
 
 type SignInTools = { tokens: FormTokens; limit: SignInLimit; hasOidc: boolean };
 
+/** What the browser keeps of the pages goes; the cookies that know it as one of the user's stay. */
+const CLEAR_SITE_DATA = '"cache", "storage"';
+
 type Shown = { next: string; email: string; error: string | null };
 
 /** /portal/sign-in and /portal/sign-out */
@@ -33,10 +36,23 @@ export function signInPages(app: PortalApp, context: PortalContext, tools: SignI
     async (request, reply) => {
       const next = localPath(request.query.next);
       if (viewerIfAny(request) !== null) return reply.redirect(next, 303);
-      return showSignIn(request, reply, tools, { next, email: '', error: null });
+      return showSignIn(request, reply, context, tools, { next, email: '', error: null });
     },
   );
+  if (context.config.portal.passwordSignIn) passwordForm(app, context, tools);
 
+  const config = { ...PAGES.signedIn, beforeSecondFactor: true } as const;
+  app.post('/portal/sign-out', { config, schema: { body: EMPTY_FORM } }, async (request, reply) => {
+    await signOut({ database }, sessionOf(request), actorOf(request));
+    sessionCookie.clear(reply);
+    reply.header('clear-site-data', CLEAR_SITE_DATA);
+    return reply.redirect('/portal/sign-in?done=signed-out', 303);
+  });
+}
+
+/** The form with e-mail address and password. */
+function passwordForm(app: PortalApp, context: PortalContext, tools: SignInTools): void {
+  const { database } = context;
   const body = Type.Object({
     email: formLine(),
     password: formLine(4_096),
@@ -54,23 +70,14 @@ export function signInPages(app: PortalApp, context: PortalContext, tools: SignI
         const { token, ...signedIn } = await signIn({ database, inBackground }, given, visitorOf(request));
         // An owner of one account of an address must not get more guesses for another by signing in to the first.
         await tools.limit.succeeded(request, signedIn.isOnlyAccount ? email : null);
-        if (signedIn.isOnlyAccount) tools.limit.knowBrowser(request, reply, email);
+        // Who has the password alone must not become known: codes would be counted for them apart.
+        if (signedIn.isOnlyAccount && !signedIn.awaitsCode) tools.limit.knowBrowser(request, reply, email);
         await beginInBrowser(context, request, reply, token);
         return reply.redirect(signedIn.opened > 1 ? '/portal/account?done=several' : next, 303);
       },
-      (error) => showSignIn(request, reply, tools, { next, email, error: error.message }),
+      (error) => showSignIn(request, reply, context, tools, { next, email, error: error.message }),
     );
   });
-
-  app.post(
-    '/portal/sign-out',
-    { config: PAGES.signedIn, schema: { body: EMPTY_FORM } },
-    async (request, reply) => {
-      await signOut({ database }, sessionOf(request), actorOf(request));
-      sessionCookie.clear(reply);
-      return reply.redirect('/portal/sign-in?done=signed-out', 303);
-    },
-  );
 }
 
 function notWritten(request: FastifyRequest, error: unknown): void {
@@ -80,12 +87,15 @@ function notWritten(request: FastifyRequest, error: unknown): void {
 function showSignIn(
   request: FastifyRequest,
   reply: FastifyReply,
+  { config }: PortalContext,
   { tokens, hasOidc }: SignInTools,
   { next, email, error }: Shown,
 ): FastifyReply {
   const notice = error === null ? null : { kind: 'error' as const, text: error };
-  const form = postForm(tokens.issue(request, reply), '/portal/sign-in', signInFields(next, email));
-  const body = html`${form}${hasOidc && oidcLink(next)}`;
+  const { passwordSignIn } = config.portal;
+  const form =
+    passwordSignIn && postForm(tokens.issue(request, reply), '/portal/sign-in', signInFields(next, email));
+  const body = html`${form}${hasOidc && oidcLink(next, passwordSignIn)}`;
   return sendPage(
     reply,
     { title: 'Sign in', viewer: null, notice, done: DONE, body },
@@ -100,6 +110,6 @@ ${textField({ label: 'Password', name: 'password', type: 'password', autocomplet
 <div class="buttons"><button class="primary">Sign in</button></div>`;
 }
 
-function oidcLink(next: string): Markup {
-  return html`<hr><p><a class="button" href="/portal/oidc/start?next=${encodeURIComponent(next)}">Sign in with your identity provider</a></p>`;
+function oidcLink(next: string, isSecond: boolean): Markup {
+  return html`${isSecond && html`<hr>`}<p><a class="button ${!isSecond && 'primary'}" href="/portal/oidc/start?next=${encodeURIComponent(next)}">Sign in with your identity provider</a></p>`;
 }

@@ -4,7 +4,7 @@ import { type MadeInvitation, withdrawInvitation } from '../../../users/invitati
 import { makePasswordLink } from '../../../users/password-links.ts';
 import type { Authority } from '../../../users/user-authority.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
-import type { PAGES } from '../access/page-access.ts';
+import { type PAGES, withFreshProof } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { viewerOf } from '../access/viewer.ts';
 import { copyable } from '../components/copyable.ts';
@@ -26,6 +26,8 @@ export type UserPlace = {
   querystring: TObject;
   /** The part of the list that the viewer came from, with a notice of what was done. */
   listHref(request: FastifyRequest, done?: string): string;
+  /** The page of a user's sessions, with a notice of what was done. */
+  sessionsHref(request: FastifyRequest, id: string, done?: string): string;
   authorityOf(request: FastifyRequest): Authority;
   /** The user to be removed, and what that means. */
   removalOf(request: FastifyRequest, id: string): Promise<{ email: string; text: string }>;
@@ -46,11 +48,14 @@ export function userActions(app: PortalApp, context: PortalContext, place: UserP
   const { route, config, querystring, listHref, authorityOf } = place;
   const params = Type.Object({ id: Type.String() });
   const options = { config, schema: { params, querystring, body: EMPTY_FORM } };
-  app.post(`${route}/:id/password-link`, options, async (request, reply) => {
-    const id = accountObjectId(request.params.id);
-    const made = await makePasswordLink({ database }, authorityOf(request), id);
-    return sendOneTimeLink(request, reply, context, place, made);
-  });
+  const dangerous = withFreshProof(config);
+  if (context.config.portal.passwordSignIn) {
+    app.post(`${route}/:id/password-link`, { ...options, config: dangerous }, async (request, reply) => {
+      const id = accountObjectId(request.params.id);
+      const made = await makePasswordLink({ database }, authorityOf(request), id);
+      return sendOneTimeLink(request, reply, context, place, made);
+    });
+  }
   app.post(`${route}/invitations/:id/withdraw`, options, async (request, reply) => {
     await withdrawInvitation({ database }, authorityOf(request), accountObjectId(request.params.id));
     return reply.redirect(listHref(request, 'withdrawn'), 303);
@@ -58,7 +63,8 @@ export function userActions(app: PortalApp, context: PortalContext, place: UserP
   const body = Type.Object({ role: Type.Optional(formLine()) });
   for (const change of Object.keys(CHANGES) as Change[]) {
     const schema = { params, querystring, body };
-    app.post(`${route}/:id/${change}`, { config, schema }, async (request, reply) => {
+    const access = change === 'role' || change === 'remove' ? dangerous : config;
+    app.post(`${route}/:id/${change}`, { config: access, schema }, async (request, reply) => {
       await place.changes[change](request, accountObjectId(request.params.id), request.body.role ?? '');
       return reply.redirect(listHref(request, CHANGES[change]), 303);
     });

@@ -8,7 +8,7 @@ import { changeRole } from '../../../users/members.ts';
 import type { Authority } from '../../../users/user-authority.ts';
 import type { Membership, User } from '../../../users/user-store.ts';
 import { allUsers, disableUser, enableUser, removeUser, userNamed } from '../../../users/users.ts';
-import { PAGES } from '../access/page-access.ts';
+import { PAGES, withFreshProof } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf } from '../access/viewer.ts';
@@ -22,6 +22,7 @@ import { html, type Markup } from '../markup.ts';
 import { hrefWith } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { DONE, sendOneTimeLink, type UserPlace, userActions } from './user-actions.ts';
+import { userSessionPages } from './user-sessions-page.ts';
 import { invitationTable, type ListPlace, roleButton } from './user-tables.ts';
 
 const text = Type.Optional(Type.String({ maxLength: 256 }));
@@ -37,7 +38,7 @@ export function operatorUserPages(app: PortalApp, context: PortalContext): void 
   const place = operatorPlace(context);
   const body = Type.Object({ email: formLine(), role: formLine(), tenant: formLine() });
   const schema = { querystring, body };
-  app.post(`${USERS}/invite`, { config: PAGES.operator, schema }, async (request, reply) => {
+  app.post(`${USERS}/invite`, { config: withFreshProof(PAGES.operator), schema }, async (request, reply) => {
     const { email, role, tenant } = request.body;
     return await orShown(
       async () => {
@@ -49,6 +50,7 @@ export function operatorUserPages(app: PortalApp, context: PortalContext): void 
     );
   });
   userActions(app, context, place);
+  userSessionPages(app, context, place);
 }
 
 function operatorPlace({ database }: PortalContext): UserPlace {
@@ -59,6 +61,7 @@ function operatorPlace({ database }: PortalContext): UserPlace {
     active: 'operator/users',
     querystring,
     listHref: (request, done) => usersHref({ ...(request.query as Wanted), done }),
+    sessionsHref: (_request, id, done) => hrefWith(`${USERS}/${id}/sessions`, { done }),
     authorityOf,
     removalOf: async (_request, named) => {
       const { id, email, memberships } = await userNamed(tools, named);
@@ -130,7 +133,7 @@ function stateOf({ disabledAt, memberships, isOperator }: User): Markup {
   return isActive ? badge('good', 'active') : badge('off', 'disabled by the tenant');
 }
 
-function accountActions({ viewer, path, query }: ListPlace, user: User): Markup {
+function accountActions({ viewer, path, query, hasPasswords }: ListPlace, user: User): Markup {
   const { id, memberships, disabledAt } = user;
   const to = (action: string) => `${path}/${id}/${action}${query}`;
   const remove = html`<a class="button" href="${to('remove')}">Remove</a>`;
@@ -142,7 +145,7 @@ function accountActions({ viewer, path, query }: ListPlace, user: User): Markup 
     only !== undefined &&
     memberships.length === 1 &&
     roleButton(viewer, to('role'), only.role === 'admin' ? 'member' : 'admin');
-  return html`<div class="buttons">${role}${actionButton(viewer, to('password-link'), 'Password link')}${actionButton(viewer, to('disable'), 'Disable', 'danger')}${remove}</div>`;
+  return html`<div class="buttons">${role}<a class="button" href="${path}/${id}/sessions">Sessions</a>${hasPasswords && actionButton(viewer, to('password-link'), 'Password link')}${actionButton(viewer, to('disable'), 'Disable', 'danger')}${remove}</div>`;
 }
 
 const USERS = '/portal/operator/users';
@@ -173,7 +176,7 @@ const EMPTY_INVITE: InviteForm = { email: '', role: 'admin', tenant: '', error: 
 async function showUsers(
   request: FastifyRequest,
   reply: FastifyReply,
-  { database, now }: PortalContext,
+  { database, now, config }: PortalContext,
   { find = '', tenant = '', page }: Wanted,
   form: InviteForm,
 ): Promise<FastifyReply> {
@@ -192,7 +195,8 @@ async function showUsers(
   const shown = numberedPage(found, page, PAGE_SIZE);
   const at = new Date(now());
   const query = usersHref({ find, tenant, page }).slice(USERS.length);
-  const shared = { viewer, path: USERS, now: at, query };
+  const hasPasswords = config.portal.passwordSignIn;
+  const shared = { viewer, path: USERS, now: at, query, hasPasswords };
   const hrefOf = (number: number) => usersHref({ find, tenant, page: String(number) });
   const rest = invitations.length - MAX_INVITATIONS;
   const chosen = form.tenant === '' ? tenant : form.tenant;

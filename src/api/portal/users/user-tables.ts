@@ -8,7 +8,14 @@ import { timeAgo } from '../components/time.ts';
 import { html, type Markup } from '../markup.ts';
 
 /** Where the forms of a list are, and which part of the list they lead back to. */
-export type ListPlace = { viewer: Viewer; path: string; query: string; now: Date };
+export type ListPlace = {
+  viewer: Viewer;
+  path: string;
+  query: string;
+  now: Date;
+  /** Links for new passwords are of use. */
+  hasPasswords: boolean;
+};
 
 /** The members of a tenant with what can be done about them, by forms under `path`. */
 export function memberTable(place: ListPlace, members: readonly Member[]): Markup {
@@ -35,14 +42,17 @@ function stateOf({ disabledAt, isLocked }: Member): Markup {
   return disabledAt === null ? badge('good', 'active') : badge('off', 'disabled');
 }
 
-function memberActions({ viewer, path, query }: ListPlace, { id, role, disabledAt }: Member): Markup {
+function memberActions(
+  { viewer, path, query, hasPasswords }: ListPlace,
+  { id, role, disabledAt }: Member,
+): Markup {
   const to = (action: string) => `${path}/${id}/${action}${query}`;
   const remove = html`<a class="button" href="${to('remove')}">Remove</a>`;
   if (disabledAt !== null) {
     return html`<div class="buttons">${actionButton(viewer, to('enable'), 'Enable')}${remove}</div>`;
   }
   const other = role === 'admin' ? 'member' : 'admin';
-  return html`<div class="buttons">${roleButton(viewer, to('role'), other)}${actionButton(viewer, to('password-link'), 'Password link')}${actionButton(viewer, to('disable'), 'Disable', 'danger')}${remove}</div>`;
+  return html`<div class="buttons">${roleButton(viewer, to('role'), other)}<a class="button" href="${path}/${id}/sessions">Sessions</a>${hasPasswords && actionButton(viewer, to('password-link'), 'Password link')}${actionButton(viewer, to('disable'), 'Disable', 'danger')}${remove}</div>`;
 }
 
 /** By which a member of a tenant gets another role there. */

@@ -4,7 +4,7 @@ import type { RequestError } from '../../../platform/request-input.ts';
 import { invitationsOf, inviteUser } from '../../../users/invitations.ts';
 import { changeRole, disableMember, enableMember, membersOf, removeMember } from '../../../users/members.ts';
 import type { TenantAuthority } from '../../../users/user-authority.ts';
-import { PAGES } from '../access/page-access.ts';
+import { PAGES, withFreshProof } from '../access/page-access.ts';
 import { orShown, pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
@@ -15,6 +15,7 @@ import { html, type Markup } from '../markup.ts';
 import { hrefWith } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { DONE, sendOneTimeLink, type UserPlace, userActions } from './user-actions.ts';
+import { userSessionPages } from './user-sessions-page.ts';
 import { invitationTable, memberTable } from './user-tables.ts';
 
 const PATH = '/portal/w/:wabaId/users';
@@ -38,7 +39,8 @@ export function tenantUserPages(app: PortalApp, context: PortalContext): void {
 
   const place = tenantPlace(context);
   const body = Type.Object({ email: formLine(), role: formLine() });
-  app.post(`${PATH}/invite`, { config: PAGES.admin, schema: { body } }, async (request, reply) => {
+  const config = withFreshProof(PAGES.admin);
+  app.post(`${PATH}/invite`, { config, schema: { body } }, async (request, reply) => {
     const { email, role } = request.body;
     const authority = authorityOf(request);
     return await orShown(
@@ -51,6 +53,7 @@ export function tenantUserPages(app: PortalApp, context: PortalContext): void {
     );
   });
   userActions(app, context, place);
+  userSessionPages(app, context, place);
 }
 
 function tenantPlace({ database }: PortalContext): UserPlace {
@@ -61,6 +64,7 @@ function tenantPlace({ database }: PortalContext): UserPlace {
     active: 'users',
     querystring,
     listHref: (request, done) => usersHref(request, { page: pageOf(request), done }),
+    sessionsHref: (request, id, done) => hrefWith(`${usersHref(request)}/${id}/sessions`, { done }),
     authorityOf,
     removalOf: async (request, id) => {
       const { tenantId, businessName } = wabaOf(request);
@@ -99,7 +103,7 @@ function usersHref(
 async function showUsers(
   request: FastifyRequest,
   reply: FastifyReply,
-  { database, now }: PortalContext,
+  { database, now, config }: PortalContext,
   form: InviteForm,
 ): Promise<FastifyReply> {
   const viewer = viewerOf(request);
@@ -113,7 +117,8 @@ async function showUsers(
   const shown = numberedPage(users, pageOf(request), PAGE_SIZE);
   const hrefOf = (number: number) => `${path}?page=${number}`;
   const query = shown.page === 1 ? '' : `?page=${shown.page}`;
-  const shared = { viewer, path, query, now: new Date(now()) };
+  const hasPasswords = config.portal.passwordSignIn;
+  const shared = { viewer, path, query, now: new Date(now()), hasPasswords };
   const body = html`${memberTable(shared, shown.rows)}${numberedPager(shown, hrefOf)}
 <h2>Open invitations</h2>
 ${invitationTable(shared, invitations)}

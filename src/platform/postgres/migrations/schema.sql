@@ -747,10 +747,45 @@ create table user_sessions (
   -- Where its user is at present; null: at the operator's pages.
   tenant_id bigint references tenants on delete cascade,
   -- Begun with a password that was set through another's link.
-  password_link_by text
+  password_link_by text,
+  begun_by text not null check (begun_by in ('password', 'oidc', 'invitation', 'set-up link')),
+  -- When its user last proved to be there: by password, code or provider.
+  proven_at timestamptz not null default now(),
+  -- Null: no second factor was given.
+  second_factor_at timestamptz
 ) with (fillfactor = 80);
 create index user_sessions_user on user_sessions (user_id);
 create index user_sessions_end on user_sessions (least(idle_until, expires_at));
+
+-- Second factors that are in use.
+create table user_totp (
+  user_id bigint primary key references users on delete cascade,
+  secret_sealed text not null,
+  created_at timestamptz not null default now(),
+  -- The time step of the code that was used last: none works twice.
+  last_step bigint not null
+);
+
+create table recovery_codes (
+  user_id bigint not null references user_totp on delete cascade,
+  -- SHA-256 of 80 random bits.
+  code_hash bytea not null,
+  primary key (user_id, code_hash)
+);
+
+-- What others did to an account, for its owner.
+create table user_notices (
+  id bigint generated always as identity primary key,
+  user_id bigint not null references users on delete cascade,
+  at timestamptz not null default now(),
+  kind text not null,
+  -- Who did it, and where from.
+  by text,
+  ip text,
+  seen_at timestamptz
+);
+create index user_notices_user on user_notices (user_id, id);
+create index user_notices_at on user_notices (at);
 
 create table invitations (
   -- SHA-256 of the token in the link.

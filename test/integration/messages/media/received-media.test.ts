@@ -30,7 +30,7 @@ let app: FastifyInstance;
 
 function makeApp(store: ObjectStore): FastifyInstance {
   const made = fastify({ routerOptions: { maxParamLength: 20_000 } });
-  addBaseHeaders(made);
+  addBaseHeaders(made, { mode: 'development' });
   addErrorHandling(made, PUBLIC_URL);
   const mediaUrls = makeMediaUrls({
     ...{ database: database.database, secretBox: testSecretBox, publicUrl: PUBLIC_URL, ttlSeconds: 0 },

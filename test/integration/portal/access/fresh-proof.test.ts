@@ -1,0 +1,331 @@
+import { TOTP } from 'otpauth';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
+import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+import { makePasswordLink } from '../../../../src/users/password-links.ts';
+import { startTestApi, type TestApi, testConfig, WABA } from '../../api/api-harness.ts';
+import { markupProblems } from '../markup-problems.ts';
+import {
+  addUser,
+  openBrowser,
+  PASSWORD,
+  type PortalBrowser,
+  signInWith,
+  tenantOf,
+} from '../portal-browser.ts';
+
+const USERS = `/portal/w/${WABA}/users`;
+
+let api: TestApi;
+let close: () => Promise<void>;
+let tenantId: string;
+let nowMs = Date.now();
+
+beforeAll(async () => {
+  api = await startTestApi(
+    async () => ({ now: () => nowMs }),
+    (closeApi) => {
+      close = closeApi;
+    },
+  );
+  tenantId = await tenantOf(api.database, WABA);
+});
+afterAll(() => close());
+
+let users = 0;
+async function newUser(role = 'admin') {
+  users += 1;
+  const email = `proof${users}@store.example`;
+  const browser = await addUser(api, { email, role, tenantId: role === 'operator' ? null : tenantId });
+  const [row] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [email]);
+  await browser.get('/portal/account');
+  return { email, browser, id: row?.id ?? '' };
+}
+
+/** Makes it eleven minutes since the user was asked last. */
+const age = (email: string) =>
+  execute(
+    api.database,
+    `update user_sessions set proven_at = proven_at - interval '11 minutes'
+      where user_id = (select id from users where email = ?)`,
+    [email],
+  );
+const invitations = async () =>
+  (await query<{ email: string }>(api.database, 'select email from invitations order by id')).map(
+    ({ email }) => email,
+  );
+
+/** What the question carries along. */
+const carried = (body: string) =>
+  Object.fromEntries(
+    [...body.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)].map(
+      ([, name = '', value = '']) => [
+        name,
+        value
+          .replaceAll('&quot;', '"')
+          .replaceAll('&lt;', '<')
+          .replaceAll('&gt;', '>')
+          .replaceAll('&amp;', '&'),
+      ],
+    ),
+  );
+
+describe('a form that wants a fresh proof', () => {
+  test('is one of these and no other', () => {
+    const wanting = api.routes
+      .filter(({ config }) => config?.freshProof)
+      .map(({ url, method }) => `${method} ${url}`);
+    expect([...new Set(wanting)].filter((name) => name.startsWith('POST')).toSorted()).toEqual([
+      'POST /portal/account/second-factor',
+      'POST /portal/account/second-factor/recovery-codes',
+      'POST /portal/account/second-factor/remove',
+      'POST /portal/confirm',
+      'POST /portal/operator/tenants/:id/remove',
+      'POST /portal/operator/users/:id/password-link',
+      'POST /portal/operator/users/:id/remove',
+      'POST /portal/operator/users/:id/reset-second-factor',
+      'POST /portal/operator/users/:id/role',
+      'POST /portal/operator/users/invite',
+      'POST /portal/operator/wabas/:wabaId/access-token',
+      'POST /portal/operator/wabas/:wabaId/remove',
+      'POST /portal/operator/wabas/:wabaId/remove-number',
+      'POST /portal/w/:wabaId/endpoints/:id/delete',
+      'POST /portal/w/:wabaId/endpoints/:id/rotate-secret',
+      'POST /portal/w/:wabaId/endpoints/alerts/rotate-secret',
+      'POST /portal/w/:wabaId/keys/requests/:id/reveal',
+      'POST /portal/w/:wabaId/users/:id/password-link',
+      'POST /portal/w/:wabaId/users/:id/remove',
+      'POST /portal/w/:wabaId/users/:id/role',
+      'POST /portal/w/:wabaId/users/invite',
+    ]);
+  });
+
+  test('asks for the password when the last proof is old, does nothing until then, and then does what was entered', async () => {
+    const { email, browser } = await newUser();
+    const given = { email: '<b>"&kim@store.example', role: 'member' };
+    await age(email);
+    const question = await browser.post(`${USERS}/invite`, given);
+    expect(question.statusCode).toBe(403);
+    expect(question.body).toContain('Confirm that it is you');
+    expect(await markupProblems(question.body)).toEqual([]);
+    expect(carried(question.body)).toMatchObject(given);
+    const wrong = await browser.post(`${USERS}/invite`, {
+      ...given,
+      'proof-of-presence': 'not the password',
+    });
+    expect([wrong.statusCode, carried(wrong.body).email]).toEqual([422, given.email]);
+    expect(await markupProblems(wrong.body)).toEqual([]);
+    const right = await browser.post(`${USERS}/invite`, {
+      ...given,
+      email: 'kim@store.example',
+      'proof-of-presence': PASSWORD,
+    });
+    expect([right.statusCode, right.body.includes('One-time link')]).toEqual([200, true]);
+    expect(await invitations()).toContain('kim@store.example');
+    // For ten minutes it asks no more.
+    const next = await browser.post(`${USERS}/invite`, { ...given, email: 'ravi@store.example' });
+    expect(next.statusCode).toBe(200);
+  });
+
+  test('asks for a code where there is a second factor, and takes each once; the password is not enough', async () => {
+    const { email, browser } = await newUser();
+    const page = (await browser.get('/portal/account/second-factor')).body;
+    const secret = (/data-copy="([A-Z2-7 ]{39})"/.exec(page)?.[1] ?? '').replaceAll(' ', '');
+    const sealed = /name="sealed" value="([^"]+)"/.exec(page)?.[1] ?? '';
+    const code = () => new TOTP({ secret }).generate({ timestamp: nowMs });
+    await browser.post('/portal/account/second-factor', { sealed, code: code() });
+    await age(email);
+    await browser.get('/portal/account');
+    const invite = (proof: string) =>
+      browser.post(`${USERS}/invite`, {
+        email: 'code@store.example',
+        role: 'member',
+        'proof-of-presence': proof,
+      });
+    expect((await invite(PASSWORD)).statusCode).toBe(422);
+    expect((await invite(code())).statusCode).toBe(422);
+    nowMs += 30_000;
+    const used = code();
+    expect((await invite(used)).statusCode).toBe(200);
+    await age(email);
+    expect((await invite(used)).statusCode).toBe(422);
+  });
+
+  test('counts guesses', async () => {
+    const { email, browser } = await newUser();
+    await age(email);
+    const guess = () =>
+      browser.post(`${USERS}/invite`, {
+        email: 'x@store.example',
+        role: 'member',
+        'proof-of-presence': 'wrong',
+      });
+    for (let count = 0; count < 10; count += 1) expect((await guess()).statusCode).toBe(422);
+    expect((await guess()).statusCode).toBe(429);
+    expect(await invitations()).not.toContain('x@store.example');
+  });
+
+  test('asks before the page of the second factor too, and leads back to it', async () => {
+    const { email, browser } = await newUser('member');
+    await age(email);
+    const asked = await browser.get('/portal/account/second-factor');
+    expect(asked.headers.location).toBe('/portal/confirm?next=%2Fportal%2Faccount%2Fsecond-factor');
+    const question = await browser.get(String(asked.headers.location));
+    expect(await markupProblems(question.body)).toEqual([]);
+    const { _csrf: _, ...fields } = carried(question.body);
+    const answer = await browser.post('/portal/confirm', { ...fields, 'proof-of-presence': PASSWORD });
+    expect(answer.headers.location).toBe('/portal/account/second-factor');
+    expect((await browser.get('/portal/account/second-factor')).statusCode).toBe(200);
+    const elsewhere = await browser.post('/portal/confirm', { next: 'https://evil.example/portal' });
+    expect(elsewhere.headers.location).toBe('/portal');
+  });
+});
+
+describe('sessions', () => {
+  const sessionIds = async (email: string) =>
+    (
+      await query<{ id: string }>(
+        api.database,
+        'select s.id from user_sessions s join users u on u.id = s.user_id where email = ? order by s.id',
+        [email],
+      )
+    ).map(({ id }) => id);
+  const entries = (email: string) =>
+    query<{ actor: string; detail: unknown }>(
+      api.database,
+      `select actor, detail from audit_log where action = 'user.sessions_ended' and target = ? order by id`,
+      [`user ${email}`],
+    );
+  const isIn = async (browser: PortalBrowser) => (await browser.get('/portal/account')).statusCode === 200;
+
+  test('are all but one’s own ended by a button, which is written down', async () => {
+    const { email, browser } = await newUser('member');
+    const others = [openBrowser(api.app), openBrowser(api.app)];
+    for (const other of others) await signInWith(other, email);
+    const page = (await browser.get('/portal/account')).body;
+    expect(page).toContain('End all other sessions');
+    await browser.post('/portal/account/sessions/end-others');
+    expect([await isIn(browser), ...(await Promise.all(others.map(isIn)))]).toEqual([true, false, false]);
+    expect(await entries(email)).toEqual([{ actor: email, detail: { sessions: 2 } }]);
+  });
+
+  test('of a user are listed and ended by an administrator of the tenant, one or all, and the user is told', async () => {
+    const [admin, { email, browser, id }] = [await newUser(), await newUser('member')];
+    const other = openBrowser(api.app);
+    await signInWith(other, email);
+    const page = await admin.browser.get(`${USERS}/${id}/sessions`);
+    expect(page.body.match(/<button class="secondary">End</g)).toHaveLength(2);
+    expect(await markupProblems(page.body)).toEqual([]);
+    const [first, second] = await sessionIds(email);
+    expect((await admin.browser.post(`${USERS}/${id}/sessions/${first}/end`)).statusCode).toBe(303);
+    expect([await isIn(browser), await isIn(other)]).toEqual([false, true]);
+    const [own] = await sessionIds(admin.email);
+    expect((await admin.browser.post(`${USERS}/${id}/sessions/${own}/end`)).statusCode).toBe(404);
+    await admin.browser.post(`${USERS}/${id}/sessions/end`);
+    expect(await isIn(other)).toBe(false);
+    expect(second).not.toBe(first);
+    expect(await entries(email)).toEqual([
+      { actor: admin.email, detail: { sessions: 1 } },
+      { actor: admin.email, detail: { sessions: 1 } },
+    ]);
+    await signInWith(browser, email);
+    expect((await browser.get('/portal/account')).body).toContain(`${admin.email} ended sessions of yours`);
+  });
+
+  test('elsewhere are neither seen nor ended by the administrator of one tenant', async () => {
+    const admin = await newUser();
+    const operator = await newUser('operator');
+    await execute(
+      api.database,
+      `insert into memberships (user_id, tenant_id, role) values (?, ?, 'member')`,
+      [operator.id, tenantId],
+    );
+    const page = await admin.browser.get(`${USERS}/${operator.id}/sessions`);
+    expect(page.body).toContain('signed in nowhere');
+    await admin.browser.post(`${USERS}/${operator.id}/sessions/end`);
+    expect((await operator.browser.get('/portal/operator/health')).statusCode).toBe(200);
+  });
+
+  test('that a link of another person made possible are marked, and the owner is told; such a session cannot hide it', async () => {
+    const { email, browser, id } = await newUser('member');
+    const maker = { actor: { ...SYSTEM, name: 'maker@store.example' }, tenantId: null, userId: null };
+    const { path } = await makePasswordLink({ database: api.database }, maker, id);
+    const thief = openBrowser(api.app);
+    await thief.get(path);
+    await thief.post(path, { password: 'chosen by the maker' });
+    await signInWith(thief, email, 'chosen by the maker');
+    const seen = (await thief.get('/portal/account')).body;
+    expect(seen).toContain('link made by maker@store.example');
+    expect(seen).not.toContain('I have read this');
+    expect((await thief.post('/portal/account/notices', { upTo: '999999999' })).statusCode).toBe(404);
+    // The owner gets a link of an operator, and chooses a password then.
+    const again = await makePasswordLink({ database: api.database }, { ...maker, actor: SYSTEM }, id);
+    await browser.get(again.path);
+    await browser.post(again.path, { password: 'from the operator' });
+    await signInWith(browser, email, 'from the operator');
+    await browser.get('/portal/account');
+    await browser.post('/portal/account/password', {
+      current: 'from the operator',
+      password: 'my own at last',
+    });
+    const owner = openBrowser(api.app);
+    await signInWith(owner, email, 'my own at last');
+    const told = (await owner.get(`/portal/w/${WABA}`)).body;
+    expect(told).toMatch(
+      /signed in from 10\.7\.\d+\.\d+, with the password that was set through a link made by maker@/,
+    );
+    expect(await markupProblems(told)).toEqual([]);
+    const [, upTo = ''] = /name="upTo" value="(\d+)"/.exec(told) ?? [];
+    await owner.post('/portal/account/notices', { upTo });
+    expect((await owner.get(`/portal/w/${WABA}`)).body).not.toContain('This happened to your account');
+    expect((await owner.get('/portal/account')).body).toContain('What others did');
+  });
+
+  test('leave nothing in the browser when they are signed out', async () => {
+    const { browser } = await newUser('member');
+    const answer = await browser.post('/portal/sign-out');
+    expect(answer.headers['clear-site-data']).toBe('"cache", "storage"');
+  });
+});
+
+describe('operators’ pages', () => {
+  const limited = async (settings: Record<string, string>, isOperatorListener = false) =>
+    await startTestApi(async () => ({ config: testConfig(settings), isOperatorListener }));
+  const statuses = async (browser: PortalBrowser) =>
+    Promise.all(
+      ['/portal/operator/health', '/portal/operator/users', `/portal/w/${WABA}`, '/portal/account'].map(
+        async (path) => (await browser.get(path)).statusCode,
+      ),
+    );
+
+  test('answer 404 outside of their networks, to those who are signed in and to others', async () => {
+    const stack = await limited({ HELIOGRAPH_PORTAL_OPERATOR_CIDRS: '192.0.2.0/24,2001:db8::/32' });
+    const operator = await addUser(stack, { email: 'op@host.example', role: 'operator', tenantId: null });
+    expect(await statuses(operator)).toEqual([404, 404, 404, 200]);
+    const start = await operator.get('/portal');
+    expect(start.body).toContain('Operators work elsewhere');
+    expect(start.body).not.toContain('/portal/operator/');
+    for (const address of ['192.0.2.7', '::ffff:192.0.2.8', '2001:db8::1']) {
+      const inside = openBrowser(stack.app, address);
+      await signInWith(inside, 'op@host.example');
+      expect([address, await statuses(inside)]).toEqual([address, [200, 200, 200, 200]]);
+    }
+    expect((await openBrowser(stack.app).get('/portal/operator/health')).statusCode).toBe(404);
+    const tenant = {
+      email: 'admin@store.example',
+      role: 'admin',
+      tenantId: await tenantOf(stack.database, WABA),
+    };
+    const admin = await addUser(stack, tenant);
+    expect(await statuses(admin)).toEqual([404, 404, 200, 200]);
+  });
+
+  test.each([
+    [false, 404],
+    [true, 200],
+  ])('with a port of their own, on it: %s', async (isOperatorListener, status) => {
+    const stack = await limited({ HELIOGRAPH_PORTAL_OPERATOR_LISTEN: '127.0.0.1:0' }, isOperatorListener);
+    const operator = await addUser(stack, { email: 'op@host.example', role: 'operator', tenantId: null });
+    expect((await operator.get('/portal/operator/health')).statusCode).toBe(status);
+  });
+});
