@@ -1,4 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { enableEndpoint, holdEndpoint } from '../../src/endpoints/endpoint-modes.ts';
+import { SYSTEM } from '../../src/platform/audit/audit.ts';
 import { type Child, startChild } from '../child-process.ts';
 import { nowMs } from '../clock.ts';
 import type { DriverProtocol } from '../driver-process.ts';
@@ -22,8 +24,16 @@ export type EndpointName = keyof typeof ENDPOINTS;
 
 /** Upstream and the tenants' servers, outside of the cluster. */
 export type Load = {
-  /** Sends messages for an endpoint and waits until all have arrived. */
-  run(load: { to: EndpointName; count: number; ratePerSecond: number | null }): Promise<LoadResult>;
+  /**
+   * Sends messages for an endpoint and waits until all have arrived. `waiting`: they are taken in first, while the endpoint is
+   * paused, so that what is measured is delivery alone.
+   */
+  run(load: {
+    to: EndpointName;
+    count: number;
+    ratePerSecond: number | null;
+    waiting?: boolean;
+  }): Promise<LoadResult>;
   target(name: EndpointName): SeededTarget;
   stop(): Promise<void>;
 };
@@ -74,13 +84,13 @@ export async function startLoad(installation: Installation): Promise<Load> {
     return {
       target,
       stop,
-      run: async ({ to, count, ratePerSecond }) => {
+      run: async ({ to, count, ratePerSecond, waiting = false }) => {
         run += 1;
         const concurrency = ratePerSecond === null ? CONNECTIONS.closedLoop : CONNECTIONS.openLoop;
         const plan: RunPlan = {
           ...{ run, body: 'message', count, ratePerSecond, concurrency, targets: [target(to)] },
         };
-        return await measure({ installation, receiver, driver }, plan, target(to));
+        return await measure({ installation, receiver, driver }, plan, { ...target(to), waiting });
       },
     };
   } catch (error) {
@@ -110,13 +120,21 @@ type Parts = { installation: Installation; receiver: Child<ReceiverProtocol>; dr
 async function measure(
   { installation, receiver, driver }: Parts,
   plan: RunPlan,
-  { endpoint }: SeededTarget,
+  { endpoint, wabaId, endpointId, waiting }: SeededTarget & { waiting: boolean },
 ): Promise<LoadResult> {
   await driver.ask('prepare', { plan, ingress: installation.ingress });
   await receiver.ask('reset', null);
-  const before = readCpu(installation);
-  const startedMs = nowMs();
+  const tools = { ...installation, actor: SYSTEM };
+  if (waiting) await holdEndpoint(tools, wabaId, { id: endpointId, mode: 'paused', reason: 'measured' });
+  let before = readCpu(installation);
+  let startedMs = nowMs();
   const times = await driver.ask('run', null);
+  if (waiting) {
+    await untilTakenIn(installation);
+    before = readCpu(installation);
+    startedMs = nowMs();
+    await enableEndpoint(tools, wabaId, { id: endpointId, waiting: 'send', by: 'the bench' });
+  }
   const expected = expectedEvents(plan, times);
   await untilArrived(receiver, endpoint, expected);
   await drainOpenWork(installation.database, [], DRAIN_MS, new AbortController().signal);
@@ -130,6 +148,14 @@ async function measure(
     arrivedMs: check.first.map(({ arrivedMs }) => arrivedMs).sort((a, b) => a - b),
     cpuMs: Object.fromEntries(MACHINES.map((name) => [name, (after[name] ?? 0) - (before[name] ?? 0)])),
   };
+}
+
+async function untilTakenIn({ database }: Installation): Promise<void> {
+  for (;;) {
+    const { rows } = await database.raw(`select 1 from inbox where state = 'new' limit 1`);
+    if (rows.length === 0) return;
+    await delay(200);
+  }
 }
 
 async function untilArrived(

@@ -2,12 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { onStopSignals } from '../../src/dev/embedded/start.ts';
 import { faults } from './faults.ts';
-import { type Installation, startInstallation } from './installation.ts';
+import { startInstallation } from './installation.ts';
 import { limits } from './limits.ts';
 import { startLoad } from './load.ts';
 import { CannotRunError } from './machines.ts';
 import { type Row, reportText } from './report.ts';
-import { type Bench, cpu, database, slots } from './throughput.ts';
+import { cpu, database, slots } from './throughput.ts';
 
 const SCENARIOS = { slots, cpu, database, limits, faults };
 type Name = keyof typeof SCENARIOS;
@@ -85,9 +85,14 @@ async function run(
     onSecond: () => process.exit(130),
   });
   try {
-    for (const name of names) {
-      log(`${name}:`);
-      rows.push(...(await runOne(name, { installation, quick, log, faults })));
+    const load = await startLoad(installation);
+    try {
+      for (const name of names) {
+        log(`${name}:`);
+        rows.push(...(await SCENARIOS[name]({ installation, load, quick, log, faults })));
+      }
+    } finally {
+      await load.stop();
     }
   } finally {
     await installation.stop();
@@ -95,16 +100,4 @@ async function run(
     if (rows.length > 0) process.stdout.write(`\n${reportText(rows)}`);
   }
   return rows;
-}
-
-async function runOne(
-  name: Name,
-  parts: { installation: Installation; quick: boolean; log: typeof log; faults: readonly string[] | null },
-): Promise<Row[]> {
-  const load = await startLoad(parts.installation);
-  try {
-    return await SCENARIOS[name]({ ...parts, load } satisfies Bench & object);
-  } finally {
-    await load.stop();
-  }
 }

@@ -17,7 +17,7 @@ export async function slots({ installation, load, quick, log }: Bench): Promise<
   for (const workers of quick ? [1, 2, 4] : [1, 2, 4, 8]) {
     await installation.setWorkers(workers);
     const count = Math.round((workers * AT_ONCE * seconds) / MEAN_ANSWER_SECONDS);
-    const result = await load.run({ to: 'slow', count, ratePerSecond: null });
+    const result = await load.run({ to: 'slow', count, ratePerSecond: null, waiting: true });
     const rate = steadyRate(result.arrivedMs);
     if (workers === 1) one = rate;
     const ratio = rate / one;
@@ -48,6 +48,7 @@ export async function cpu({ installation, load, quick, log }: Bench): Promise<Ro
       to: 'fast',
       count: workers * (quick ? 2_000 : 5_000),
       ratePerSecond: null,
+      waiting: true,
     });
     for (const name of installation.workers()) installation.machine(name).group.limitCores(null);
     rates.push(steadyRate(result.arrivedMs));
