@@ -13,7 +13,7 @@ import { type Senders, startSenders } from '../../test/drill/senders.ts';
 import { FAULTS, type Fault } from './fault-list.ts';
 import { type Installation, WEBHOOK_TIMEOUT_MS } from './installation.ts';
 import { CannotRunError } from './machines.ts';
-import { type DoneFault, HEALTHY_MS, recoveryOf } from './recovery.ts';
+import { type DoneFault, LONGEST_HEALTHY_MS, recoveryOf } from './recovery.ts';
 import type { Row } from './report.ts';
 
 const ENDPOINTS = 9;
@@ -21,9 +21,11 @@ const WORKERS = 3;
 const EVENTS_PER_SECOND = 30;
 /** Upstream waits longer for an answer than anything here takes. */
 const UPSTREAM_TIMEOUT_MS = 12_000;
-const CALM_MS = { before: 2_000, after: 11_000 };
+const CALM_MS = { before: 2_000, after: 14_000 };
 const DRAIN_MS = 180_000;
 const SEED = 14;
+/** Late events that are named of each fault whose target is missed. */
+const LATE_SHOWN = 30;
 
 type FaultBench = {
   installation: Installation;
@@ -68,7 +70,12 @@ export async function faults({ installation, log, faults: names }: FaultBench): 
     const left = await waitForDeliveries(drained, options);
     await delay(2_000);
     const facts = factsNow(senders);
-    rows.push(...done.map((one) => faultRow(one, facts)));
+    for (const one of done) {
+      const row = faultRow(one, facts);
+      rows.push(row);
+      if (row.isMet) continue;
+      for (const line of recoveryOf(one, facts).late.slice(0, LATE_SHOWN)) log(`${one.fault.name}: ${line}`);
+    }
     return [...rows, ...wholeRows(facts, done, left.missing + left.openDeliveries, log)];
   } finally {
     senders?.abort();
@@ -141,7 +148,7 @@ async function suffer(
   const healedMs = Date.now();
   await delay(CALM_MS.after);
   // What was sent after this may still be on its way.
-  return { fault, startMs, healedMs, endMs: Date.now() - HEALTHY_MS };
+  return { fault, startMs, healedMs, endMs: Date.now() - LONGEST_HEALTHY_MS };
 }
 
 type Facts = { accounts: readonly DrillAccount[]; senders: Senders; arrivals: readonly LoggedArrival[] };

@@ -13,13 +13,14 @@ import { makeIntakeMemory } from '../inbound/intake/backlog.ts';
 import { type DirectIntake, makeDirectIntake } from '../inbound/intake/direct-intake.ts';
 import { type IntakeLoop, startIntake } from '../inbound/intake/intake-loop.ts';
 import { makeMediaUrls } from '../messages/media/media-urls.ts';
+import { releaseOverdueOrders } from '../messages/orders/release-order.ts';
 import type { Config } from '../platform/config/config.ts';
 import { openEventIdHash } from '../platform/crypto/installation-secret.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { reportUnreadableSecrets } from '../platform/crypto/secret-keys.ts';
 import { openGraphClient, openSendClient } from '../platform/graph/graph-client.ts';
 import type { Logger } from '../platform/logger.ts';
-import type { Loop } from '../platform/loop.ts';
+import { type Loop, startLoop } from '../platform/loop.ts';
 import { counted } from '../platform/metrics/metrics.ts';
 import { openObjectStore } from '../platform/object-store/object-store.ts';
 import { listenToDatabase } from '../platform/postgres/connection.ts';
@@ -88,11 +89,11 @@ export async function startWorker(
   });
   await prepareDatabase({ database, secretBox: delivery.secretBox }, logger);
   void reportUnreadableSecrets({ database, secretBox: delivery.secretBox }, logger);
-  const { intake, onPeers } = startIntakeLoop(tools, onDirectIntake);
+  const { intake, onPeers, peers } = startIntakeLoop(tools, onDirectIntake);
   loops.set('intake', intake);
   const { retentionDays } = config;
   loops.set('housekeeping', startHousekeeping({ database, objectStore, logger, retentionDays }));
-  for (const [name, loop] of startDeliveryLoops(config, { ...tools, onPeers })) loops.set(name, loop);
+  for (const [name, loop] of startDeliveryLoops(config, { ...tools, onPeers, peers })) loops.set(name, loop);
   const listener = listen(config, { ...tools, intake, loops });
   watch.listens(listener);
   void warnWhenNotDurable(database, logger);
@@ -159,7 +160,7 @@ function startIntakeLoop(
     peers = seen;
     delivery.shareWith(seen);
   };
-  return { intake, onPeers };
+  return { intake, onPeers, peers: () => peers };
 }
 
 /** Real deliveries wait for it no longer than this. */
@@ -256,6 +257,7 @@ function startDeliveryLoops(
     delivery: Delivery;
     logger: Logger;
     onPeers: (peers: WorkerPeers) => void;
+    peers: () => WorkerPeers;
   },
 ): [string, Loop][] {
   const { database, delivery, logger, onPeers } = parts;
@@ -266,7 +268,26 @@ function startDeliveryLoops(
     ['endpointKeeper', startEndpointKeeper({ ...delivery, onPeers, database, logger, ...config.webhooks })],
     ['retryRelease', startRetryRelease({ database, logger, onReleased })],
     ['prober', startProber({ logger, probe: () => loop.probe() })],
+    ['orderRelease', startOrderRelease(config, parts)],
   ];
+}
+
+/** Orders do not wait for Temporal for long; one worker sees to that. */
+function startOrderRelease(
+  config: Config,
+  tools: { database: DatabasePool; delivery: Delivery; logger: Logger; peers: () => WorkerPeers },
+): Loop {
+  const { database, delivery, logger, peers } = tools;
+  const { secretBox } = delivery;
+  const graph = openGraphClient(config);
+  const release = { database, secretBox, graph, publicUrl: config.api.publicUrl };
+  const loop = startLoop({
+    name: 'order-release',
+    pollMs: 1_000,
+    logger,
+    turn: async () => peers().isLeader && (await releaseOverdueOrders(release)),
+  });
+  return { ...loop, stop: () => loop.stop().then(() => graph.close()) };
 }
 
 /** The loops that need Temporal. */

@@ -1,5 +1,6 @@
 import { proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import type { EnrichOrderActivities, EnrichOrderInput } from '../activities/enrich-order.ts';
+import type { EnrichOrderActivities } from '../activities/enrich-order.ts';
+import type { EnrichOrderInput } from '../messages/orders/release-order.ts';
 import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/workflow-options.ts';
 
 function activities(): EnrichOrderActivities {
@@ -16,7 +17,8 @@ function activities(): EnrichOrderActivities {
  *
  *   enrichAndReleaseOrder: at most 5 s for the catalog, then with what is known ─▶ released
  *
- * Terminate loses nothing: the task in the database starts this workflow again.
+ * Terminate loses nothing: the task in the database starts this workflow again, and a worker releases an order that has
+ * waited for 3 s without it.
  */
 export async function enrichOrder(input: EnrichOrderInput): Promise<string> {
   setCurrentDetails(

@@ -7,7 +7,7 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
-import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import { bodyOf, cartOrder, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { makeOwnTemporal } from '../../support/own-temporal.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, seedFixtureAccounts, testEventIdHash } from '../../support/test-accounts.ts';
@@ -103,6 +103,28 @@ test('with Temporal away from the start: webhooks at once, also after idleness, 
   );
   expect(retry).toEqual({ byWorkflow: true });
 }, 120_000);
+
+test('without Temporal orders are released after seconds, in their order and once', async () => {
+  const temporal = await makeOwnTemporal();
+  const { database, receiver, config } = await installation(temporal.address);
+  const starting = startWorker(config, silentLogger);
+  onTestFinished(async () => (await starting).stop());
+  const orders = () => receiver.received.filter(({ headers }) => headers['x-service-event-type'] === 'order');
+  const carts = ['wamid.CART1', 'wamid.CART2', 'wamid.CART3'].map((id) => cartOrder(id, '7001'));
+  for (const cart of carts) await insertBodies(database, [bodyOf(ACCOUNT, [cart])]);
+  await eventually('all orders arrive', async () => orders().length === carts.length, 20_000);
+  expect(orders().map(({ headers }) => headers['x-service-sequence'])).toEqual(['1', '2', '3']);
+
+  await temporal.start();
+  await starting;
+  const client = await temporal.connect();
+  await eventually('no task is left', async () => {
+    return (await query(database, 'select 1 from workflow_tasks')).length === 0;
+  });
+  await sleep(1_000);
+  expect((await client.workflow.count(`ExecutionStatus = 'Failed'`)).count).toBe(0);
+  expect(orders()).toHaveLength(carts.length);
+}, 60_000);
 
 test('Temporal stopped later: nothing stands still, what fails is retried by the loop in order, and nothing goes twice when it is back', async () => {
   const temporal = await makeOwnTemporal();

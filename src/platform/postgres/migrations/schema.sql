@@ -592,6 +592,8 @@ create table workflow_tasks (
   summary text
 );
 create index workflow_tasks_next_start on workflow_tasks (next_start_at);
+-- Orders that wait too long, beside any number of other tasks that wait for Temporal.
+create index workflow_tasks_orders on workflow_tasks (created_at) where workflow_type = 'enrichOrder';
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Sending: outbound messages, their pace, files for them, and requests that are carried out once

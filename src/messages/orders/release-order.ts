@@ -1,0 +1,104 @@
+import { releaseReservedEvent } from '../../deliveries/publish.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
+import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
+import {
+  type CartItem,
+  findOrder,
+  type OrderEventParts,
+  orderEventData,
+  orderService,
+  type StoredOrder,
+  saveOrderService,
+} from '../orders.ts';
+import { findKnownProducts, type KnownProducts, type ProductTools } from './known-products.ts';
+
+/** Ids only: the cart is in the database. */
+export type EnrichOrderInput = { wabaId: string; orderId: string };
+
+export type ReleaseOrderTools = ProductTools & {
+  /** Where tenants reach the service, https. */
+  publicUrl: string;
+};
+
+/** What intake stored of a cart. */
+type StoredCart = { parts: OrderEventParts; items: CartItem[] };
+
+/** Path of the image that stands in for a missing one. */
+const PLACEHOLDER_PATH = '/assets/product-placeholder.png';
+
+/** Longer than a workflow takes while all is well; of a catalog that takes longer, the same is asked twice. */
+const OVERDUE_SECONDS = 3;
+
+const OVERDUE_AT_ONCE = 10;
+
+/**
+ * Releases the oldest orders that wait for their workflow too long, because Temporal is away or has lost a node, side by
+ * side; true when there may be more. Their workflows find nothing to do. Rejects while the database is away.
+ */
+export async function releaseOverdueOrders(tools: ReleaseOrderTools): Promise<boolean> {
+  const overdue = await query<{ input: EnrichOrderInput }>(
+    tools.database,
+    `select argument as input from workflow_tasks
+      where workflow_type = 'enrichOrder' and created_at < now() - ? * interval '1 second'
+      order by created_at limit ?`,
+    [OVERDUE_SECONDS, OVERDUE_AT_ONCE],
+  );
+  const released = await Promise.allSettled(overdue.map(({ input }) => enrichAndRelease(tools, input)));
+  const failure = released.find(({ status }) => status === 'rejected');
+  if (failure?.status === 'rejected') throw failure.reason;
+  return overdue.length === OVERDUE_AT_ONCE;
+}
+
+/**
+ * Looks the products of an order up for at most 5 seconds and releases its event with what is known, once. Returns a
+ * sentence for operators. Rejects while the database is away.
+ */
+export async function enrichAndRelease(tools: ReleaseOrderTools, input: EnrichOrderInput): Promise<string> {
+  const order = await findOrder(tools.database, input.wabaId, input.orderId);
+  if (order === null) return 'There is no such order.';
+  if (order.service !== null) return await endedBefore(tools, input);
+  const cart = JSON.parse(order.cartJson) as StoredCart;
+  const retailerIds = cart.items.flatMap(({ retailerId }) => (retailerId === null ? [] : [retailerId]));
+  const unique = [...new Set(retailerIds)];
+  const known = await findKnownProducts(tools, input.wabaId, order.catalogId, unique);
+  await release(tools, input, order, cart, known);
+  return summaryOf(unique, known);
+}
+
+/** One transaction: the enrichment, the event's body, the end of the task. */
+async function release(
+  { database, publicUrl }: ReleaseOrderTools,
+  { wabaId, orderId }: EnrichOrderInput,
+  order: StoredOrder,
+  cart: StoredCart,
+  { products }: KnownProducts,
+): Promise<void> {
+  const placeholderImageUrl = `${publicUrl}${PLACEHOLDER_PATH}`;
+  const service = orderService({ orderId: order.number, items: cart.items, products, placeholderImageUrl });
+  const dataJson = orderEventData(cart.parts, service);
+  await database.transaction(async (trx) => {
+    await finishTask(trx, orderTaskId(orderId));
+    await saveOrderService(trx, wabaId, orderId, service);
+    const event = { wabaId, day: order.eventDay, uuid: order.eventUuid, dataJson };
+    await releaseReservedEvent(trx, event, new Date());
+  });
+}
+
+async function endedBefore(
+  { database }: { database: Database },
+  { orderId }: EnrichOrderInput,
+): Promise<string> {
+  await database.transaction((trx) => finishTask(trx, orderTaskId(orderId)));
+  return 'Released before.';
+}
+
+function orderTaskId(orderId: string): string {
+  return `order/${orderId}`;
+}
+
+function summaryOf(retailerIds: readonly string[], { products, problem }: KnownProducts): string {
+  const named = retailerIds.filter((retailerId) => products.get(retailerId)?.name !== undefined).length;
+  const summary = `Released with ${named} of ${retailerIds.length} products known.`;
+  return problem === null ? summary : `${summary} The others could not be looked up: ${problem}`;
+}
