@@ -37,7 +37,7 @@ test('traffic that takes no longer than usual was never away', () => {
       [39_000, 2_900],
     ]),
   ).toEqual({
-    ...{ events: 2, backMs: 0, slowestMs: 2_900 },
+    ...{ events: 2, backMs: 0, slowestMs: 2_900, late: [] },
   });
 });
 
@@ -47,7 +47,9 @@ test('it is back after the last event that was late, counted from when that was 
     [14_500, 3_100],
     [20_000, 40],
   ]);
-  expect(result).toEqual({ events: 3, backMs: 4_500, slowestMs: 25_000 });
+  expect(result).toMatchObject({ events: 3, backMs: 4_500, slowestMs: 25_000 });
+  expect(result.late).toHaveLength(2);
+  expect(result.late[1]).toMatch(/sent after 4\.5 s, took 3\.1 s$/);
 });
 
 test('what never arrives keeps it away', () => {

@@ -282,7 +282,7 @@ describe('monitoring', () => {
     const explained = new Set(repositoryFile('docs/operators/monitoring.md').match(/(?<=`)[a-z_]+(?=`)/g));
     for (const text of [repositoryFile('charts/heliograph/files/alert-rules.yaml'), ...dashboards]) {
       const asked = [...text.matchAll(/\bheliograph_([a-z_]+?)(?:_bucket)?\b/g)].map(([, name = '']) => name);
-      expect(asked.length).toBeGreaterThan(3);
+      expect(asked.length).toBeGreaterThan(0);
       expect(asked.filter((name) => !explained.has(name))).toEqual([]);
     }
   });
