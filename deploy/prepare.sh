@@ -30,6 +30,7 @@ keep_secret database-url "postgresql://heliograph:$(cat "$secrets/database-passw
 keep_secret verify-token "$(random 16)"
 keep_secret encryption-keys "k1:$(head -c 32 /dev/urandom | base64)"
 keep_secret oidc-client-secret ''
+keep_secret smtp-url ''
 keep_secret app-secrets ''
 
 [ -s "$secrets/app-secrets" ] || echo "still to do: put the app secret of the upstream app into $secrets/app-secrets"

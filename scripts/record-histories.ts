@@ -13,6 +13,7 @@ import { historyToJson } from '../test/support/histories/history-json.ts';
 import { recordApprovals } from '../test/support/histories/record-approvals.ts';
 import { recordDeliveries } from '../test/support/histories/record-deliveries.ts';
 import { recordErasures } from '../test/support/histories/record-erasures.ts';
+import { recordMails } from '../test/support/histories/record-mails.ts';
 import { recordMedia } from '../test/support/histories/record-media.ts';
 import { recordNumbers } from '../test/support/histories/record-numbers.ts';
 import { recordOperations } from '../test/support/histories/record-operations.ts';
@@ -33,6 +34,7 @@ try {
     recordApprovals,
     recordNumbers,
     recordOperations,
+    recordMails,
     // The accounts are gone after it.
     recordErasures,
   ]) {

@@ -1,12 +1,14 @@
 import { Command, type CommanderError } from 'commander';
 import { tenantCommand } from './accounts/commands/tenant-commands.ts';
 import { wabaCommand } from './accounts/commands/waba-commands.ts';
+import { alertsCommand } from './alerts/commands/alert-commands.ts';
 import { eventsCommand, findCommand } from './deliveries/commands/find-command.ts';
 import { endpointCommand } from './endpoints/commands/endpoint-commands.ts';
 import { operationsUrlCommand } from './endpoints/commands/operations-url-commands.ts';
 import { eraseCommand, erasuresCommand } from './erasures/commands/erase-commands.ts';
 import { inboxCommand } from './inbound/commands/inbox-commands.ts';
 import { keyCommand, keyRequestCommand } from './keys/commands/key-commands.ts';
+import { mailCommand } from './mail/commands/mail-commands.ts';
 import { secretsCommand } from './platform/crypto/secrets-commands.ts';
 import { migrateCommand } from './platform/postgres/migrate-commands.ts';
 import { replayCommand } from './replays/commands/replay-commands.ts';
@@ -27,6 +29,8 @@ export function buildAdminCommand(): Command {
     keyRequestCommand(),
     endpointCommand(),
     operationsUrlCommand(),
+    alertsCommand(),
+    mailCommand(),
     replayCommand(),
     findCommand(),
     eventsCommand(),

@@ -62,6 +62,8 @@ export async function saveWaba(
     `insert into wabas (waba_id, tenant_id, access_token_sealed) values (:wabaId, :tenantId, :accessTokenSealed)
      on conflict (waba_id) do update
         set access_token_sealed = coalesce(excluded.access_token_sealed, wabas.access_token_sealed),
+            token_refused_at = case when excluded.access_token_sealed is null then wabas.token_refused_at end,
+            token_problem = case when excluded.access_token_sealed is null then wabas.token_problem end,
             removed_at = null
       where wabas.tenant_id = excluded.tenant_id`,
     { tenantId, ...waba },

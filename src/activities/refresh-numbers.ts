@@ -1,3 +1,4 @@
+import { noteTokenRefused, noteTokenTaken, tokenProblemOf } from '../accounts/access-tokens.ts';
 import { AccessTokenProblem, openAccessToken } from '../accounts/accounts.ts';
 import {
   askForAllNumbers,
@@ -48,6 +49,7 @@ export function makeNumberActivities(tools: NumberActivityTools) {
       try {
         const token = await openAccessToken(tools, wabaId);
         const listed = await tools.graph.listPhoneNumbers(wabaId, token);
+        await noteTokenTaken(database, wabaId);
         const { added, removed, taken, released, refused, waiting } = await followNumbers(
           tools,
           wabaId,
@@ -76,6 +78,9 @@ async function settleFailure(
   error: GraphError | AccessTokenProblem,
 ): Promise<NumberLookup> {
   const problem = error.message;
+  // Without a token nothing was refused: a WABA may do without one until it sends.
+  const tokenProblem = error instanceof GraphError ? tokenProblemOf(error) : null;
+  if (tokenProblem !== null) await noteTokenRefused(database, wabaId, tokenProblem);
   const waiting = await database.transaction(async (trx) => {
     // A body that begins to wait now must find the task or make one.
     await lockIntake(trx, shardOf(wabaId));

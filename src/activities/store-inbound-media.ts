@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { type ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { Logger } from 'pino';
+import { noteTokenRefused, tokenProblemOf } from '../accounts/access-tokens.ts';
 import { openAccessToken } from '../accounts/accounts.ts';
 import type { MediaUrls } from '../messages/media/media-urls.ts';
 import { type FetchTally, judgeFailure, type MediaVerdict } from '../messages/media/media-verdict.ts';
@@ -91,8 +92,22 @@ async function store(
   } catch (error) {
     throwIfEnded(error);
     if (error instanceof GraphError && isObjectGone(error)) run.onGone();
+    await noteToken(tools, input, error);
     return await settleFailure(tools, input, error, run.tally, ageMs);
   }
+}
+
+/** Best effort: the next file, or the daily look at the numbers, tells it again. */
+async function noteToken(
+  { database, logger }: StoreInboundMediaTools,
+  input: StoreInboundMediaInput,
+  error: unknown,
+): Promise<void> {
+  const problem = tokenProblemOf(error);
+  if (problem === null) return;
+  await noteTokenRefused(database, input.wabaId, problem).catch((failure: unknown) =>
+    logger.warn({ ...input, err: failure }, 'a refused access token was not noted'),
+  );
 }
 
 async function endedBefore(

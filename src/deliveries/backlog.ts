@@ -50,6 +50,28 @@ export async function oldestDueAt(database: Database): Promise<Date | null> {
   return row?.dueAt ?? null;
 }
 
+/** An endpoint that takes deliveries, and of which first attempts wait. */
+export type LateEndpoint = { id: string; wabaId: string; tenantId: string; since: Date };
+
+/** Up to `limit` endpoints that take deliveries and whose oldest first attempt is due for so many minutes. */
+export async function listLateEndpoints(
+  database: Database,
+  minutes: number,
+  limit: number,
+): Promise<LateEndpoint[]> {
+  return await query<LateEndpoint>(
+    database,
+    `with recursive ${ACTIVE}
+     select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId", first.oldest as since
+       from active a
+       join webhook_endpoints e on e.id = a.endpoint_id and e.mode = 'open' and not e.failing_notified
+       join wabas w on w.waba_id = e.waba_id
+      cross join lateral (${firstDue(false)}) as first
+      where first.oldest < now() - :minutes * interval '1 minute' order by e.id limit :limit`,
+    { afterEndpointId: '0', minutes, limit },
+  );
+}
+
 /** How many endpoints of all tenants are in each mode. */
 export async function countEndpointModes(database: Database): Promise<Record<string, number>> {
   const rows = await query<{ mode: string; n: number }>(

@@ -1,6 +1,6 @@
+import { insertEndpointAlert } from '../alerts/alert-notices.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import { insertEndpointAlert } from './alerts/endpoint-alerts.ts';
 
 /** When an open endpoint that fails gets an alert: after some failures in a row, or one failure for long. */
 const QUIET = { failures: 5, minutes: 1, hours: 1 };

@@ -1,6 +1,6 @@
+import { insertEndpointAlert } from '../alerts/alert-notices.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import { insertEndpointAlert } from './alerts/endpoint-alerts.ts';
 
 /** Attempts of one endpoint, to be added to what is known of the present minute. */
 export type EndpointCounts = {
@@ -170,7 +170,7 @@ export async function disableEndpoint(
     trx,
     `update webhook_endpoints
         set mode = 'disabled', mode_reason = :reason, mode_changed_at = now(), version = version + 1,
-            updated_at = now(), next_probe_at = null
+            updated_at = now(), next_probe_at = null, failing_notified = true
       where id = :endpointId and mode in ('open', 'probing')
         and (cast(:version as integer) is null or version = cast(:version as integer))
      returning waba_id`,

@@ -138,7 +138,7 @@ export async function setEndpointMode(
             mode_changed_at = case when mode = :mode then mode_changed_at else now() end,
             next_probe_at = null, probe_failures = 0,
             failing_since = case when :mode = 'open' then null else failing_since end,
-            failing_notified = failing_notified and :mode <> 'open'
+            failing_notified = false
       where waba_id = :wabaId and id = :id`,
     { wabaId, ...change },
   );

@@ -22,6 +22,31 @@ export async function listQuarantineReasons(database: Database, days: number): P
   );
 }
 
+/** What is counted and is no trouble: upstream sends more than there are events for. */
+const EXPECTED = ['unknown_field', 'value_errors', 'message_echo', 'no_items'];
+
+/** Payloads of a WABA that could not be read. `tenantId` is null where no tenant has the WABA. */
+export type UnreadableTotal = {
+  wabaId: string;
+  tenantId: string | null;
+  count: number;
+  reasons: string[];
+  lastDay: string;
+};
+
+/** What went into quarantine today or yesterday although it should have become an event; up to `limit` WABAs. */
+export async function listUnreadable(database: Database, limit: number): Promise<UnreadableTotal[]> {
+  return await query<UnreadableTotal>(
+    database,
+    `select q.waba_id as "wabaId", w.tenant_id as "tenantId", sum(q.count)::float8 as count,
+            array_agg(distinct q.reason order by q.reason) as reasons, max(q.day) as "lastDay"
+       from quarantine_counts q left join wabas w on w.waba_id = q.waba_id and w.removed_at is null
+      where q.day >= (now() at time zone 'utc')::date - 1 and q.reason <> all (?::text[])
+      group by q.waba_id, w.tenant_id order by q.waba_id limit ?`,
+    [EXPECTED, limit],
+  );
+}
+
 /** When the oldest body arrived that waits for intake; null when none waits. */
 export async function oldestWaitingBodyAt(database: Database): Promise<Date | null> {
   const [row] = await query<{ receivedAt: Date | null }>(

@@ -98,6 +98,34 @@ export async function endApiKeyWithin(
   return row?.expiresAt ?? null;
 }
 
+/** A key that works and will not for long. */
+export type ExpiringKey = {
+  id: string;
+  wabaId: string;
+  tenantId: string;
+  name: string;
+  lastFour: string;
+  expiresAt: Date;
+};
+
+/** Up to `limit` keys that expire within some days and were not replaced by another one. */
+export async function listExpiringKeys(
+  database: Database,
+  days: number,
+  limit: number,
+): Promise<ExpiringKey[]> {
+  return await query<ExpiringKey>(
+    database,
+    `select k.id, k.waba_id as "wabaId", w.tenant_id as "tenantId", k.name, k.last_four as "lastFour",
+            k.expires_at as "expiresAt"
+       from api_keys k join wabas w on w.waba_id = k.waba_id and w.removed_at is null
+      where k.revoked_at is null and k.expires_at > now() and k.expires_at <= now() + ? * interval '1 day'
+        and not exists (select from api_key_requests r where r.replaces_key_id = k.id and r.state = 'revealed')
+      order by k.id limit ?`,
+    [days, limit],
+  );
+}
+
 /** What may be shown of a key after it was made: never the key, nor its hash. */
 export type ApiKeyDetails = {
   id: string;

@@ -5,6 +5,8 @@ import { makeDeliverSessionActivities } from '../activities/deliver-session.ts';
 import { type EraseActivityTools, makeEraseActivities } from '../activities/erase.ts';
 import { makeReplayActivities, type ReplayActivityTools } from '../activities/replay-deliveries.ts';
 import { makeAlertActivities } from '../activities/send-endpoint-alert.ts';
+import { makeMailActivities } from '../activities/send-mail.ts';
+import type { AlertActivityTools } from '../alerts/attempt-alert.ts';
 import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
 import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
 import { recordWorkflow } from '../deliveries/delivery-log.ts';
@@ -18,7 +20,8 @@ import {
 } from '../deliveries/loop/delivery-workflows.ts';
 import { makeRecordGate, type RecordGate } from '../deliveries/queue/settle.ts';
 import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
-import type { AlertActivityTools } from '../endpoints/alerts/attempt-alert.ts';
+import type { MailActivityTools } from '../mail/attempt-mail.ts';
+import { makeMailSender } from '../mail/smtp.ts';
 import type { Config } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../platform/http/outbound-url.ts';
@@ -74,6 +77,7 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
       session: makeDeliverSessionActivities({ loop, stopping: stopping.signal }),
       operations: openOperationsActivities({
         ...{ database, objectStore, sender, secretBox, encryptionKeys, timeoutMs, logger },
+        mailSender: config.mail.smtpUrl === '' ? null : makeMailSender(config.mail),
       }),
     },
     /** Nothing more is claimed; what is under way goes on. */
@@ -133,14 +137,19 @@ function openSender(config: Config): HttpSender {
   return makeHttpSender({ guard, allowHttp, connectTimeoutMs, totalTimeoutMs: timeoutMs });
 }
 
-/** The activities for the task queue of operations: replays, erasures, endpoint alerts, key requests. They open nothing of their own. */
+/** The activities for the task queue of operations: replays, erasures, alerts, e-mails, key requests. They open nothing of their own. */
 export function openOperationsActivities(
-  tools: ReplayActivityTools & AlertActivityTools & KeyRequestActivityTools & EraseActivityTools,
+  tools: ReplayActivityTools &
+    AlertActivityTools &
+    KeyRequestActivityTools &
+    EraseActivityTools &
+    MailActivityTools,
 ) {
   return {
     ...makeEraseActivities(tools),
     ...makeReplayActivities(tools),
     ...makeAlertActivities(tools),
     ...makeKeyRequestActivities(tools),
+    ...makeMailActivities(tools),
   };
 }

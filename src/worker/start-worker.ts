@@ -6,6 +6,7 @@ import { makeEnrichOrderActivities } from '../activities/enrich-order.ts';
 import { makeNumberActivities } from '../activities/refresh-numbers.ts';
 import { makeSendMessageActivities } from '../activities/send-message.ts';
 import { makeStoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
+import { startAlertKeeper } from '../alerts/alert-keeper.ts';
 import { deliveryStart, startSessionWorkflow } from '../deliveries/dispatch/start-workflows.ts';
 import { startProber, startRetryRelease, startSweeper } from '../deliveries/dispatch/sweeper.ts';
 import { startEndpointKeeper } from '../deliveries/loop/endpoint-keeper.ts';
@@ -266,6 +267,7 @@ function startDeliveryLoops(
   const onReleased = () => loop.wake();
   return [
     ['endpointKeeper', startEndpointKeeper({ ...delivery, onPeers, database, logger, ...config.webhooks })],
+    ['alertKeeper', startAlertKeeper({ config, secretBox: delivery.secretBox, database, logger })],
     ['retryRelease', startRetryRelease({ database, logger, onReleased })],
     ['prober', startProber({ logger, probe: () => loop.probe() })],
     ['orderRelease', startOrderRelease(config, parts)],

@@ -7,5 +7,6 @@ export { eraseConversation, eraseCustomer, eraseTenant, eraseUser, eraseWaba } f
 export { refreshAllNumbers, refreshNumbers } from './refresh-numbers.ts';
 export { replayDeliveries } from './replay-deliveries.ts';
 export { sendEndpointAlert } from './send-endpoint-alert.ts';
+export { sendMail } from './send-mail.ts';
 export { sendMessage } from './send-message.ts';
 export { storeInboundMedia } from './store-inbound-media.ts';

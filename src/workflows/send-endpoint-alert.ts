@@ -7,7 +7,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { AlertActivities, AlertEnd } from '../activities/send-endpoint-alert.ts';
-import type { SendEndpointAlertInput } from '../endpoints/alerts/attempt-alert.ts';
+import type { SendEndpointAlertInput } from '../alerts/attempt-alert.ts';
 import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/workflow-options.ts';
 
 function activities(): AlertActivities {

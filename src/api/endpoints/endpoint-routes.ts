@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type AlertView, endpointAlertsOf } from '../../endpoints/alerts/operations-url.ts';
+import { type AlertView, endpointAlertsOf } from '../../alerts/operations-url.ts';
 import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../endpoints/endpoint-modes.ts';
 import {
   addEndpoint,

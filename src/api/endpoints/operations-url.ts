@@ -4,7 +4,7 @@ import {
   operationsUrlOf,
   rotateOperationsSecret,
   setOperationsUrl,
-} from '../../endpoints/alerts/operations-url.ts';
+} from '../../alerts/operations-url.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { NoBody, NoQuery, nullable, text } from '../external/schema-kit.ts';
 import { accountOf, apiActorOf, SCOPES } from '../keys/api-key-auth.ts';

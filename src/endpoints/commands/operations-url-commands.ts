@@ -1,18 +1,18 @@
 import { Command } from 'commander';
 import {
-  type AdminOutcome,
-  adminAction,
-  alignedFields,
-  alignedTable,
-} from '../../platform/cli/admin-action.ts';
-import {
   clearOperationsUrl,
   endpointAlertsOf,
   operationsUrlOf,
   rotateOperationsSecret,
   type SavedOperationsUrl,
   setOperationsUrl,
-} from '../alerts/operations-url.ts';
+} from '../../alerts/operations-url.ts';
+import {
+  type AdminOutcome,
+  adminAction,
+  alignedFields,
+  alignedTable,
+} from '../../platform/cli/admin-action.ts';
 import { optionRulesOf } from './endpoint-options.ts';
 
 type WabaOption = { waba: string };

@@ -28,6 +28,7 @@ const NAMED_IN: readonly (readonly [string, string])[] = [
   ['api_key_requests', 'decided_by'],
   ['api_key_requests', 'revealed_by'],
   ['replays', 'requested_by'],
+  ['alerts', 'resolved_by'],
   ['invitations', 'invited_by'],
   ['users', 'password_link_by'],
   ['user_sessions', 'password_link_by'],
@@ -55,9 +56,16 @@ export const userStep: ErasureStep = {
     const invitations = user.isOnly
       ? await execute(trx, 'delete from invitations where email = ?', [user.email])
       : 0;
-    return { after: null, counts: { users, names: named, invitations } };
+    const mails = user.isOnly ? await deleteMailsTo(trx, user.email) : 0;
+    return { after: null, counts: { users, names: named, invitations, mails } };
   },
 };
+
+/** Also those that were sent before there was an account, and the alert that one was refused. */
+async function deleteMailsTo(trx: Transaction, email: string): Promise<number> {
+  await execute(trx, `delete from alerts where kind = 'mail_failed' and subject = ?`, [email]);
+  return await execute(trx, 'delete from mails where recipient = ?', [email]);
+}
 
 async function replaceNames(trx: Transaction, email: string, replaced: string): Promise<number> {
   let changed = 0;

@@ -41,6 +41,13 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
       clientSecret: settings.text('HELIOGRAPH_OIDC_CLIENT_SECRET'),
     },
     portal: portalSettings(settings),
+    mail: {
+      /** Empty: no e-mail is sent. */
+      smtpUrl: settings.text('HELIOGRAPH_SMTP_URL'),
+      tls: settings.text('HELIOGRAPH_SMTP_TLS') as 'required' | 'opportunistic' | 'off',
+      caFile: settings.text('HELIOGRAPH_SMTP_TLS_CA_FILE'),
+      from: settings.text('HELIOGRAPH_MAIL_FROM'),
+    },
     sandbox: {
       controlUrl: settings.text('HELIOGRAPH_SANDBOX_CONTROL_URL').replace(/\/+$/, ''),
       receiverUrl: settings.text('HELIOGRAPH_SANDBOX_RECEIVER_URL').replace(/\/+$/, ''),

@@ -193,7 +193,7 @@ function contradictions(env: Environment): string[] {
   if (schedule.length > 50 || schedule.some((seconds) => !/^\d{1,6}$/.test(seconds))) {
     problems.push('HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS must be up to 50 whole numbers of seconds');
   }
-  problems.push(...keyProblems(env), ...tlsProblems(env), ...objectStoreProblems(env));
+  problems.push(...keyProblems(env), ...tlsProblems(env), ...objectStoreProblems(env), ...mailProblems(env));
   return [...problems, ...openIdContradictions(env, production)];
 }
 
@@ -279,6 +279,26 @@ function objectStoreProblems(env: Environment): string[] {
   }
   return problems;
 }
+
+/** What is wrong is said without the URL, which holds a password. */
+function mailProblems(env: Environment): string[] {
+  const value = (name: SettingName) => settingValue(env, name) ?? '';
+  const [text, from] = [value('HELIOGRAPH_SMTP_URL'), value('HELIOGRAPH_MAIL_FROM')];
+  if (text === '' && from === '') return [];
+  if (text === '' || from === '')
+    return ['HELIOGRAPH_SMTP_URL and HELIOGRAPH_MAIL_FROM must be set together'];
+  const problems: string[] = [];
+  const url = URL.parse(text);
+  if (url === null || !['smtp:', 'smtps:'].includes(url.protocol) || url.hostname === '') {
+    problems.push('HELIOGRAPH_SMTP_URL must be smtp://host:port or smtps://host:port');
+  }
+  if (!MAIL_ADDRESS.test(from)) {
+    problems.push('HELIOGRAPH_MAIL_FROM must be an address, or a name and <an address>');
+  }
+  return problems;
+}
+
+const MAIL_ADDRESS = /^(?:[^<>@\r\n]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/;
 
 function openIdContradictions(env: Environment, production: boolean): string[] {
   const names = [

@@ -390,6 +390,25 @@ export const SETTINGS = {
     'address',
     "host:port of a further plain http port that has operators' pages; all others then answer 404 for them; empty: none",
   ),
+  HELIOGRAPH_SMTP_URL: setting({
+    kind: 'text',
+    fallback: '',
+    secret: true,
+    about:
+      'mail server for alerts, invitations and password links: smtp://user:password@host:587, or smtps://host:465 for TLS from the start; empty: no e-mail is sent',
+  }),
+  HELIOGRAPH_SMTP_TLS: setting({
+    kind: 'choice',
+    choices: ['required', 'opportunistic', 'off'],
+    fallback: 'required',
+    about:
+      'of a smtp:// URL. required: STARTTLS or nothing is sent; opportunistic: where the server offers it; off: never',
+  }),
+  HELIOGRAPH_SMTP_TLS_CA_FILE: optional(
+    'file',
+    'PEM certificates of the authorities that the mail server is trusted by; empty: those that Node.js brings',
+  ),
+  HELIOGRAPH_MAIL_FROM: optional('text', 'sender of e-mails, such as Heliograph <alerts@example.com>'),
   HELIOGRAPH_SANDBOX_CONTROL_URL: setting({
     kind: 'text',
     fallback: '',

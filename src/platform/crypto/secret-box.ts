@@ -144,13 +144,18 @@ export function totpSecretPlace(userId: string): string {
   return `user_totp|secret|${userId}`;
 }
 
+/** What an e-mail says while it is on its way: it can hold a one-time link. */
+export function mailContentPlace(mailId: string): string {
+  return `mails|content|${mailId}`;
+}
+
 /** A column of sealed texts, one per row at most. */
 export type SealedColumn = {
   table: string;
   column: string;
   /** The row's key, which `place` is made of. */
   idColumn: string;
-  idType: 'bigint' | 'text';
+  idType: 'bigint' | 'text' | 'uuid';
   place(id: string): string;
 };
 
@@ -178,6 +183,7 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
     ...{ table: 'user_totp', idColumn: 'user_id', idType: 'bigint', column: 'secret_sealed' },
     place: totpSecretPlace,
   },
+  { table: 'mails', idColumn: 'id', idType: 'uuid', column: 'content_sealed', place: mailContentPlace },
 ];
 
 const TOKEN_BYTES = 32;

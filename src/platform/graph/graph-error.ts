@@ -84,7 +84,7 @@ export function noAnswer(reason: string, cause?: unknown): GraphError {
 }
 
 /** The access token is missing, ended or revoked. */
-export function isTokenError({ httpStatus, code }: GraphError): boolean {
+export function isTokenError({ httpStatus, code }: Pick<GraphError, 'httpStatus' | 'code'>): boolean {
   return httpStatus === 401 || (code !== null && TOKEN_CODES.has(code));
 }
 

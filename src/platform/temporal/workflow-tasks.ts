@@ -84,7 +84,8 @@ const SIGNALLED_STARTS = 2;
 const SUMMARIES = {
   storeInboundMedia: 'fetch inbound media into the object store',
   enrichOrder: 'look up the products of an order',
-  sendEndpointAlert: 'tell a tenant about its webhook endpoint',
+  sendEndpointAlert: 'tell a tenant at its operations URL',
+  sendMail: 'send an e-mail',
   replayDeliveries: 'send deliveries again',
   sendMessage: 'send a message to a customer',
   approveApiKey: 'a request for an API key',
@@ -188,6 +189,7 @@ type WorkflowTask = {
     | 'storeInboundMedia'
     | 'enrichOrder'
     | 'sendEndpointAlert'
+    | 'sendMail'
     | 'replayDeliveries'
     | 'sendMessage'
     | 'approveApiKey'

@@ -1,8 +1,11 @@
+import { forgetOldAlerts } from '../../alerts/alerts.ts';
+import { forgetOldHours } from '../../alerts/silence.ts';
 import { dropWaiting, listGoneEndpoints } from '../../deliveries/queue/remove.ts';
 import { forgetOldFailures } from '../../endpoints/endpoint-failures.ts';
 import { forgetOldMinutes } from '../../endpoints/endpoint-health.ts';
 import { forgetOldErasedItems, sweepRepeats } from '../../erasures/repeats.ts';
 import { forgetOldDedupKeys } from '../../inbound/intake/commit-items.ts';
+import { forgetOldMails } from '../../mail/mails.ts';
 import { forgetOldIdempotencyKeys } from '../../messages/send/idempotency-keys.ts';
 import { removeSpentUploads } from '../../messages/send/media-uploads.ts';
 import { forgetSpentPacing } from '../../messages/send/send-pacing.ts';
@@ -191,6 +194,9 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
         await inBatches((limit) => forgetOldNotices(database, limit));
       },
     },
+    { name: 'alerts that ended', run: () => inBatches((limit) => forgetOldAlerts(database, limit)) },
+    { name: 'hours of WABAs', run: () => inBatches((limit) => forgetOldHours(database, limit)) },
+    { name: 'e-mails', run: () => inBatches((limit) => forgetOldMails(database, limit)) },
     { name: 'invitations', run: () => inBatches((limit) => forgetOldInvitations(database, limit)) },
     {
       name: 'users without tenant',

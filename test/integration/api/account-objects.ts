@@ -111,7 +111,7 @@ async function addReplay(database: Database, { wabaId }: Numbers): Promise<void>
 async function addAlert(database: Database, { wabaId }: Numbers): Promise<void> {
   await execute(
     database,
-    `insert into endpoint_alerts (id, waba_id, endpoint_id, alert, body)
+    `insert into alert_notices (id, waba_id, endpoint_id, alert, body)
      select gen_random_uuid(), waba_id, id, 'failing', cast('{"alertId":"alr_1"}' as bytea)
        from webhook_endpoints where waba_id = ? order by id limit 1`,
     [wabaId],

@@ -274,7 +274,7 @@ async function modeOf(database: Database, id: string): Promise<string | undefine
 async function alertsOf(database: Database, id: string): Promise<string[]> {
   const rows = await query<{ alert: string }>(
     database,
-    'select alert from endpoint_alerts where endpoint_id = ? order by created_at',
+    'select alert from alert_notices where endpoint_id = ? order by created_at',
     [id],
   );
   return rows.map(({ alert }) => alert);

@@ -168,7 +168,7 @@ describe('the delivery loop', () => {
       expect(violations(delivered)).toEqual([]);
       const alerts = await query<{ alert: string }>(
         store.database,
-        'select alert from endpoint_alerts where endpoint_id = ? order by created_at',
+        'select alert from alert_notices where endpoint_id = ? order by created_at',
         [id],
       );
       expect(alerts.map(({ alert }) => alert)).toEqual(['failing', 'recovered']);

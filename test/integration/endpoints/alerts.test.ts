@@ -1,14 +1,14 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { newWebhookSecret } from '../../../src/deliveries/webhook-request.ts';
-import { alertWorkflowId, insertEndpointAlert } from '../../../src/endpoints/alerts/endpoint-alerts.ts';
+import { alertWorkflowId, insertEndpointAlert } from '../../../src/alerts/alert-notices.ts';
 import {
   clearOperationsUrl,
   endpointAlertsOf,
   operationsUrlOf,
   rotateOperationsSecret,
   setOperationsUrl,
-} from '../../../src/endpoints/alerts/operations-url.ts';
+} from '../../../src/alerts/operations-url.ts';
+import { newWebhookSecret } from '../../../src/deliveries/webhook-request.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { operationsSecretPlace } from '../../../src/platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
@@ -30,7 +30,7 @@ afterAll(() => stack?.stop());
 
 beforeEach(async () => {
   await stack.database.raw(
-    `delete from workflow_tasks; delete from endpoint_alerts; delete from delivery_queue; delete from webhook_endpoints;
+    `delete from workflow_tasks; delete from alert_notices; delete from delivery_queue; delete from webhook_endpoints;
      update wabas set operations_url = null, operations_secret_sealed = null`,
   );
   receiver = await startReceiver();

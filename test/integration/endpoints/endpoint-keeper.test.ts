@@ -89,14 +89,14 @@ describe('the endpoint keeper', () => {
     health.record(id, { ok: false, durationMs: 10 });
     await eventually('disabled', async () => (await modeOf(database, id))?.mode === 'disabled', 15_000);
     expect(await query(database, 'select 1 from delivery_queue')).toHaveLength(1);
-    const alerts = await query<{ alert: string }>(database, 'select alert from endpoint_alerts');
+    const alerts = await query<{ alert: string }>(database, 'select alert from alert_notices');
     expect(alerts.map(({ alert }) => alert)).toEqual(['disabled']);
   });
 
   const alertsOf = async (database: Database) =>
     await query<{ alert: string; body: Buffer }>(
       database,
-      'select alert, body from endpoint_alerts order by created_at, id',
+      'select alert, body from alert_notices order by created_at, id',
     );
   const toldOf = async (database: Database) => (await alertsOf(database)).map(({ alert }) => alert);
 

@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import { makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
+import type { MailSender } from '../../../src/mail/smtp.ts';
 import { type Config, loadConfig } from '../../../src/platform/config/config.ts';
 import { parseEncryptionKeys } from '../../../src/platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
@@ -43,6 +44,8 @@ export async function startOperationsStack(
   options: {
     maxOpenPerEndpoint?: number;
     alertScheduleMs?: number[];
+    mailSender?: MailSender;
+    mailScheduleMs?: number[];
     withWorker?: boolean;
     logger?: Logger;
   } = {},
@@ -69,6 +72,7 @@ export async function startOperationsStack(
   const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
   const tools = {
     ...{ database, objectStore, sender, secretBox: testSecretBox, encryptionKeys, timeoutMs: 5_000, logger },
+    mailSender: null,
     ...limits,
   };
   const activities = openOperationsActivities(tools);

@@ -1,6 +1,6 @@
+import { alertWorkflowId, insertEndpointAlert } from '../../../src/alerts/alert-notices.ts';
+import { saveOperationsUrl } from '../../../src/alerts/operations-url.ts';
 import { newWebhookSecret } from '../../../src/deliveries/webhook-request.ts';
-import { alertWorkflowId, insertEndpointAlert } from '../../../src/endpoints/alerts/endpoint-alerts.ts';
-import { saveOperationsUrl } from '../../../src/endpoints/alerts/operations-url.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { operationsSecretPlace } from '../../../src/platform/crypto/secret-box.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
@@ -55,7 +55,8 @@ async function finishedReplay(stack: RecordingStack): Promise<string> {
   return workflowId;
 }
 
-async function started({ client }: RecordingStack, workflowId: string): Promise<void> {
+/** Waits for the start of a workflow. */
+export async function started({ client }: RecordingStack, workflowId: string): Promise<void> {
   const handle = client.workflow.getHandle(workflowId);
   await eventually(`the start of ${workflowId}`, () =>
     handle.describe().then(

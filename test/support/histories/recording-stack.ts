@@ -10,6 +10,7 @@ import { query } from '../../../src/platform/postgres/sql.ts';
 import { connectTemporal } from '../../../src/platform/temporal/worker-connection.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
+import { startMailServer } from '../mail-server.ts';
 import { silentLogger } from '../silent-logger.ts';
 import { seedFixtureAccounts, testSecretBox } from '../test-accounts.ts';
 import { startReceiver, type WebhookReceiver } from '../webhook-receiver.ts';
@@ -44,6 +45,7 @@ export async function startRecordingStack(): Promise<RecordingStack> {
     ingressUrl: 'http://127.0.0.1:9',
   });
   await saveAccessToken(database);
+  const mailServer = await startMailServer({ isPlain: true });
   const config = loadConfig({
     HELIOGRAPH_MODE: 'development',
     HELIOGRAPH_API_DRAIN_NOTICE_MS: '0',
@@ -64,6 +66,9 @@ export async function startRecordingStack(): Promise<RecordingStack> {
     HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS: '1,1',
     HELIOGRAPH_WEBHOOK_TIMEOUT_MS: '2000',
     HELIOGRAPH_DELIVERY_WORKFLOWS: 'always',
+    HELIOGRAPH_SMTP_URL: mailServer.url,
+    HELIOGRAPH_SMTP_TLS: 'off',
+    HELIOGRAPH_MAIL_FROM: 'Heliograph <alerts@gateway.example>',
   });
   const worker = await startWorker(config, silentLogger);
   const { connection, client } = await connectTemporal(config.temporal);
@@ -72,6 +77,7 @@ export async function startRecordingStack(): Promise<RecordingStack> {
     await worker.stop();
     await connection.close();
     await receiver.close();
+    await mailServer.close();
     await upstream.close();
     await database.destroy();
     await servers.stop();

@@ -12,6 +12,8 @@ export const ROOMS = [
   'src/users',
   'src/accounts',
   'src/erasures',
+  'src/alerts',
+  'src/mail',
 ] as const;
 
 /** What other rooms may import of a room: the files directly in it, and these folders. */
@@ -68,6 +70,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   hono: ['src/api/portal'],
   knex: ['src/platform/postgres'],
   minio: ['src/platform/object-store'],
+  nodemailer: ['src/mail'],
   pg: ['src/platform/postgres', 'src/dev'],
   undici: ['src/deliveries/sender', 'src/platform/graph', 'src/dev'],
 };

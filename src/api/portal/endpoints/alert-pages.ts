@@ -6,7 +6,7 @@ import {
   operationsUrlOf,
   rotateOperationsSecret,
   setOperationsUrl,
-} from '../../../endpoints/alerts/operations-url.ts';
+} from '../../../alerts/operations-url.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { PAGES, withFreshProof } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';

@@ -34,9 +34,13 @@ create table wabas (
   removed_at timestamptz,
   -- When upstream was last asked for the numbers, and what came in the way; null: nothing.
   numbers_asked_at timestamptz,
-  numbers_problem text
+  numbers_problem text,
+  -- Since when upstream refuses the access token, and its words; null: it does not.
+  token_refused_at timestamptz,
+  token_problem text
 );
 create index wabas_tenant on wabas (tenant_id);
+create index wabas_token_refused on wabas (waba_id) where token_refused_at is not null;
 
 create table phone_numbers (
   phone_number_id text primary key,
@@ -140,7 +144,7 @@ create table webhook_endpoints (
   failing_since timestamptz,
   next_probe_at timestamptz,
   probe_failures integer not null default 0,
-  -- Whether the tenant was told that it fails, and when it was last told what failed for good.
+  -- Whether the tenant was told that it fails or was disabled for that, and when it was last told what failed for good.
   failing_notified boolean not null default false,
   failures_notified_at timestamptz
 );
@@ -149,6 +153,7 @@ create index webhook_endpoints_waba on webhook_endpoints (waba_id, id);
 create index webhook_endpoints_updated on webhook_endpoints (updated_at);
 create index webhook_endpoints_probing on webhook_endpoints (next_probe_at) where mode = 'probing';
 create index webhook_endpoints_failing on webhook_endpoints (failing_since) where failing_since is not null;
+create index webhook_endpoints_notified on webhook_endpoints (id) where failing_notified;
 create index webhook_endpoints_wanted_scope on webhook_endpoints (id) where wanted_order_scope is not null;
 
 create sequence test_event_number;
@@ -490,13 +495,15 @@ create table endpoint_failures (
   told integer not null default 0,
   primary key (endpoint_id, hour)
 );
+create index endpoint_failures_hour on endpoint_failures (hour);
 create index endpoint_failures_untold on endpoint_failures (endpoint_id) where told < failed;
 
-create table endpoint_alerts (
+-- What is sent to operations URLs, with its bytes. One about an endpoint says so.
+create table alert_notices (
   id uuid primary key,
   waba_id text not null references wabas,
-  endpoint_id bigint not null,
-  alert text not null check (alert in ('failing', 'disabled', 'recovered', 'deliveries_failed')),
+  endpoint_id bigint,
+  alert text not null,
   body bytea not null,
   attempts integer not null default 0,
   last_error text,
@@ -504,7 +511,7 @@ create table endpoint_alerts (
   delivered_at timestamptz,
   given_up_at timestamptz
 );
-create index endpoint_alerts_waba on endpoint_alerts (waba_id, created_at desc);
+create index alert_notices_waba on alert_notices (waba_id, created_at desc);
 
 create table replays (
   id bigint generated always as identity primary key,
@@ -716,7 +723,10 @@ create table users (
   is_operator boolean not null default false,
   -- Who made the link by which the present password was set, and when it was; null: its holder chose it.
   password_link_by text,
-  password_link_at timestamptz
+  password_link_at timestamptz,
+  -- Whether alerts are sent to the address; null: to administrators and operators.
+  alert_mail boolean,
+  alert_mailed_at timestamptz
 );
 create index users_email on users (email);
 
@@ -803,6 +813,8 @@ create table invitations (
   expires_at timestamptz not null,
   accepted_at timestamptz,
   maker_id bigint references users on delete cascade,
+  -- The link went to the address by e-mail; its maker has not seen it.
+  mailed boolean not null default false,
   constraint invitations_kind check (
     case when user_id is null then role is not null and (role = 'operator') = (tenant_id is null) else role is null end
   )
@@ -930,6 +942,68 @@ create table erased_repeats (
   waba_id text primary key,
   since timestamptz not null default now()
 );
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Alerts: what people have to know about, and how they are told by e-mail
+-- ---------------------------------------------------------------------------------------------------------------------
+
+-- A row per condition, from its beginning to its end.
+create table alerts (
+  id uuid primary key,
+  kind text not null,
+  -- Null: it is about the installation.
+  tenant_id bigint references tenants on delete cascade,
+  waba_id text references wabas on delete cascade,
+  -- What it is about, unique within the kind: the id of an endpoint, an API key or a WABA.
+  subject text not null,
+  reason text not null,
+  details jsonb not null default '{}',
+  opened_at timestamptz not null default now(),
+  -- At once, and again daily while it lasts.
+  told_at timestamptz not null default now(),
+  resolved_at timestamptz,
+  -- Who resolved it; null: its condition ended.
+  resolved_by text,
+  -- The end of the condition: one that an operator resolved opens no other alert before.
+  over_at timestamptz
+);
+create unique index alerts_lasting on alerts (kind, subject) where over_at is null;
+create index alerts_open on alerts (tenant_id) where resolved_at is null;
+create index alerts_tenant on alerts (tenant_id, id);
+create index alerts_over on alerts (over_at) where over_at is not null;
+
+create table alert_reads (
+  user_id bigint not null references users on delete cascade,
+  alert_id uuid not null references alerts on delete cascade,
+  read_at timestamptz not null default now(),
+  primary key (user_id, alert_id)
+);
+create index alert_reads_alert on alert_reads (alert_id);
+
+-- In how many ten-minute parts of an hour a WABA had events; without hours that had none. From it follows what is usual.
+create table waba_hours (
+  waba_id text not null references wabas on delete cascade,
+  hour timestamptz not null,
+  active smallint not null,
+  primary key (waba_id, hour)
+);
+create index waba_hours_hour on waba_hours (hour);
+
+-- E-mails on their way and those of the last days. The content, which can hold one-time links, goes when it is sent.
+create table mails (
+  id uuid primary key,
+  kind text not null check (kind in ('alerts', 'invitation', 'password_link')),
+  user_id bigint references users on delete cascade,
+  recipient text not null,
+  content_sealed text,
+  attempts integer not null default 0,
+  last_error text,
+  created_at timestamptz not null default now(),
+  sent_at timestamptz,
+  failed_at timestamptz
+);
+create index mails_age on mails (created_at);
+create index mails_failed on mails (failed_at) where failed_at is not null;
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Housekeeping

@@ -56,6 +56,7 @@ describe('the admin command line', () => {
         'operations-url rotate-secret',
         'operations-url clear',
       ],
+      ...['alerts list', 'alerts resolve', 'mail test'],
       ...['replay start', 'replay list', 'replay show', 'replay pause', 'replay resume', 'replay cancel'],
       ...[
         'find',

@@ -1,20 +1,22 @@
 import { expect, test } from 'vitest';
 import { findWaba, saveWaba } from '../../../../src/accounts/accounts.ts';
-import { openEndpoint } from '../../../../src/deliveries/attempt/send-delivery.ts';
-import { publicKeyOf } from '../../../../src/deliveries/webhook-request.ts';
 import {
   findOperationsUrl,
   rotateOperationsSecret,
   setOperationsUrl,
-} from '../../../../src/endpoints/alerts/operations-url.ts';
+} from '../../../../src/alerts/operations-url.ts';
+import { openEndpoint } from '../../../../src/deliveries/attempt/send-delivery.ts';
+import { publicKeyOf } from '../../../../src/deliveries/webhook-request.ts';
 import { rotateSecret, rotateSigningKey } from '../../../../src/endpoints/endpoint-secrets.ts';
 import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
 import { addEndpoint, endpointStatus, updateEndpoint } from '../../../../src/endpoints/endpoints.ts';
+import { findMail, queueMail } from '../../../../src/mail/mails.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { openEventIdHash } from '../../../../src/platform/crypto/installation-secret.ts';
 import {
   accessTokenPlace,
   erasureSubjectPlace,
+  mailContentPlace,
   makeSecretBox,
   operationsSecretPlace,
   SEALED_COLUMNS,
@@ -72,6 +74,11 @@ async function filled() {
      values (1, 'user', '1', 'test', ?)`,
     [old.secretBox.seal('{}', erasureSubjectPlace('1'))],
   );
+  const mail = { kind: 'invitation' as const, userId: null, recipient: 'a@store.example' };
+  const mailer = { secretBox: old.secretBox, publicUrl: 'https://gateway.example' };
+  const mailId = await database.transaction((trx) =>
+    queueMail(trx, mailer, { ...mail, subject: 'one', text: 'link', html: 'link' }),
+  );
   const both = toolsWith(makeSecretBox([K2, K1]));
   return {
     database,
@@ -80,6 +87,7 @@ async function filled() {
     both,
     toolsWith,
     id,
+    mailId,
     expected: {
       ...{ secret, before, operations: operations.secret },
       publicKeys: publicKeys?.map(({ publicKey }) => publicKey),
@@ -132,7 +140,7 @@ test('every sealed column is known to reencryption', async () => {
 });
 
 test('after k2,k1 and reencrypt nothing needs k1, and k2 alone opens everything', async () => {
-  const { database, both, toolsWith, id, expected } = await filled();
+  const { database, both, toolsWith, id, mailId, expected } = await filled();
   const present = await secretStatus(both);
   expect(present).toMatchObject({ currentKeyId: 'k2', retirableKeyIds: [] });
   expect(present.stored.map(({ keyId, count, isKnown }) => [keyId, count, isKnown])).toEqual(
@@ -152,6 +160,7 @@ test('after k2,k1 and reencrypt nothing needs k1, and k2 alone opens everything'
   expect(await tablesWith(database, 'k2')).toEqual([
     'erasures',
     'installation_secrets',
+    'mails',
     'wabas',
     'webhook_endpoints',
   ]);
@@ -159,6 +168,8 @@ test('after k2,k1 and reencrypt nothing needs k1, and k2 alone opens everything'
   expect(await openAll(database, only.secretBox, id)).toEqual({
     ...{ ...expected, headers: { Authorization: 'Bearer s3cret' }, token: 'token' },
   });
+  const sealed = (await findMail(database, mailId))?.contentSealed ?? '';
+  expect(only.secretBox.open(sealed, mailContentPlace(mailId))).toContain('link');
 });
 
 test('what changes meanwhile wins, and what an old process writes is found by another pass', async () => {
@@ -210,6 +221,7 @@ test('a missing key and another key under the same id are said at start, and ree
   expect(await tablesWith(database, 'k1')).toEqual([
     'erasures',
     'installation_secrets',
+    'mails',
     'wabas',
     'webhook_endpoints',
   ]);

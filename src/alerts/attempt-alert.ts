@@ -1,11 +1,11 @@
-import { type AttemptVerdict, judgeAttempt, nextDelayMs } from '../../deliveries/judge-outcome.ts';
-import type { HttpSender } from '../../deliveries/sender/http-sender.ts';
-import { signStandard } from '../../deliveries/webhook-request.ts';
-import { operationsSecretPlace, type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
-import { isSameTarget } from '../../platform/http/outbound-url.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import { type AttemptVerdict, judgeAttempt, nextDelayMs } from '../deliveries/judge-outcome.ts';
+import type { HttpSender } from '../deliveries/sender/http-sender.ts';
+import { signStandard } from '../deliveries/webhook-request.ts';
+import { operationsSecretPlace, type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
+import { isSameTarget } from '../platform/http/outbound-url.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { alertHeaders, publicAlertId } from './alert-envelope.ts';
-import { type AlertToSend, findAlertToSend, recordAlert } from './endpoint-alerts.ts';
+import { type AlertToSend, findAlertToSend, recordAlert } from './alert-notices.ts';
 
 export type AlertActivityTools = {
   database: Database;

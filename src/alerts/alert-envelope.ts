@@ -1,23 +1,34 @@
-import packageJson from '../../../package.json' with { type: 'json' };
+import packageJson from '../../package.json' with { type: 'json' };
 
 /**
  * What can be told about a webhook endpoint: it mostly fails, it was switched off, it takes deliveries again, some
- * deliveries to it failed for good.
+ * deliveries to it failed for good, it takes them too slowly.
  */
-export type AlertKind = 'failing' | 'disabled' | 'recovered' | 'deliveries_failed';
+export type EndpointNotice = 'failing' | 'disabled' | 'recovered' | 'deliveries_failed' | 'backlog';
+
+/** What can be told about other things of a WABA. */
+export type WabaNotice = 'api_key.expiring' | 'access_token.refused' | 'waba.silent' | 'payloads.quarantined';
+
+export type NoticeKind = EndpointNotice | WabaNotice;
+
+/** Whether its condition began, lasts for another day, or is over. */
+export type NoticeState = 'opened' | 'lasting' | 'resolved';
 
 /** What an alert says. It has no `eventType`, so that it cannot be taken for an event. */
 export type AlertEnvelope = {
   alertId: string;
-  alert: AlertKind;
+  alert: NoticeKind;
+  /** Absent where the alert is told once, when it happens. */
+  state?: NoticeState | undefined;
   occurredAt: Date;
   /** A whole number, as text because PostgreSQL's bigint comes as text. */
   userId: string;
   wabaId: string;
-  endpoint: { id: string; url: string; description: string; mode: string; modeReason: string | null };
+  /** Absent where it is about no endpoint. */
+  endpoint?: { id: string; url: string; description: string; mode: string; modeReason: string | null };
   reason: string | null;
   /** Deliveries that wait for the endpoint, at most MAX_WAITING. */
-  waiting: number;
+  waiting?: number;
   details: Readonly<Record<string, string | number | boolean | null>>;
 };
 
@@ -25,8 +36,8 @@ export type AlertEnvelope = {
 export const MAX_WAITING = 10_000;
 
 /** The name of an alert as receivers see it. */
-export function alertName(alert: AlertKind): string {
-  return `endpoint.${alert}`;
+export function alertName(alert: NoticeKind): string {
+  return alert.includes('.') ? alert : `endpoint.${alert}`;
 }
 
 /** The `webhook-id` of an alert. */
@@ -39,6 +50,7 @@ export function serializeAlert(alert: AlertEnvelope): string {
   return JSON.stringify({
     alertId: alert.alertId,
     alert: alertName(alert.alert),
+    state: alert.state,
     occurredAt: alert.occurredAt.toISOString(),
     userId: Number(alert.userId),
     wabaId: alert.wabaId,
@@ -52,7 +64,7 @@ export function serializeAlert(alert: AlertEnvelope): string {
 /** The headers of one attempt to send an alert; none of them is a header of an event, except what verifiers need. */
 export function alertHeaders(input: {
   alertId: string;
-  alert: AlertKind;
+  alert: NoticeKind;
   timestampSeconds: number;
   /** The Standard Webhooks list. */
   signature: string;

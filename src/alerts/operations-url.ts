@@ -1,16 +1,16 @@
-import { knownWaba } from '../../accounts/accounts.ts';
-import { newWebhookSecret } from '../../deliveries/webhook-request.ts';
-import { type Audited, recordChange } from '../../platform/audit/audit.ts';
-import { operationsSecretPlace } from '../../platform/crypto/secret-box.ts';
-import type { SealedDatabase } from '../../platform/crypto/secret-keys.ts';
-import { checkEndpointUrl, isSameTarget } from '../../platform/http/outbound-url.ts';
-import type { Database } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
-import { RequestError } from '../../platform/request-input.ts';
-import type { UrlRules } from '../endpoint-options.ts';
-import { listEndpoints } from '../store.ts';
+import { knownWaba } from '../accounts/accounts.ts';
+import { newWebhookSecret } from '../deliveries/webhook-request.ts';
+import type { UrlRules } from '../endpoints/endpoint-options.ts';
+import { listEndpoints } from '../endpoints/store.ts';
+import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import { operationsSecretPlace } from '../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
+import { checkEndpointUrl, isSameTarget } from '../platform/http/outbound-url.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
+import { RequestError } from '../platform/request-input.ts';
 import { alertName, publicAlertId } from './alert-envelope.ts';
-import { type AlertPosition, type ListedAlert, listEndpointAlerts } from './endpoint-alerts.ts';
+import { type AlertPosition, type ListedAlert, listEndpointAlerts } from './alert-notices.ts';
 
 /**
  * `secret` is what the tenant verifies signatures with; null when it stays the one that was shown before.

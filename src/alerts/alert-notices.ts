@@ -1,20 +1,25 @@
-import { shownUrl } from '../../platform/http/outbound-url.ts';
-import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
-import { uuidV7 } from '../../platform/public-ids.ts';
-import { finishTask, insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';
+import { shownUrl } from '../platform/http/outbound-url.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
+import { uuidV7 } from '../platform/public-ids.ts';
+import { finishTask, insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
 import {
   type AlertEnvelope,
-  type AlertKind,
+  type EndpointNotice,
   MAX_WAITING,
+  type NoticeKind,
+  type NoticeState,
   publicAlertId,
   serializeAlert,
+  type WabaNotice,
 } from './alert-envelope.ts';
 
 export type NewEndpointAlert = {
   wabaId: string;
   endpointId: string;
-  alert: AlertKind;
+  alert: EndpointNotice;
+  /** Given where it is told again, and at its end. */
+  state?: NoticeState;
   /** Public: tenants read it. */
   reason: string | null;
   /** More for programs to read, public as well. */
@@ -34,28 +39,53 @@ export function alertWorkflowId(alertUuid: string): string {
  * the WABA has an operations URL. Returns the alert's id; null when the WABA has no such endpoint.
  */
 export async function insertEndpointAlert(trx: Transaction, alert: NewEndpointAlert): Promise<string | null> {
-  const subject = await findSubject(trx, alert.wabaId, alert.endpointId);
+  const { wabaId, endpointId } = alert;
+  const subject = await findSubject(trx, wabaId, endpointId);
   if (subject === null) return null;
   const { userId, hasOperationsUrl, waiting, ...endpoint } = subject;
+  const about = { userId, waiting, endpoint: { id: endpointId, ...endpoint } };
+  return await insertNotice(trx, alert, { about, endpointId, hasOperationsUrl });
+}
+
+/** Has something else about a WABA told at its operations URL; without one, nothing is noted. */
+export async function insertWabaNotice(
+  trx: Transaction,
+  notice: Omit<NewEndpointAlert, 'endpointId' | 'alert'> & { alert: WabaNotice },
+): Promise<void> {
+  const [waba] = await query<{ userId: string }>(
+    trx,
+    'select tenant_id as "userId" from wabas where waba_id = ? and operations_url is not null',
+    [notice.wabaId],
+  );
+  if (waba === undefined) return;
+  await insertNotice(trx, notice, { about: waba, endpointId: null, hasOperationsUrl: true });
+}
+
+async function insertNotice(
+  trx: Transaction,
+  { details = {}, ...notice }: Omit<NewEndpointAlert, 'endpointId' | 'alert'> & { alert: NoticeKind },
+  to: {
+    about: Pick<AlertEnvelope, 'userId' | 'waiting' | 'endpoint'>;
+    endpointId: string | null;
+    hasOperationsUrl: boolean;
+  },
+): Promise<string> {
+  const { wabaId, alert, state, reason } = notice;
   const occurredAt = new Date();
   const uuid = uuidV7(occurredAt.getTime());
   const alertId = publicAlertId(uuid);
-  const { details = {}, ...said } = alert;
-  const { wabaId, reason } = said;
-  const body = serializeAlert({
-    ...{ alertId, alert: said.alert, occurredAt, userId, wabaId, reason, waiting, details },
-    endpoint: { id: alert.endpointId, ...endpoint },
-  });
+  const said = { alertId, alert, state, occurredAt, wabaId, reason, details };
+  const body = serializeAlert({ ...said, ...to.about });
   await execute(
     trx,
-    `insert into endpoint_alerts (id, waba_id, endpoint_id, alert, body, created_at, given_up_at, last_error)
+    `insert into alert_notices (id, waba_id, endpoint_id, alert, body, created_at, given_up_at, last_error)
      values (?, ?, ?, ?, ?, ?, ?, ?)`,
     [
-      ...[uuid, wabaId, alert.endpointId, said.alert, Buffer.from(body), occurredAt],
-      ...(hasOperationsUrl ? [null, null] : [occurredAt, NOWHERE_TO_SEND]),
+      ...[uuid, wabaId, to.endpointId, alert, Buffer.from(body), occurredAt],
+      ...(to.hasOperationsUrl ? [null, null] : [occurredAt, NOWHERE_TO_SEND]),
     ],
   );
-  if (hasOperationsUrl) {
+  if (to.hasOperationsUrl) {
     const task = { workflowId: alertWorkflowId(uuid), workflowType: 'sendEndpointAlert' as const };
     await insertWorkflowTasks(trx, [
       { ...task, wabaId, eventId: alertId, argument: { wabaId, alertId: uuid } },
@@ -64,7 +94,11 @@ export async function insertEndpointAlert(trx: Transaction, alert: NewEndpointAl
   return uuid;
 }
 
-type Subject = AlertEnvelope['endpoint'] & { userId: string; hasOperationsUrl: boolean; waiting: number };
+type Subject = NonNullable<AlertEnvelope['endpoint']> & {
+  userId: string;
+  hasOperationsUrl: boolean;
+  waiting: number;
+};
 
 /** Heads and those behind them are counted apart, because each has an index of its own. */
 async function findSubject(
@@ -90,7 +124,7 @@ async function findSubject(
 
 /** What the sender of an alert needs; `endpointUrls` are those of the WABA's webhook endpoints. */
 export type AlertToSend = {
-  alert: AlertKind;
+  alert: NoticeKind;
   body: Buffer;
   attempts: number;
   isSettled: boolean;
@@ -110,7 +144,7 @@ export async function findAlertToSend(
     `select a.alert, a.body, a.attempts, coalesce(a.delivered_at, a.given_up_at) is not null as "isSettled",
             w.operations_url as "operationsUrl", w.operations_secret_sealed as "secretSealed",
             array(select url from webhook_endpoints e where e.waba_id = w.waba_id) as "endpointUrls"
-       from endpoint_alerts a join wabas w using (waba_id)
+       from alert_notices a join wabas w using (waba_id)
       where a.waba_id = ? and a.id = ?`,
     [wabaId, alertUuid],
   );
@@ -129,7 +163,7 @@ export async function recordAlert(
   await database.transaction(async (trx) => {
     await execute(
       trx,
-      `update endpoint_alerts
+      `update alert_notices
           set attempts = attempts + cast(:made as integer), last_error = :error,
               delivered_at = case when :state = 'delivered' then clock_timestamp() end,
               given_up_at = case when :state = 'given_up' then clock_timestamp() end
@@ -144,7 +178,7 @@ export type ListedAlert = {
   uuid: string;
   endpointId: string;
   isEndpointDeleted: boolean;
-  alert: AlertKind;
+  alert: EndpointNotice;
   attempts: number;
   lastError: string | null;
   createdAt: Date;
@@ -155,7 +189,7 @@ export type ListedAlert = {
 /** Where an alert stands in the list: its time as ISO 8601, and its id. Times are those of this process, in whole ms. */
 export type AlertPosition = { createdAt: string; uuid: string };
 
-/** The newest alerts of a WABA, or those before one, also those that were sent nowhere. */
+/** The newest alerts about endpoints of a WABA, or those before one, also those that were sent nowhere. */
 export async function listEndpointAlerts(
   database: Database,
   wabaId: string,
@@ -166,8 +200,8 @@ export async function listEndpointAlerts(
     `select a.id as uuid, a.endpoint_id as "endpointId", e.id is null as "isEndpointDeleted", a.alert, a.attempts,
             a.last_error as "lastError", a.created_at as "createdAt", a.delivered_at as "deliveredAt",
             a.given_up_at as "givenUpAt"
-       from endpoint_alerts a left join webhook_endpoints e on e.id = a.endpoint_id and e.waba_id = a.waba_id
-      where a.waba_id = :wabaId
+       from alert_notices a left join webhook_endpoints e on e.id = a.endpoint_id and e.waba_id = a.waba_id
+      where a.waba_id = :wabaId and a.endpoint_id is not null
             ${before === null ? '' : 'and (a.created_at, a.id) < (cast(:createdAt as timestamptz), cast(:uuid as uuid))'}
       order by a.created_at desc, a.id desc limit :limit`,
     { wabaId, limit, ...(before ?? {}) },

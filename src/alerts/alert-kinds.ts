@@ -1,0 +1,210 @@
+import type { EndpointNotice, WabaNotice } from './alert-envelope.ts';
+
+/** Every condition that people are told of. */
+export const ALERT_KINDS = [
+  'endpoint_failing',
+  'endpoint_disabled',
+  'deliveries_failed',
+  'endpoint_backlog',
+  'api_key_expiring',
+  'access_token_refused',
+  'waba_silent',
+  'payloads_quarantined',
+  'intake_backlog',
+  'intake_failed',
+  'delivery_backlog',
+  'mail_failed',
+] as const;
+
+export type AlertKind = (typeof ALERT_KINDS)[number];
+
+type KindDescription = {
+  title: string;
+  /** Who is told: the tenant that it belongs to, the operators, or both. */
+  audience: 'tenant' | 'operator' | 'both';
+  /** Its name at operations URLs; absent: it is not sent there. */
+  notice?: EndpointNotice | WabaNotice;
+  /** The beginning is told elsewhere, in the transaction that noticed it. */
+  toldAtOnce?: true;
+  /** What it means, and then what to do: the runbook of the portal and of docs/operators/runbooks.md. */
+  meaning: string;
+  steps: readonly string[];
+};
+
+/** What each alert is called, whom it concerns, and its runbook. */
+export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
+  endpoint_failing: {
+    title: 'Endpoint failing',
+    audience: 'tenant',
+    notice: 'failing',
+    toldAtOnce: true,
+    meaning:
+      'Most or all attempts at a webhook endpoint fail. Its deliveries are kept and tried again by the retry schedule.',
+    steps: [
+      'Open the endpoint and look at the last attempts: status code, error and response of your server.',
+      'Mend your server. A probe or the next retry finds out by itself, and what waits is sent in order.',
+      'If it takes longer, pause the endpoint: nothing is tried and nothing is lost.',
+    ],
+  },
+  endpoint_disabled: {
+    title: 'Endpoint disabled',
+    audience: 'tenant',
+    notice: 'disabled',
+    toldAtOnce: true,
+    meaning:
+      'A webhook endpoint was switched off because every attempt failed for days, or because it answered 410 Gone. Its events are kept.',
+    steps: [
+      'Mend your server, or change the URL of the endpoint.',
+      'Send a test event; it goes out although the endpoint is disabled.',
+      'Enable the endpoint and choose whether what waits is sent or dropped.',
+    ],
+  },
+  deliveries_failed: {
+    title: 'Deliveries failed',
+    audience: 'tenant',
+    notice: 'deliveries_failed',
+    toldAtOnce: true,
+    meaning:
+      'Deliveries used up all their attempts in the last 24 hours and are not tried again by themselves.',
+    steps: [
+      'Filter the deliveries by this endpoint and the state "failed", and read the last error.',
+      'Mend the cause at your server.',
+      'Start a replay of the failed deliveries of this time.',
+    ],
+  },
+  endpoint_backlog: {
+    title: 'Endpoint too slow',
+    audience: 'tenant',
+    notice: 'backlog',
+    meaning:
+      'A webhook endpoint takes its deliveries, but more slowly than events come: the oldest has been due for over 15 minutes.',
+    steps: [
+      'Look at the response times of the endpoint. A server should respond at once and do its work later.',
+      'Raise the limits of the endpoint (attempts at a time, attempts per second) if you set them.',
+      'Let the endpoint receive only the event types that you need.',
+    ],
+  },
+  api_key_expiring: {
+    title: 'API key expires soon',
+    audience: 'tenant',
+    notice: 'api_key.expiring',
+    meaning: 'An API key expires within 14 days. From then on every request with it is answered 401.',
+    steps: [
+      'Make a new key, or ask for one that replaces it, and give it to the programs that use the old one.',
+      'The list of API keys shows when the old key was last used.',
+      'Revoke the old key once nothing uses it.',
+    ],
+  },
+  access_token_refused: {
+    title: 'Access token refused',
+    audience: 'both',
+    notice: 'access_token.refused',
+    meaning:
+      'The upstream platform refuses the access token of a WABA (code 190 or status 401), or there is none that can be used. Messages cannot be sent and media cannot be fetched; webhooks still arrive.',
+    steps: [
+      'Make a new permanent token for the system user of the upstream app, with the permissions whatsapp_business_messaging and whatsapp_business_management.',
+      'An operator stores it on the page of the WABA or with "admin waba set-token". It is tried at once, and the alert ends when upstream takes it.',
+      'Media that waits is fetched then, for up to 7 days after it came. Messages that failed have to be sent again.',
+    ],
+  },
+  waba_silent: {
+    title: 'WABA silent',
+    audience: 'both',
+    notice: 'waba.silent',
+    meaning:
+      'Nothing came from the upstream platform for a WABA, although in each of the last four weeks there was traffic in the same hours. A public holiday can be the reason too.',
+    steps: [
+      'Send a message to a number of the WABA from a phone. If it arrives, all is well and the alert ends by itself.',
+      'If not, look at the upstream app: is it subscribed to the WABA, is the webhook address right and active, is the field "messages" subscribed?',
+      'Look at the state of the number and of the business at the upstream platform: it may be restricted or banned.',
+    ],
+  },
+  payloads_quarantined: {
+    title: 'Payloads in quarantine',
+    audience: 'both',
+    notice: 'payloads.quarantined',
+    meaning:
+      'Parts of bodies of the upstream platform could not be read, today or yesterday, and gave no event. They are kept as they came.',
+    steps: [
+      'Operators see the reasons under System health and with "admin inbox status".',
+      'The reason phone_number_not_of_waba: the number is not of this WABA at the upstream platform.',
+      'Other reasons mostly mean that upstream sends something new: upgrade Heliograph, then run "admin inbox retry" while the bodies are kept.',
+    ],
+  },
+  intake_backlog: {
+    title: 'Intake is behind',
+    audience: 'operator',
+    meaning:
+      'Bodies of the upstream platform are stored, but the oldest has waited for intake for over 5 minutes.',
+    steps: [
+      'See that a worker runs: System health lists the worker processes.',
+      'Look at the log of the workers for the loop "intake", and at PostgreSQL: locks, disk, connections.',
+      'If the workers are busy, start more of them.',
+    ],
+  },
+  intake_failed: {
+    title: 'Bodies could not be taken in',
+    audience: 'operator',
+    meaning: 'Bodies of the upstream platform could not be stored as events. They are kept, without end.',
+    steps: [
+      'Read why with "admin inbox status" and in the log of the workers.',
+      'Upgrade Heliograph or mend the cause, then run "admin inbox retry".',
+    ],
+  },
+  delivery_backlog: {
+    title: 'Deliveries are behind',
+    audience: 'operator',
+    meaning: 'A delivery to an endpoint that works has been due for over 10 minutes.',
+    steps: [
+      'See under System health whether one endpoint is slow or all of them wait.',
+      'If all wait: see that workers run and that attempts can be recorded (log of the workers, disk of PostgreSQL).',
+      'If the workers are busy, start more of them.',
+    ],
+  },
+  mail_failed: {
+    title: 'E-mail not delivered',
+    audience: 'operator',
+    meaning: 'In the last 24 hours an e-mail was refused, or the mail server could not be reached for a day.',
+    steps: [
+      'Read the reason below and in Temporal, under the workflows sendMail.',
+      'Try the settings with "admin mail test <address>".',
+      'If the address is wrong, invite the person again with the right one.',
+    ],
+  },
+};
+
+/** The anchor of a kind in the runbooks, of the portal and of the documents. */
+export function anchorOf(kind: AlertKind): string {
+  return KINDS[kind].title.toLowerCase().replaceAll(' ', '-');
+}
+
+/** The kinds that tenants see, or those of which operators are told. */
+export function kindsFor(audience: 'tenant' | 'operator'): AlertKind[] {
+  return ALERT_KINDS.filter((kind) => KINDS[kind].audience === 'both' || KINDS[kind].audience === audience);
+}
+
+/** Where an alert can be looked into, as a path of the portal. */
+export function alertPath(
+  { kind, wabaId, subject }: { kind: AlertKind; wabaId: string | null; subject: string },
+  isOperator: boolean,
+): string {
+  const waba = wabaId === null ? null : `/portal/w/${encodeURIComponent(wabaId)}`;
+  switch (kind) {
+    case 'endpoint_failing':
+    case 'endpoint_disabled':
+    case 'endpoint_backlog':
+      return `${waba}/endpoints/${subject}`;
+    case 'deliveries_failed':
+      return `${waba}/deliveries?state=failed&endpointId=${subject}`;
+    case 'api_key_expiring':
+      return `${waba}/keys`;
+    case 'access_token_refused':
+      return isOperator && wabaId !== null ? `/portal/operator/wabas/${wabaId}` : `${waba}`;
+    case 'waba_silent':
+      return `${waba}/conversations`;
+    case 'mail_failed':
+      return '/portal/operator/users';
+    default:
+      return isOperator ? '/portal/operator/health' : (waba ?? '/portal');
+  }
+}

@@ -1,0 +1,162 @@
+import { listRefusedTokens } from '../accounts/access-tokens.ts';
+import { listLateEndpoints, oldestDueAt } from '../deliveries/backlog.ts';
+import { listEndpointTroubles, listFinalFailures } from '../endpoints/endpoint-troubles.ts';
+import { countInbox, listUnreadable, oldestWaitingBodyAt } from '../inbound/inbox-admin.ts';
+import { listExpiringKeys } from '../keys/api-key-store.ts';
+import { listFailedMails } from '../mail/mails.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { listHousekeepingSteps } from '../platform/postgres/worker-processes.ts';
+import type { AlertKind } from './alert-kinds.ts';
+import { ACTIVITY_STEP, hourOf, listSilentWabas } from './silence.ts';
+
+/** What somebody has to know about, as it is now. */
+export type Condition = {
+  kind: AlertKind;
+  tenantId: string | null;
+  wabaId: string | null;
+  /** Unique within the kind. */
+  subject: string;
+  /** Public: tenants read it. It stays the same while nothing new happens. */
+  reason: string;
+  details: Readonly<Record<string, string | number | null>>;
+  /** When it last happened, for what does not last but happens again and again. */
+  latestAt: Date | null;
+};
+
+/** Of more than so many of a kind, the first are told. */
+const MOST = 5_000;
+
+const KEY_DAYS = 14;
+const LATE_MINUTES = { endpoint: 15, deliveries: 10, intake: 5 };
+const MINUTE_MS = 60_000;
+
+/** What was found of one kind; null: it cannot be told at present. */
+type Look = (database: Database, now: Date) => Promise<Condition[] | null>;
+
+/** The present conditions of each kind, in the words of its runbook. */
+const LOOKS: Readonly<Record<AlertKind, Look>> = {
+  endpoint_failing: (database) => troubles(database, false),
+  endpoint_disabled: (database) => troubles(database, true),
+  deliveries_failed: async (database) =>
+    (await listFinalFailures(database, MOST)).map(({ id, failed, lastHour, ...owner }) => ({
+      ...{ kind: 'deliveries_failed', ...owner, subject: id, latestAt: lastHour },
+      reason: `${counted(failed, 'delivery', 'deliveries')} to endpoint ${id} failed for good in 24 hours.`,
+      details: { endpointId: id, failed },
+    })),
+  endpoint_backlog: async (database) =>
+    (await listLateEndpoints(database, LATE_MINUTES.endpoint, MOST)).map(({ id, since: _, ...owner }) => ({
+      ...{ kind: 'endpoint_backlog', ...owner, subject: id, latestAt: null },
+      reason: `Deliveries to endpoint ${id} have been due for more than ${LATE_MINUTES.endpoint} minutes.`,
+      details: { endpointId: id },
+    })),
+  api_key_expiring: async (database) =>
+    (await listExpiringKeys(database, KEY_DAYS, MOST)).map(({ id, name, lastFour, expiresAt, ...owner }) => ({
+      ...{ kind: 'api_key_expiring', ...owner, subject: id, latestAt: null },
+      reason: `API key "${name}" (…${lastFour}) expires on ${expiresAt.toISOString().slice(0, 16).replace('T', ' at ')} UTC.`,
+      details: { apiKeyId: id, name, expiresAt: expiresAt.toISOString() },
+    })),
+  access_token_refused: async (database) =>
+    (await listRefusedTokens(database, MOST)).map(({ since, problem, ...owner }) => ({
+      ...{ kind: 'access_token_refused', ...owner, subject: owner.wabaId, latestAt: null },
+      reason: `The access token of WABA ${owner.wabaId} is refused: ${problem}`,
+      details: { since: since.toISOString() },
+    })),
+  waba_silent: silentWabas,
+  payloads_quarantined: async (database) =>
+    (await listUnreadable(database, MOST)).map(({ wabaId, tenantId, count, reasons, lastDay }) => ({
+      ...{ kind: 'payloads_quarantined', tenantId, subject: wabaId, latestAt: new Date(lastDay) },
+      wabaId: tenantId === null ? null : wabaId,
+      reason: `${counted(count, 'part', 'parts')} of bodies of WABA ${wabaId} gave no event since yesterday: ${reasons.join(', ')}.`,
+      details: { count, reasons: reasons.join(', ') },
+    })),
+  intake_backlog: async (database, now) =>
+    whenOlder(await oldestWaitingBodyAt(database), now, LATE_MINUTES.intake, {
+      kind: 'intake_backlog',
+      reason: `Bodies of the upstream platform have waited for intake for more than ${LATE_MINUTES.intake} minutes.`,
+    }),
+  intake_failed: async (database) => {
+    const { failed = 0 } = await countInbox(database);
+    if (failed === 0) return [];
+    const reason = `${counted(failed, 'body', 'bodies')} of the upstream platform could not be taken in.`;
+    return [{ ...INSTALLATION, kind: 'intake_failed', reason, details: { failed } }];
+  },
+  delivery_backlog: async (database, now) =>
+    whenOlder(await oldestDueAt(database), now, LATE_MINUTES.deliveries, {
+      kind: 'delivery_backlog',
+      reason: `A delivery has been due for more than ${LATE_MINUTES.deliveries} minutes.`,
+    }),
+  mail_failed: async (database) =>
+    (await listFailedMails(database, MOST)).map(({ recipient, error, failedAt }) => ({
+      ...{ ...INSTALLATION, kind: 'mail_failed', subject: recipient, latestAt: failedAt },
+      reason: `An e-mail to ${recipient} could not be delivered: ${error}`,
+      details: { recipient },
+    })),
+};
+
+const INSTALLATION = { tenantId: null, wabaId: null, subject: '', latestAt: null };
+
+/** How one kind was looked at: what was found, or why it could not be. */
+export type Looked =
+  | { kind: AlertKind; conditions: Condition[]; isWhole: boolean }
+  | { kind: AlertKind; error: unknown };
+
+/** Looks at every kind by itself: one that cannot be looked at leaves its alerts as they are. */
+export async function lookForConditions(database: Database, now: Date): Promise<Looked[]> {
+  const looked: Looked[] = [];
+  for (const [kind, look] of Object.entries(LOOKS) as [AlertKind, Look][]) {
+    try {
+      const conditions = await look(database, now);
+      if (conditions !== null) looked.push({ kind, conditions, isWhole: conditions.length < MOST });
+    } catch (error) {
+      looked.push({ kind, error });
+    }
+  }
+  return looked;
+}
+
+async function troubles(database: Database, isDisabled: boolean): Promise<Condition[]> {
+  const kind = isDisabled ? 'endpoint_disabled' : 'endpoint_failing';
+  const found = await listEndpointTroubles(database, MOST);
+  return found
+    .filter(({ mode }) => (mode === 'disabled') === isDisabled)
+    .map(({ id, wabaId, tenantId, since, reason }) => ({
+      ...{ kind, wabaId, tenantId, subject: id, latestAt: null },
+      reason: isDisabled
+        ? `Endpoint ${id} was disabled: ${reason ?? 'no reason given'}.`
+        : `Endpoint ${id} fails: ${reason ?? 'every attempt fails'}.`,
+      details: { endpointId: id, since: since.toISOString() },
+    }));
+}
+
+/** While bodies wait for intake, nothing can be said of what has come. */
+async function silentWabas(database: Database, now: Date): Promise<Condition[] | null> {
+  const waiting = await oldestWaitingBodyAt(database);
+  if (isOlder(waiting, now, LATE_MINUTES.intake)) return null;
+  const noted = (await listHousekeepingSteps(database)).find(
+    ({ step }) => step === ACTIVITY_STEP,
+  )?.succeededAt;
+  if (!noted) return null;
+  const until = new Date(hourOf(noted));
+  return (await listSilentWabas(database, until, MOST)).map(({ since, ...owner }) => ({
+    ...{ kind: 'waba_silent', ...owner, subject: owner.wabaId, latestAt: null },
+    reason: `Nothing came for WABA ${owner.wabaId} since ${since.toISOString().slice(0, 16).replace('T', ' ')} UTC, unlike in the last four weeks.`,
+    details: { since: since.toISOString() },
+  }));
+}
+
+function whenOlder(
+  at: Date | null,
+  now: Date,
+  minutes: number,
+  told: Pick<Condition, 'kind' | 'reason'>,
+): Condition[] {
+  return isOlder(at, now, minutes) ? [{ ...INSTALLATION, ...told, details: {} }] : [];
+}
+
+function isOlder(at: Date | null, now: Date, minutes: number): boolean {
+  return at !== null && now.getTime() - at.getTime() > minutes * MINUTE_MS;
+}
+
+function counted(count: number, one: string, several: string): string {
+  return `${count.toLocaleString('en-US')} ${count === 1 ? one : several}`;
+}

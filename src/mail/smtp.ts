@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import { createTransport } from 'nodemailer';
+import type { MailContent } from './mails.ts';
+
+/** How e-mails reach the mail server. */
+export type MailSettings = {
+  /** smtp://user:password@host:587 or smtps://host:465; empty: none are sent. */
+  smtpUrl: string;
+  /** Of a smtp:// URL: whether STARTTLS is demanded, used where it is offered, or never used. */
+  tls: 'required' | 'opportunistic' | 'off';
+  /** PEM file of the authorities that the mail server is trusted by; empty: those of Node.js. */
+  caFile: string;
+  from: string;
+};
+
+/** What came of one attempt to send an e-mail. `reason` holds no password. */
+export type MailOutcome =
+  | { kind: 'sent'; reply: string }
+  /** The server refuses this e-mail or its recipient for good. */
+  | { kind: 'refused'; reason: string }
+  | { kind: 'failed'; reason: string };
+
+export type MailSender = {
+  send(mail: MailContent & { id: string; recipient: string }): Promise<MailOutcome>;
+};
+
+const CONNECT_TIMEOUT_MS = 10_000;
+const SILENCE_TIMEOUT_MS = 30_000;
+const MAX_REASON_CHARS = 300;
+
+/** Gives e-mails to the mail server, each over a connection of its own. */
+export function makeMailSender({ smtpUrl, tls, caFile, from }: MailSettings): MailSender {
+  const { hostname, port, protocol, username, password } = new URL(smtpUrl);
+  const secure = protocol === 'smtps:';
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const transport = createTransport({
+    host,
+    port: port === '' ? (secure ? 465 : 587) : Number(port),
+    secure,
+    requireTLS: tls === 'required',
+    ignoreTLS: !secure && tls === 'off',
+    tls: caFile === '' ? {} : { ca: readFileSync(caFile) },
+    ...(username !== '' && {
+      auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) },
+    }),
+    connectionTimeout: CONNECT_TIMEOUT_MS,
+    greetingTimeout: CONNECT_TIMEOUT_MS,
+    socketTimeout: SILENCE_TIMEOUT_MS,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  return {
+    send: async ({ id, recipient, subject, text, html }) => {
+      try {
+        const { response } = await transport.sendMail({
+          from,
+          // As an object: what it holds is one address, however it is written.
+          to: { name: '', address: recipient },
+          ...{ subject, text, html },
+          messageId: `<${id}@${domainOf(from)}>`,
+          headers: { 'Auto-Submitted': 'auto-generated' },
+        });
+        return { kind: 'sent', reply: shown(response) };
+      } catch (error) {
+        return outcomeOf(error);
+      }
+    },
+  };
+}
+
+/** The same for every attempt, so that receivers can tell a repetition. */
+function domainOf(from: string): string {
+  return /@([A-Za-z0-9.-]+)/.exec(from)?.[1] ?? 'heliograph.invalid';
+}
+
+/** What concerns this e-mail alone is final; a refused login or an unreachable server can be mended. */
+function outcomeOf(error: unknown): MailOutcome {
+  const { code, responseCode, message } = error as Error & { code?: string; responseCode?: number };
+  const reason = shown(message);
+  const isFinal = (responseCode ?? 0) >= 500 && (code === 'EENVELOPE' || code === 'EMESSAGE');
+  return isFinal ? { kind: 'refused', reason } : { kind: 'failed', reason };
+}
+
+function shown(text: string): string {
+  return text.replace(/\s+/g, ' ').trim().slice(0, MAX_REASON_CHARS);
+}

@@ -1,0 +1,143 @@
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { listSilentWabas, noteActivity } from '../../../src/alerts/silence.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { uuidV7 } from '../../../src/platform/public-ids.ts';
+import { seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { createTestDatabase } from '../../support/test-database.ts';
+import { addUser, openAlerts, turn, WABA } from './alerts-fixtures.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** The beginning of a Monday of long ago: no event of the present disturbs. */
+const MONDAY = Date.parse('2026-06-01T00:00:00Z');
+
+let database: Database;
+
+beforeEach(async () => {
+  const store = await createTestDatabase(4);
+  onTestFinished(store.close);
+  database = store.database;
+  await seedFixtureAccounts(database);
+});
+
+/** Notes activity in hours of the four weeks before MONDAY and of `days` days from it on. */
+async function activity(parts: number, isActive: (day: number, hour: number) => boolean, hours: number) {
+  const active: Date[] = [];
+  for (let at = MONDAY - 28 * DAY_MS; at < MONDAY + hours * HOUR_MS; at += HOUR_MS) {
+    const date = new Date(at);
+    if (isActive(date.getUTCDay(), date.getUTCHours())) active.push(date);
+  }
+  await execute(
+    database,
+    'insert into waba_hours (waba_id, hour, active) select ?, hour, ? from unnest(?::timestamptz[]) as h (hour)',
+    [WABA, parts, active],
+  );
+}
+
+/** The hours after MONDAY, of the next `hours`, in which the WABA counts as silent although nothing is noted any more. */
+async function silentHours(hours: number): Promise<number[]> {
+  const silent: number[] = [];
+  for (let hour = 0; hour < hours; hour += 1) {
+    const found = await listSilentWabas(database, new Date(MONDAY + hour * HOUR_MS), 10);
+    if (found.length > 0) silent.push(hour);
+  }
+  return silent;
+}
+
+const isOffice = (day: number, hour: number) => day >= 1 && day <= 5 && hour >= 8 && hour < 18;
+
+test('a WABA that is busy round the clock is silent after two whole hours', async () => {
+  await activity(6, () => true, 3);
+  expect(await silentHours(6)).toEqual([5]);
+});
+
+test('nights and weekends are no silence; a Monday without its usual traffic is', async () => {
+  await activity(4, isOffice, 0);
+  // Nothing since Friday evening: noticed on Monday at 11, when three hours of each week before had traffic.
+  expect((await silentHours(24))[0]).toBe(11);
+});
+
+test('a WABA that goes on as usual is never silent', async () => {
+  await activity(4, isOffice, 8 * 24);
+  expect(await silentHours(8 * 24)).toEqual([]);
+});
+
+test('with less than four weeks of history nothing is said', async () => {
+  await activity(6, () => true, 0);
+  await execute(database, 'delete from waba_hours where hour < ?', [new Date(MONDAY - 20 * DAY_MS)]);
+  expect(await silentHours(48)).toEqual([]);
+});
+
+test('a WABA with a few events a week needs a long silence', async () => {
+  // One ten-minute part at noon of each day: ten a week on average take ten days, beyond what is compared.
+  await activity(1, (_day, hour) => hour === 12, 0);
+  expect(await silentHours(7 * 24)).toEqual([]);
+});
+
+test('activity is read from events, without test events, and a silent WABA ends being so with its first event', async () => {
+  const hourMs = await busyUntilLately();
+  const operator = await addUser(database, 'operator@example.com', 'operator');
+  await addEvent(hourMs - HOUR_MS / 2, 'test');
+  await turn(database);
+  expect(await openAlerts(database, operator)).toEqual([`waba_silent ${WABA}`]);
+  // However long it lasts, and although the weeks that are compared begin to hold the silence.
+  await execute(database, `delete from waba_hours where hour > now() - interval '9 days'`);
+  await turn(database);
+  expect(await openAlerts(database, operator)).toEqual([`waba_silent ${WABA}`]);
+  await addEvent(Date.now(), 'message');
+  await turn(database);
+  expect(await openAlerts(database, operator)).toEqual([]);
+});
+
+test('while bodies wait for intake, silence begins and ends for none', async () => {
+  await busyUntilLately();
+  await execute(
+    database,
+    `insert into inbox (body, state, received_at) values ('{}', 'new', now() - interval '6 minutes')`,
+  );
+  const operator = await addUser(database, 'operator@example.com', 'operator');
+  await turn(database);
+  expect(await openAlerts(database, operator)).toEqual(['intake_backlog ']);
+});
+
+test('each hour is noted by its active parts, also after an absence', async () => {
+  const hourMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
+  await addEvent(hourMs - 3 * HOUR_MS + 60_000, 'message');
+  await addEvent(hourMs - 3 * HOUR_MS + 120_000, 'status');
+  await addEvent(hourMs - 3 * HOUR_MS + 3_000_000, 'status');
+  await addEvent(hourMs - HOUR_MS, 'message');
+  await addEvent(hourMs, 'message');
+  await noteActivity(database, null, new Date(hourMs + 1));
+  await noteActivity(database, new Date(hourMs - HOUR_MS), new Date(hourMs + 1));
+  const noted = await query<{ hour: Date; active: number }>(
+    database,
+    'select hour, active from waba_hours order by hour',
+  );
+  expect(noted.map(({ hour, active }) => [(hour.getTime() - hourMs) / HOUR_MS, active])).toEqual([
+    [-3, 2],
+    [-1, 1],
+  ]);
+});
+
+/** A WABA that was busy for weeks and has been silent for the last four hours; returns the beginning of this hour. */
+async function busyUntilLately(): Promise<number> {
+  const hourMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
+  const first = hourMs - 29 * DAY_MS;
+  const hours = Array.from({ length: 29 * 24 - 4 }, (_, index) => new Date(first + index * HOUR_MS));
+  await execute(
+    database,
+    'insert into waba_hours (waba_id, hour, active) select ?, hour, 6 from unnest(?::timestamptz[]) as h (hour)',
+    [WABA, hours],
+  );
+  return hourMs;
+}
+
+async function addEvent(atMs: number, type: string): Promise<void> {
+  await execute(
+    database,
+    `insert into events (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence)
+     select ?, ?, waba_id, tenant_id, '1', ?, 'x', 'x', 1 from wabas where waba_id = ?`,
+    [new Date(atMs).toISOString().slice(0, 10), uuidV7(atMs), type, WABA],
+  );
+}
