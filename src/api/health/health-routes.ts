@@ -18,11 +18,15 @@ export type Readiness = {
 
 const CHECK_TIMEOUT_MS = 2_000;
 
+/** Probes wait for a second (Kubernetes, HAProxy): a part that is silent and not needed must not use that up. */
+const OPTIONAL_CHECK_TIMEOUT_MS = 500;
+
 /** The path is public, so the parts behind it are checked at most once in this time. */
 const KEEP_FOR_MS = 1_000;
 
 /**
  * Tells whether requests can be served: every required check passes within two seconds and the process is not about to stop.
+ * What is only shown is waited for half a second.
  * `isDraining` is asked each time, the checks at most once a second.
  */
 export function createReadiness(options: {
@@ -38,7 +42,10 @@ export function createReadiness(options: {
   return async () => {
     if (options.isDraining()) return { status: 'draining', checks: {} };
     if (latest === null || options.now() - latest.at >= KEEP_FOR_MS) {
-      latest = { at: options.now(), results: runChecks({ ...options.checks, ...options.optionalChecks }) };
+      const required = runChecks(options.checks, CHECK_TIMEOUT_MS);
+      const optional = runChecks(options.optionalChecks, OPTIONAL_CHECK_TIMEOUT_MS);
+      const results = Promise.all([required, optional]).then((both) => Object.assign({}, ...both));
+      latest = { at: options.now(), results };
     }
     const checks = await latest.results;
     const isReady = Object.keys(options.checks).every((name) => checks[name] === 'ok');
@@ -51,21 +58,19 @@ export function createReadiness(options: {
   };
 }
 
-async function runChecks(
-  checks: Readonly<Record<string, () => Promise<unknown>>>,
-): Promise<Record<string, CheckResult>> {
+async function runChecks(checks: Checks, timeoutMs: number): Promise<Record<string, CheckResult>> {
   const results = await Promise.all(
-    Object.entries(checks).map(async ([name, check]) => [name, await resultOf(check)] as const),
+    Object.entries(checks).map(async ([name, check]) => [name, await resultOf(check, timeoutMs)] as const),
   );
   return Object.fromEntries(results);
 }
 
-async function resultOf(check: () => Promise<unknown>): Promise<CheckResult> {
+async function resultOf(check: () => Promise<unknown>, timeoutMs: number): Promise<CheckResult> {
   const done = check().then(
     () => 'ok' as const,
     () => 'failed' as const,
   );
-  return await Promise.race([done, sleep(CHECK_TIMEOUT_MS, 'failed' as const, { ref: false })]);
+  return await Promise.race([done, sleep(timeoutMs, 'failed' as const, { ref: false })]);
 }
 
 /** Rejects when the clocks of this process and of the database differ by more than a minute. */
