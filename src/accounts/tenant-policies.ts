@@ -24,6 +24,22 @@ export const POLICY_VALUES = {
     label: 'Addresses of received files',
     about: 'For how long a mediaUrl is good. It is signed then; an address that has ended answers 403.',
   },
+  storedBytesQuota: {
+    ...{ column: 'stored_bytes_quota', by: 'operator', unit: 'bytes', minimum: 0, maximum: 1e15 },
+    label: 'Stored files',
+    about:
+      'Received and uploaded files together. Above it, uploads are refused and received files are not stored.',
+  },
+  uploadFilesPerDay: {
+    ...{ column: 'upload_files_per_day', by: 'operator', unit: 'files', minimum: 0, maximum: 1e9 },
+    label: 'Uploaded files per day',
+    about: 'Files to send that may be uploaded on one UTC day.',
+  },
+  uploadBytesPerDay: {
+    ...{ column: 'upload_bytes_per_day', by: 'operator', unit: 'bytes', minimum: 0, maximum: 1e15 },
+    label: 'Uploaded bytes per day',
+    about: 'Their size together.',
+  },
 } as const satisfies Record<string, PolicyValue>;
 
 export type PolicyName = keyof typeof POLICY_VALUES;
@@ -38,7 +54,10 @@ export type PolicyDefaults = Record<PolicyName, number>;
 
 /** The installation's values, from its settings. */
 export function policyDefaults({ media }: Pick<Config, 'media'>): PolicyDefaults {
-  return { mediaUrlTtlSeconds: media.urlTtlSeconds };
+  return {
+    mediaUrlTtlSeconds: media.urlTtlSeconds,
+    ...{ storedBytesQuota: 0, uploadFilesPerDay: 0, uploadBytesPerDay: 0 },
+  };
 }
 
 const COLUMNS = POLICY_NAMES.map((name) => `p.${POLICY_VALUES[name].column} as "${name}"`).join(', ');

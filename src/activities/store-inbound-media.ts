@@ -15,7 +15,7 @@ import {
   removeUnlessStored,
   type StoreInboundMediaInput,
 } from '../messages/media/store-media.ts';
-import { takePendingMedia } from '../messages/media.ts';
+import { checkStorageQuota, takePendingMedia } from '../messages/media.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { GraphError, isObjectGone } from '../platform/graph/graph-error.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -82,6 +82,7 @@ async function store(
     const media = await takePendingMedia(tools.database, { ...input, objectKey });
     if (media === null) return await endedBefore(tools, input);
     ageMs = media.ageMs;
+    await checkStorageQuota(tools.database, input.wabaId, 1);
     const token = await openAccessToken(tools, input.wabaId);
     const fetched = await fetchMedia(tools, media, { ...run, token });
     const retries = { mayPass: isTransientError, signal: run.signal };

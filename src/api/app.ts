@@ -1,5 +1,6 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import { policyDefaults } from '../accounts/tenant-policies.ts';
 import type { TestEventTools } from '../endpoints/test-event.ts';
 import { makeMediaUrls } from '../messages/media/media-urls.ts';
 import { type Config, proxyWarning } from '../platform/config/config.ts';
@@ -154,7 +155,7 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
     starter: createSendStarter(config, temporal, shares.database, deps.logger),
     outcomes: createOutcomeWaiter(shares.database, config.database, deps.logger),
   };
-  app.register(externalRoutes, { ...toolsOn(shares), limits, sends });
+  app.register(externalRoutes, { ...toolsOn(shares), limits, sends, policyDefaults: policyDefaults(config) });
   const portalShares = shareConnections(portalDatabase, PORTAL_SHARE);
   app.register(portalRoutes, {
     ...toolsOn(portalShares),

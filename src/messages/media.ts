@@ -1,5 +1,6 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
+import { RequestError } from '../platform/request-input.ts';
 
 /** Media that a message carries, to be fetched from upstream unless upstream itself never had it. */
 export type MediaReference = {
@@ -209,4 +210,30 @@ export async function findServedMedia(
     [objectKeys],
   );
   return rows.map((row) => ({ ...row, sizeBytes: Number(row.sizeBytes) }));
+}
+
+/** The tenant stores as much as its quota allows. */
+export class StorageQuotaExceeded extends RequestError {
+  constructor(quotaBytes: number) {
+    super(
+      'storage_quota_exceeded',
+      `The stored files of the business have reached their quota of ${quotaBytes} bytes.`,
+    );
+    this.name = 'StorageQuotaExceeded';
+  }
+}
+
+/** Throws StorageQuotaExceeded when the files of the WABA's tenant are more than its quota, `addingBytes` included. */
+export async function checkStorageQuota(database: Database, wabaId: string, addingBytes = 0): Promise<void> {
+  const [row] = await query<{ quota: string; stored: string | null }>(
+    database,
+    `select p.stored_bytes_quota as quota, u.stored_bytes as stored
+       from wabas w join tenant_policies p on p.tenant_id = w.tenant_id
+       left join tenant_usage u on u.tenant_id = w.tenant_id
+      where w.waba_id = ? and p.stored_bytes_quota is not null`,
+    [wabaId],
+  );
+  if (row === undefined) return;
+  const quotaBytes = Number(row.quota);
+  if (Number(row.stored) + addingBytes > quotaBytes) throw new StorageQuotaExceeded(quotaBytes);
 }

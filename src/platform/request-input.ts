@@ -15,8 +15,8 @@ export class RequestError extends Error {
 /** Too many requests; the same one is served after `retryAfterSeconds`. */
 export class RateLimitError extends RequestError {
   readonly retryAfterSeconds: number;
-  constructor(message: string, waitMs: number) {
-    super('rate_limit_exceeded', message);
+  constructor(message: string, waitMs: number, code = 'rate_limit_exceeded') {
+    super(code, message);
     this.name = 'RateLimitError';
     this.retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1_000));
   }

@@ -141,6 +141,20 @@ export const ERROR_CODES = define({
     message: 'The request body is too large.',
     advice: 'Send a smaller body.',
   },
+  storage_quota_exceeded: {
+    status: 413,
+    type: 'invalid_request_error',
+    message: 'The stored files of the business have reached their quota.',
+    advice:
+      'GET /api/external/usage shows the quota. Delete uploaded files that you no longer send, wait until files end, or ask the operator for more.',
+  },
+  upload_quota_exceeded: {
+    status: 429,
+    type: 'rate_limit_error',
+    message: 'The uploads of this day have reached their quota.',
+    advice:
+      'GET /api/external/usage shows the quota. "Retry-After" tells when the next day (UTC) begins; or ask the operator for more.',
+  },
   unsupported_media_type: {
     status: 415,
     type: 'invalid_request_error',

@@ -6,6 +6,7 @@ import type {
   RawRequestDefaultExpression,
   RawServerDefault,
 } from 'fastify';
+import type { PolicyDefaults } from '../../accounts/tenant-policies.ts';
 import type { OptionRules } from '../../endpoints/endpoint-options.ts';
 import type { TestEventTools } from '../../endpoints/test-event.ts';
 import type { MediaUrls } from '../../messages/media/media-urls.ts';
@@ -38,6 +39,8 @@ export type ExternalContext = KeyTools & {
   /** Where tenants reach the service, https and without a slash at the end. */
   publicUrl: string;
   mediaUrls: MediaUrls;
+  /** What holds for tenants that have nothing of their own. */
+  policyDefaults: PolicyDefaults;
   /** Starts the sending of messages and waits for what comes of it. */
   sends: { starter: SendStarter; outcomes: OutcomeWaiter };
   /** For files to send. */

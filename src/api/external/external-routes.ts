@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { accountIdentity } from '../accounts/account-identity.ts';
 import { connectionTest } from '../accounts/connection-test.ts';
+import { usageRoute } from '../accounts/usage.ts';
 import { eventList, getEvent } from '../deliveries/events.ts';
 import { webhookRoutes } from '../endpoints/endpoint-routes.ts';
 import { requireApiKey } from '../keys/api-key-auth.ts';
@@ -47,6 +48,7 @@ export async function externalRoutes(scope: FastifyInstance, context: ExternalCo
   await scope.register(async (secured: ExternalApp) => {
     requireApiKey(secured as unknown as FastifyInstance, context);
     accountIdentity(secured, context);
+    usageRoute(secured, context);
     conversations(secured, context);
     getConversation(secured, context);
     conversationMessages(secured, context);

@@ -3,6 +3,7 @@ import { MediaHostRefused } from '../../platform/graph/graph-connection.ts';
 import { GraphError, isObjectGone, isTokenError } from '../../platform/graph/graph-error.ts';
 import { ObjectStoreUnavailable } from '../../platform/object-store/object-store.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
+import { StorageQuotaExceeded } from '../media.ts';
 
 /** Upstream keeps inbound media for 7 days. */
 const UPSTREAM_RETENTION_MS = 7 * 24 * 60 * 60 * 1_000;
@@ -43,6 +44,7 @@ export function judgeFailure(error: unknown, tally: FetchTally, ageMs: number | 
 
 function finalCode(error: unknown, { wrongDownloads, goneResponses }: FetchTally): MediaErrorCode | null {
   if (error instanceof MediaTooLarge) return 'media_too_large';
+  if (error instanceof StorageQuotaExceeded) return 'storage_quota_exceeded';
   if (error instanceof WrongBytes && wrongDownloads >= MAX_WRONG_DOWNLOADS) return 'media_hash_mismatch';
   const isGone = error instanceof GraphError && isObjectGone(error);
   return isGone && goneResponses >= MAX_GONE_RESPONSES ? 'media_gone' : null;
@@ -95,7 +97,8 @@ export type MediaErrorCode =
   | 'media_expired'
   | 'access_token_invalid'
   | 'media_host_refused'
-  | 'media_cancelled';
+  | 'media_cancelled'
+  | 'storage_quota_exceeded';
 
 /** The public text of each code. */
 export const MEDIA_ERROR_MESSAGES: Readonly<Record<MediaErrorCode, string>> = {
@@ -107,6 +110,7 @@ export const MEDIA_ERROR_MESSAGES: Readonly<Record<MediaErrorCode, string>> = {
     'The WABA had no valid upstream access token within the 7 days for which the upstream platform keeps media.',
   media_host_refused: 'The upstream platform offered the media at a host that this service does not trust.',
   media_cancelled: 'An operator gave up fetching this media.',
+  storage_quota_exceeded: 'The stored files of the business had reached their quota.',
 };
 
 /** The media is larger than the limit: asking again does not help. */

@@ -6,7 +6,14 @@ import { GraphError } from '../../platform/graph/graph-error.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
-import { hasMedia, isMediaStored, markMediaFailed, markMediaStored, type PendingMedia } from '../media.ts';
+import {
+  checkStorageQuota,
+  hasMedia,
+  isMediaStored,
+  markMediaFailed,
+  markMediaStored,
+  type PendingMedia,
+} from '../media.ts';
 import type { MediaUrls } from './media-urls.ts';
 import { MEDIA_ERROR_MESSAGES, type MediaErrorCode, MediaTooLarge, WrongBytes } from './media-verdict.ts';
 
@@ -303,6 +310,7 @@ export async function publishStored(
     const stored = { ...fetched, objectKey: media.objectKey };
     const owner = await markMediaStored(trx, wabaId, messageId, stored);
     if (owner === null) return false;
+    await checkStorageQuota(trx, wabaId);
     const { tenantId, phoneNumberId, conversationId, upstreamId, mimeType } = owner;
     const dataJson = mediaReadyData({
       metaMessageId: upstreamId,

@@ -1,7 +1,9 @@
 import type { Logger } from '../../platform/logger.ts';
 import { type ObjectStore, ObjectStoreUnavailable } from '../../platform/object-store/object-store.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
+import { RateLimitError } from '../../platform/request-input.ts';
+import { checkStorageQuota } from '../media.ts';
 import type { MediaKind } from './uploaded-media.ts';
 
 /** A file of a tenant that can be sent. */
@@ -37,15 +39,56 @@ export async function beginMediaUpload(
 
 type Stored = Pick<MediaUpload, 'mediaType' | 'mimeType' | 'fileName' | 'sizeBytes' | 'sha256'>;
 
-/** Ends an upload: from now on the file can be sent. */
+/**
+ * Ends an upload: from now on the file can be sent. Throws StorageQuotaExceeded or RateLimitError
+ * `upload_quota_exceeded`, and then nothing has changed.
+ */
 export async function finishMediaUpload(
   database: Database,
   wabaId: string,
   uuid: string,
   stored: Stored,
 ): Promise<void> {
-  const changed = await execute(
+  await database.transaction(async (trx) => {
+    await markReady(trx, wabaId, uuid, stored);
+    // A trigger has counted the file as stored, so the row is there, and locked.
+    await execute(
+      trx,
+      `update tenant_usage u
+          set uploaded_files = case when upload_day = ${TODAY} then uploaded_files else 0 end + 1,
+              uploaded_bytes = case when upload_day = ${TODAY} then uploaded_bytes else 0 end + :sizeBytes,
+              upload_day = ${TODAY}
+         from wabas w where w.waba_id = :wabaId and u.tenant_id = w.tenant_id`,
+      { wabaId, sizeBytes: stored.sizeBytes },
+    );
+    await checkUploadQuota(trx, wabaId);
+  });
+}
+
+const TODAY = `(now() at time zone 'utc')::date`;
+const DAY_MS = 86_400_000;
+
+/** Throws as `finishMediaUpload`; with `adding` of 1, when not one byte or file more fits. */
+export async function checkUploadQuota(database: Database, wabaId: string, adding: 0 | 1 = 0): Promise<void> {
+  await checkStorageQuota(database, wabaId, adding);
+  const [row] = await query<{ name: string; quota: string; used: string }>(
     database,
+    `select q.name, q.quota, q.used
+       from wabas w join tenant_policies p on p.tenant_id = w.tenant_id
+       join tenant_usage u on u.tenant_id = w.tenant_id and u.upload_day = ${TODAY},
+            lateral (values ('files', p.upload_files_per_day, u.uploaded_files),
+                            ('bytes', p.upload_bytes_per_day, u.uploaded_bytes)) as q (name, quota, used)
+      where w.waba_id = :wabaId and q.used + :adding > q.quota limit 1`,
+    { wabaId, adding },
+  );
+  if (row === undefined) return;
+  const message = `The business has a quota of ${row.quota} uploaded ${row.name} per UTC day.`;
+  throw new RateLimitError(message, DAY_MS - (Date.now() % DAY_MS), 'upload_quota_exceeded');
+}
+
+async function markReady(trx: Transaction, wabaId: string, uuid: string, stored: Stored): Promise<void> {
+  const changed = await execute(
+    trx,
     `update media_uploads
         set state = 'ready', media_type = :mediaType, mime_type = :mimeType, file_name = :fileName,
             size_bytes = :sizeBytes, sha256 = :sha256

@@ -1,4 +1,5 @@
 import { Gauge, type Registry } from '@prometheus-io/client';
+import { readQuotaUse } from '../../accounts/tenant-usage.ts';
 import { countEndpointModes, oldestDueAt, readBacklog } from '../../deliveries/backlog.ts';
 import type { QueueState } from '../../deliveries/queue/states.ts';
 import { countInbox, oldestWaitingBodyAt } from '../../inbound/inbox-admin.ts';
@@ -27,6 +28,8 @@ export type SystemFigures = {
   /** Bodies that wait for a phone number which upstream is asked for. */
   inboxAwaitingNumber: number;
   inboxAwaitingNumberSeconds: number;
+  /** The largest share of a quota that any tenant has used. */
+  quotaUsedRatio: number;
   /** Rows in default partitions; counting stops at 10,001 per table. */
   defaultPartitionRows: number;
   /** For how many days ahead, today included, every table has its partition. */
@@ -45,18 +48,20 @@ export async function readSystemFigures(
 ): Promise<SystemFigures> {
   return await database.transaction(async (trx) => {
     const limit = `select set_config('statement_timeout', ?, true)`;
-    const [, backlog, dueAt, endpoints, inbox, bodyAt, secrets, steps, awaiting, upkeep] = await Promise.all([
-      query(trx, limit, [String(statementTimeoutMs)]),
-      readBacklog(trx),
-      oldestDueAt(trx),
-      countEndpointModes(trx),
-      countInbox(trx),
-      oldestWaitingBodyAt(trx),
-      countSealed(trx),
-      listHousekeepingSteps(trx),
-      readWaitingBodies(trx),
-      readUpkeep(trx),
-    ]);
+    const [, backlog, dueAt, endpoints, inbox, bodyAt, secrets, steps, awaiting, upkeep, quotaUsedRatio] =
+      await Promise.all([
+        query(trx, limit, [String(statementTimeoutMs)]),
+        readBacklog(trx),
+        oldestDueAt(trx),
+        countEndpointModes(trx),
+        countInbox(trx),
+        oldestWaitingBodyAt(trx),
+        countSealed(trx),
+        listHousekeepingSteps(trx),
+        readWaitingBodies(trx),
+        readUpkeep(trx),
+        readQuotaUse(trx),
+      ]);
     return {
       openDeliveries: backlog.states,
       oldestOpenSeconds: ageSeconds(backlog.oldestAt),
@@ -71,6 +76,7 @@ export async function readSystemFigures(
       ),
       inboxAwaitingNumber: awaiting.count,
       inboxAwaitingNumberSeconds: ageSeconds(awaiting.oldestAt),
+      quotaUsedRatio,
       ...upkeep,
     };
   });
@@ -127,6 +133,7 @@ const PLAIN = [
   ['inboxFailed', 'inbox_failed', 'Upstream bodies whose intake failed.'],
   ['inboxAwaitingNumber', 'inbox_awaiting_number', 'Upstream bodies that wait for a phone number.'],
   ['inboxAwaitingNumberSeconds', 'inbox_awaiting_number_oldest_seconds', 'Age of the oldest of them.'],
+  ['quotaUsedRatio', 'tenant_quota_used_ratio', 'Largest share of a quota that any tenant has used.'],
   ['defaultPartitionRows', 'default_partition_rows', 'Rows that no partition of a day took.'],
   ['partitionDays', 'partition_days', 'Days from today on for which every table has its partition.'],
   ['invalidIndexes', 'invalid_indexes', 'Indexes that no query uses, because making them was cut off.'],

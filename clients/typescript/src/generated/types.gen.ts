@@ -294,7 +294,7 @@ export type Error = {
  *
  * What programs tell errors apart by. Each is explained at /docs/errors.
  */
-export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'insufficient_scope' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'insufficient_scope' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
 
 /**
  * Event
@@ -2053,6 +2053,24 @@ export type UpstreamStatus = {
 };
 
 /**
+ * Usage
+ */
+export type Usage = {
+    stored: {
+        files: number;
+        bytes: number;
+        maxBytes: number | null;
+    };
+    uploadedToday: {
+        files: number;
+        maxFiles: number | null;
+        bytes: number;
+        maxBytes: number | null;
+    };
+    mediaUrlTtlSeconds: number | null;
+};
+
+/**
  * WaitingDeliveries
  */
 export type WaitingDeliveries = {
@@ -2316,6 +2334,49 @@ export type GetAccountIdentityUnderPrefixResponses = {
 
 export type GetAccountIdentityUnderPrefixResponse = GetAccountIdentityUnderPrefixResponses[keyof GetAccountIdentityUnderPrefixResponses];
 
+export type GetUsageData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/external/usage';
+};
+
+export type GetUsageErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type GetUsageError = GetUsageErrors[keyof GetUsageErrors];
+
+export type GetUsageResponses = {
+    /**
+     * What is used, and the quotas.
+     */
+    200: Usage;
+};
+
+export type GetUsageResponse = GetUsageResponses[keyof GetUsageResponses];
+
 export type ListConversationsData = {
     body?: never;
     path?: never;
@@ -2564,10 +2625,6 @@ export type GetMessageMediaErrors = {
      * `not_found`: There is no such object.
      */
     404: Error;
-    /**
-     * `erased`: The file was erased.
-     */
-    410: Error;
     /**
      * `rate_limit_exceeded`: Too many requests.
      */
@@ -4913,6 +4970,8 @@ export type UploadMediaErrors = {
      * `body_too_large`: The request body is too large.
      *
      * `file_too_large`: The file is too large.
+     *
+     * `storage_quota_exceeded`: The stored files of the business have reached their quota.
      */
     413: Error;
     /**
@@ -4927,6 +4986,8 @@ export type UploadMediaErrors = {
      * `rate_limit_exceeded`: Too many requests.
      *
      * `too_many_uploads`: Too many files are being uploaded at a time.
+     *
+     * `upload_quota_exceeded`: The uploads of this day have reached their quota.
      */
     429: Error;
     /**

@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import {
   beginMediaUpload,
+  checkUploadQuota,
   deleteMediaUpload,
   findMediaUploads,
   finishMediaUpload,
@@ -13,6 +14,7 @@ import { MAX_UPLOAD_BYTES } from '../../../messages/send/uploaded-media.ts';
 import { ObjectStoreUnavailable } from '../../../platform/object-store/object-store.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { mediaUuidOf, publicMediaId, uuidV7 } from '../../../platform/public-ids.ts';
+import { RequestError } from '../../../platform/request-input.ts';
 import { ApiError, notFound } from '../../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
 import { count, dateTime, idParams, NoQuery, nullable, text } from '../../external/schema-kit.ts';
@@ -218,6 +220,8 @@ const docs = documented({
     'invalid_multipart',
     'request_timeout',
     'too_many_uploads',
+    'storage_quota_exceeded',
+    'upload_quota_exceeded',
   ],
   answers: { 201: { description: 'The file can be sent.', headers: ['Location'] } },
 });
@@ -282,6 +286,7 @@ async function store(
   wabaId: string,
 ): Promise<string> {
   const form = await opening;
+  await checkUploadQuota(database, wabaId, 1);
   const uuid = uuidV7(Date.now());
   const objectKey = `uploads/${randomBytes(KEY_BYTES).toString('base64url')}`;
   await beginMediaUpload(database, wabaId, { uuid, objectKey });
@@ -290,8 +295,9 @@ async function store(
     await finishMediaUpload(database, wabaId, uuid, form.result());
     return uuid;
   } catch (error) {
+    if (error instanceof RequestError) await objectStore.remove(objectKey);
     // A refused file has left nothing. What a store that failed has kept is unknown: housekeeping removes it.
-    if (error instanceof ApiError) await forgetMediaUpload(database, uuid);
+    if (error instanceof ApiError || error instanceof RequestError) await forgetMediaUpload(database, uuid);
     if (!(error instanceof ObjectStoreUnavailable)) throw error;
     throw new ApiError('service_unavailable', { cause: error, headers: { 'retry-after': '2' } });
   }

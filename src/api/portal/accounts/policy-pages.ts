@@ -12,13 +12,14 @@ import {
   setTenantPolicy,
   type TenantPolicy,
 } from '../../../accounts/tenant-policies.ts';
+import { readTenantUsage, type TenantUsage } from '../../../accounts/tenant-usage.ts';
 import { invalidValue, type RequestError } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import { orShown, pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { postForm, textField } from '../components/form.ts';
-import { dataTable } from '../components/table.ts';
+import { dataTable, detailList } from '../components/table.ts';
 import { formLine, formValues } from '../form-values.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
@@ -128,10 +129,19 @@ async function showPolicy(
     ...{ title, active, done: DONE },
     ...(trail !== undefined && { trail }),
     lead: 'What is kept, for how long, and how much.',
-    body: html`${inForce(own, defaults)}
+    body: html`${usageView(await readTenantUsage(database, place.tenantId))}${inForce(own, defaults)}
 ${names.length > 0 && html`<section class="card"><h2>Own values</h2>${postForm(viewer, path, form)}</section>`}`,
   };
   return sendPage(reply, view, error === null ? 200 : 422);
+}
+
+function usageView({ storedBytes, storedFiles, uploadedBytes, uploadedFiles }: TenantUsage): Markup {
+  const inWords = (bytes: number, files: number) =>
+    `${files.toLocaleString('en-US')} files, ${bytes.toLocaleString('en-US')} bytes`;
+  return detailList([
+    ['Stored files', inWords(storedBytes, storedFiles)],
+    ['Uploaded today (UTC)', inWords(uploadedBytes, uploadedFiles)],
+  ]);
 }
 
 function inForce(own: TenantPolicy, defaults: PolicyDefaults): Markup {
@@ -145,7 +155,7 @@ function inForce(own: TenantPolicy, defaults: PolicyDefaults): Markup {
 }
 
 function amount(name: PolicyName, value: number | null): string {
-  if (value === null) return 'no end';
+  if (value === null) return 'no limit';
   return `${value.toLocaleString('en-US')} ${POLICY_VALUES[name].unit}`;
 }
 

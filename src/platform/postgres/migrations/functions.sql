@@ -26,6 +26,33 @@ begin
   end loop;
 end $$;
 
+-- Adds to what tenants store what a statement changed in media or media_uploads. Ordered, so that two statements with files
+-- of the same tenants do not wait for each other.
+create or replace function count_stored_files() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'UPDATE' then
+    insert into tenant_usage as u (tenant_id, stored_bytes, stored_files)
+    select w.tenant_id, sum(f.bytes), sum(f.files)
+      from (select waba_id, size_bytes as bytes, 1 as files from new_files where state in ('stored', 'ready')
+            union all
+            select waba_id, -size_bytes, -1 from old_files where state in ('stored', 'ready')) as f
+      join wabas w on w.waba_id = f.waba_id
+     group by w.tenant_id having sum(f.bytes) <> 0 or sum(f.files) <> 0
+     order by w.tenant_id
+    on conflict (tenant_id) do update
+       set stored_bytes = u.stored_bytes + excluded.stored_bytes, stored_files = u.stored_files + excluded.stored_files;
+  else
+    insert into tenant_usage as u (tenant_id, stored_bytes, stored_files)
+    select w.tenant_id, -sum(f.size_bytes), -count(*)
+      from old_files f join wabas w on w.waba_id = f.waba_id
+     where f.state in ('stored', 'ready')
+     group by w.tenant_id order by w.tenant_id
+    on conflict (tenant_id) do update
+       set stored_bytes = u.stored_bytes + excluded.stored_bytes, stored_files = u.stored_files + excluded.stored_files;
+  end if;
+  return null;
+end $$;
+
 -- Entries of the audit log stay as they are.
 create or replace function refuse_audit_change() returns trigger language plpgsql as $$
 begin

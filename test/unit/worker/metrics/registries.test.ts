@@ -38,6 +38,7 @@ const FIGURES: SystemFigures = {
   storedSecrets: { k1: 4, k2: 9 },
   housekeepingFailingSeconds: { partitions: 0, retention: 90 },
   inboxAwaitingNumber: 2,
+  quotaUsedRatio: 0.5,
   ...{
     defaultPartitionRows: 0,
     partitionDays: 8,

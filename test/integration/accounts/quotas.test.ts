@@ -1,0 +1,175 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { policyDefaults, setTenantPolicy } from '../../../src/accounts/tenant-policies.ts';
+import { readQuotaUse, readTenantUsage } from '../../../src/accounts/tenant-usage.ts';
+import { buildApp } from '../../../src/api/app.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
+import { addKey } from '../api/api-harness.ts';
+import { type MediaStack, messageBody, startMediaStack, WABA } from '../messages/media/media-stack.ts';
+
+const JPEG = Buffer.concat([Buffer.from('ffd8ffe000104a464946', 'hex'), randomBytes(1_990)]);
+
+let stack: MediaStack;
+let app: FastifyInstance;
+let authorization: string;
+let tenantId: string;
+
+beforeAll(async () => {
+  stack = await startMediaStack();
+  const { config, database, objectStore } = stack;
+  app = buildApp({ config, database, objectStore, logger: silentLogger });
+  await app.ready();
+  authorization = (await addKey(database)).authorization;
+  const [waba] = await query<{ id: string }>(
+    database,
+    'select tenant_id as id from wabas where waba_id = ?',
+    [WABA],
+  );
+  tenantId = waba?.id ?? '';
+}, 60_000);
+afterAll(async () => {
+  await app?.close();
+  await stack?.stop();
+});
+
+type Quotas = Parameters<typeof setTenantPolicy>[2];
+
+/** For the test only. */
+async function quotas(wanted: Quotas) {
+  const tools = { database: stack.database, actor: SYSTEM, defaults: policyDefaults(stack.config) };
+  await setTenantPolicy(tools, tenantId, wanted);
+  const none = { storedBytesQuota: null, uploadFilesPerDay: null, uploadBytesPerDay: null };
+  onTestFinished(async () => {
+    await setTenantPolicy(tools, tenantId, none);
+  });
+}
+
+async function upload(sizeBytes: number) {
+  const head =
+    '--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\nContent-Type: text/plain\r\n\r\n';
+  const headers = { authorization, 'content-type': 'multipart/form-data; boundary=b' };
+  const payload = `${head}${'x'.repeat(sizeBytes)}\r\n--b--\r\n`;
+  const answer = await app.inject({ method: 'POST', url: '/api/external/media', headers, payload });
+  return { status: answer.statusCode, headers: answer.headers, body: answer.json() };
+}
+
+const usage = () => readTenantUsage(stack.database, tenantId);
+const shownUsage = async () =>
+  (await app.inject({ url: '/api/external/usage', headers: { authorization } })).json();
+
+/** A message with a picture, and what came of it. */
+async function receive() {
+  const file = await stack.upload(JPEG, 'image/jpeg');
+  const { body, upstreamId } = messageBody({
+    type: 'image',
+    image: { id: file.id, mime_type: 'image/jpeg' },
+  });
+  await takeIn(stack.database, body);
+  const mediaOf = async () => {
+    const [row] = await query<{ id: string; state: string; code: string | null }>(
+      stack.database,
+      'select m.id, d.state, d.error_code as code from messages m join media d on d.message_id = m.id where m.upstream_id = ?',
+      [upstreamId],
+    );
+    return row;
+  };
+  await eventually('stored or failed', async () => (await mediaOf())?.state !== 'pending', 30_000);
+  const events = await query<{ type: string }>(
+    stack.database,
+    'select event_type as type from events where event_id in (?, ?) order by sequence',
+    [upstreamId, `${upstreamId}_media`],
+  );
+  return { ...(await mediaOf()), events: events.map(({ type }) => type) };
+}
+
+test('without quotas files are counted, and everything that removes one counts it back', async () => {
+  expect(await usage()).toEqual({ storedBytes: 0, storedFiles: 0, uploadedBytes: 0, uploadedFiles: 0 });
+  const first = await upload(100);
+  expect(first.status).toBe(201);
+  const picture = await receive();
+  expect(picture.events).toEqual(['message', 'media.ready']);
+  expect(await usage()).toMatchObject({
+    storedBytes: 100 + JPEG.length,
+    storedFiles: 2,
+    uploadedBytes: 100,
+    uploadedFiles: 1,
+  });
+  await app.inject({
+    method: 'DELETE',
+    url: `/api/external/media/${first.body.id}`,
+    headers: { authorization },
+  });
+  expect(await usage()).toMatchObject({ storedBytes: JPEG.length, storedFiles: 1 });
+  await query(stack.database, 'delete from media where message_id = ?', [picture.id ?? '']);
+  expect(await usage()).toMatchObject({ storedBytes: 0, storedFiles: 0, uploadedFiles: 1 });
+  expect(await shownUsage()).toEqual({
+    stored: { files: 0, bytes: 0, maxBytes: null },
+    uploadedToday: { files: 1, maxFiles: null, bytes: 100, maxBytes: null },
+    mediaUrlTtlSeconds: null,
+  });
+  expect(await readQuotaUse(stack.database)).toBe(0);
+});
+
+test('an upload over the quota of stored bytes is refused with 413, and leaves nothing', async () => {
+  const { storedBytes } = await usage();
+  await quotas({ storedBytesQuota: storedBytes + 150 });
+  expect((await upload(100)).status).toBe(201);
+  const before = await usage();
+  const refused = await upload(51);
+  expect([refused.status, refused.body.error.code]).toEqual([413, 'storage_quota_exceeded']);
+  expect(await usage()).toEqual(before);
+  expect(await query(stack.database, `select 1 from media_uploads where state = 'uploading'`)).toEqual([]);
+  expect((await upload(50)).status).toBe(201);
+  expect((await shownUsage()).stored).toMatchObject({
+    bytes: storedBytes + 150,
+    maxBytes: storedBytes + 150,
+  });
+  expect(await readQuotaUse(stack.database)).toBe(1);
+});
+
+test.each([
+  ['files', { uploadFilesPerDay: 0 }],
+  ['bytes', { uploadBytesPerDay: 0 }],
+])('uploads over the %s of a day are refused with 429 until midnight UTC', async (_, none) => {
+  const { uploadedFiles, uploadedBytes } = await usage();
+  const isFiles = 'uploadFilesPerDay' in none;
+  await quotas(
+    isFiles ? { uploadFilesPerDay: uploadedFiles + 1 } : { uploadBytesPerDay: uploadedBytes + 10 },
+  );
+  expect((await upload(10)).status).toBe(201);
+  const refused = await upload(1);
+  expect([refused.status, refused.body.error.code]).toEqual([429, 'upload_quota_exceeded']);
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+  expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(86_400);
+  await query(stack.database, `update tenant_usage set upload_day = upload_day - 1`);
+  expect((await upload(1)).status).toBe(201);
+  expect(await usage()).toMatchObject({ uploadedFiles: 1, uploadedBytes: 1 });
+});
+
+test('two uploads at the same time do not both get the last place', async () => {
+  const { uploadedFiles } = await usage();
+  await quotas({ uploadFilesPerDay: uploadedFiles + 1 });
+  const statuses = (await Promise.all([upload(5), upload(5), upload(5)])).map(({ status }) => status);
+  expect(statuses.toSorted()).toEqual([201, 429, 429]);
+  expect((await usage()).uploadedFiles).toBe(uploadedFiles + 1);
+});
+
+test('a received file over the quota is not stored: its message stays, says why, and no media.ready follows', async () => {
+  const { storedBytes, storedFiles } = await usage();
+  await quotas({ storedBytesQuota: storedBytes + JPEG.length - 1 });
+  const { id, state, code, events } = await receive();
+  expect([state, code, events]).toEqual(['failed', 'storage_quota_exceeded', ['message']]);
+  expect(await usage()).toMatchObject({ storedBytes, storedFiles });
+  const media = await app.inject({ url: `/api/external/messages/${id}/media`, headers: { authorization } });
+  expect(media.json()).toMatchObject({
+    ...{ mediaPending: false, mediaUrl: null },
+    mediaError: { code: 'storage_quota_exceeded' },
+  });
+  // The task has ended: nothing tries again.
+  expect(await query(stack.database, 'select 1 from workflow_tasks')).toEqual([]);
+});
