@@ -1,4 +1,5 @@
-import { SETTINGS, type Setting } from '../src/platform/config/settings.ts';
+import type { Setting } from '../src/platform/config/setting.ts';
+import { SETTINGS } from '../src/platform/config/settings.ts';
 
 /** The chart sets these itself. */
 const OF_THE_CHART = [

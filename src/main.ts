@@ -45,6 +45,20 @@ program
   .action(async () => (await import('./migrate.ts')).runMigrations());
 
 program
+  .command('doctor')
+  .description('check settings, servers, keys, certificates and backlog, and say what to do')
+  .option('--json', 'print JSON for programs', false)
+  .option(
+    '--data-dir <path>',
+    'state of the npm start to check, unless the environment names a database',
+    '.data',
+  )
+  .action(async (options: { json: boolean; dataDir: string }) => {
+    const { runDoctor } = await import('./doctor/doctor.ts');
+    process.exitCode = await runDoctor(process.env, options);
+  });
+
+program
   .command('bundle-workflows')
   .description('bundle workflow code ahead of time, for images that are read-only when they run')
   .action(async () => (await import('./worker/workflow-bundle.ts')).bundleWorkflows());

@@ -9,9 +9,22 @@ import { DatabaseRefusedError, refuseDatabase } from './platform/postgres/server
 import { openTemporalConnection, type TemporalConnection } from './platform/temporal/client-connection.ts';
 import type { RunningWorker } from './worker/start-worker.ts';
 
+/** Loads what sends traces only where they are asked for. */
+async function traceIfWanted(config: Config, service: string): Promise<{ close(): Promise<void> }> {
+  if (config.traces.url === '') return { close: async () => undefined };
+  const { startTracing } = await import('./platform/tracing.ts');
+  const { splitUpstreamBody } = await import('./inbound/split/upstream-items.ts');
+  const { tracedItem } = await import('./inbound/intake/intake-batch.ts');
+  const eventsOf = (body: Buffer) => splitUpstreamBody(body).items.map(tracedItem);
+  return startTracing({ ...config.traces, service, eventsOf, logger: openLogger(config, 'traces') });
+}
+
 /** Runs the API process until SIGTERM or SIGINT. */
 export async function serveApi(): Promise<void> {
-  await runApi(await startOrExit());
+  const config = await startOrExit();
+  const traces = await traceIfWanted(config, 'heliograph-api');
+  await runApi(config);
+  await traces.close();
 }
 
 async function runApi(config: Config, given: { keepAtOnce?: KeepAtOnce } = {}): Promise<void> {
@@ -42,12 +55,13 @@ function lazyDeliveryStart(config: Config, temporal: TemporalConnection) {
 /** Runs the worker process until SIGTERM or SIGINT. */
 export async function serveWorker(): Promise<void> {
   const config = await startOrExit();
+  const traces = await traceIfWanted(config, 'heliograph-worker');
   const signal = Promise.withResolvers<void>();
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => signal.resolve());
   const worker = await beginWorker(config);
   process.on('unhandledRejection', (error) => worker.logger.error({ err: error }, 'unhandled rejection'));
   await Promise.race([signal.promise, worker.starting.then(() => signal.promise)]);
-  await endWorker(worker);
+  await endWorker(worker, traces);
 }
 
 /**
@@ -56,13 +70,14 @@ export async function serveWorker(): Promise<void> {
  */
 export async function serveAll(): Promise<void> {
   const config = await startOrExit();
+  const traces = await traceIfWanted(config, 'heliograph');
   let keepAtOnce: KeepAtOnce = (bodies) => ({ usual: bodies, tried: [], isKept: Promise.resolve(true) });
   const worker = await beginWorker(config, (directIntake) => {
     keepAtOnce = directIntake;
   });
   const failed = worker.starting.then(() => new Promise<never>(() => undefined));
   await Promise.race([runApi(config, { keepAtOnce: (bodies) => keepAtOnce(bodies) }), failed]);
-  await endWorker(worker);
+  await endWorker(worker, traces);
 }
 
 type BegunWorker = { logger: Logger; starting: Promise<RunningWorker>; drainTimeoutMs: number };
@@ -104,7 +119,10 @@ async function readSdkMetrics(address: string): Promise<string> {
   }
 }
 
-async function endWorker({ logger, starting, drainTimeoutMs }: BegunWorker): Promise<never> {
+async function endWorker(
+  { logger, starting, drainTimeoutMs }: BegunWorker,
+  traces: { close(): Promise<void> },
+): Promise<never> {
   logger.info('worker stops');
   setTimeout(() => {
     logger.error('not stopped in time: ending now, leases and Temporal bring back what was under way');
@@ -112,6 +130,7 @@ async function endWorker({ logger, starting, drainTimeoutMs }: BegunWorker): Pro
   }, drainTimeoutMs).unref();
   const running = await Promise.race([starting, nothingAfter(STILL_STARTING_MS)]);
   await running?.stop();
+  await Promise.race([traces.close(), nothingAfter(STILL_STARTING_MS)]);
   process.exit(0);
 }
 

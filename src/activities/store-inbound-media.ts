@@ -18,6 +18,7 @@ import {
 import { checkStorageQuota, takePendingMedia } from '../messages/media.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { GraphError, isObjectGone } from '../platform/graph/graph-error.ts';
+import { tracing } from '../platform/metrics/metrics.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
 import {
@@ -84,7 +85,10 @@ async function store(
     ageMs = media.ageMs;
     await checkStorageQuota(tools.database, input.wabaId, 1);
     const token = await openAccessToken(tools, input.wabaId);
+    const startMs = Date.now();
     const fetched = await fetchMedia(tools, media, { ...run, token });
+    const attributes = { bytes: fetched.sizeBytes };
+    tracing.note?.({ name: 'media download', about: [], startMs, endMs: Date.now(), attributes });
     const retries = { mayPass: isTransientError, signal: run.signal };
     await retryBriefly(() => publishStored(tools, input, media, fetched), PUBLISH_RETRY_DELAYS_MS, retries);
     await removeUnlessStored(tools, input, media.objectKey);

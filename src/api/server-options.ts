@@ -40,7 +40,7 @@ export function serverOptions(config: Config, logger: Logger, tls?: TlsFiles): F
       ? { http: NODE_SERVER_OPTIONS }
       : { https: { ...NODE_SERVER_OPTIONS, ...TLS_OPTIONS, ...tls } }),
     loggerInstance: logger,
-    logController: new RequestLog(),
+    logController: new RequestLog(config),
     // An id from outside could be anything, or that of another request.
     requestIdHeader: false,
     genReqId: newRequestId,
@@ -94,12 +94,17 @@ function codeOf(error: { code?: string }): ErrorCode {
 }
 
 /**
- * One line per request at debug, and nothing of it that is secret: no headers, no query string, in which the upstream
- * handshake carries its token, and no path that is a secret itself. Errors are logged where they are answered.
+ * One line per request, and nothing of it that is secret: no headers, no query string, in which the upstream handshake
+ * carries its token, and of the path the pattern of its route only. Errors are logged where they are answered.
  */
 class RequestLog extends LogController {
-  constructor() {
+  readonly #accessLog: Config['accessLog'];
+  readonly #others: 'debug' | null;
+
+  constructor({ accessLog, logLevel }: Pick<Config, 'accessLog' | 'logLevel'>) {
     super({ requestIdLogLabel: 'requestId' });
+    this.#accessLog = accessLog;
+    this.#others = logLevel === 'debug' ? 'debug' : null;
   }
 
   override incomingRequest(): void {}
@@ -109,15 +114,9 @@ class RequestLog extends LogController {
     request: FastifyRequest,
     reply: FastifyReply,
   ): void {
-    const line = {
-      method: request.method,
-      path: shownPath(request),
-      statusCode: reply.statusCode,
-      durationMs: Math.round(reply.elapsedTime),
-      wabaId: request.account?.wabaId,
-    };
-    if (error) request.log.warn({ ...line, err: error }, 'request was cut');
-    else request.log.debug(line, 'request');
+    const level = isShown(this.#accessLog, request) ? 'info' : this.#others;
+    if (error) request.log.warn({ ...accessLine(request, reply), err: error }, 'request was cut');
+    else if (level !== null) request.log[level](accessLine(request, reply), 'request');
   }
 
   override defaultErrorLog(): void {}
@@ -125,8 +124,33 @@ class RequestLog extends LogController {
   override routeNotFound(): void {}
 }
 
-/** One-time links and media addresses are secrets: the log has only their route. */
-function shownPath({ url, routeOptions }: FastifyRequest): string {
+/** Asked every few seconds by machines, by each of them. */
+const HEALTH_ROUTES = new Set(['/healthz', '/readyz']);
+
+/** Whether the request is worth a line in a log that people read. */
+function isShown(accessLog: Config['accessLog'], { routeOptions }: FastifyRequest): boolean {
   const route = routeOptions.url ?? '';
-  return route.includes(':token') ? route : (url.split('?', 1)[0] ?? '');
+  if (accessLog === 'off' || HEALTH_ROUTES.has(route)) return false;
+  return accessLog === 'all' || route !== '/upstream/webhook';
+}
+
+function accessLine(request: FastifyRequest, reply: FastifyReply) {
+  const { account, portalSession, method, routeOptions, headers } = request;
+  const length = reply.getHeader('content-length');
+  return {
+    method,
+    route: routeOptions.url ?? 'unknown',
+    statusCode: reply.statusCode,
+    durationMs: Math.round(reply.elapsedTime * 10) / 10,
+    wabaId: account?.wabaId,
+    keyId: account?.keyId,
+    userId: portalSession?.viewer.userId,
+    requestBytes: bytesIn(headers['content-length']),
+    responseBytes: bytesIn(length),
+  };
+}
+
+/** Undefined where the length is not known before the end. */
+function bytesIn(length: unknown): number | undefined {
+  return length === undefined ? undefined : Number(length);
 }

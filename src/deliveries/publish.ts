@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { endpointsOfWabas, type Subscriber } from '../endpoints/endpoint-settings.ts';
 import type { EventType } from '../platform/event-type.ts';
+import { tracing } from '../platform/metrics/metrics.ts';
 import { keepOrderScopes, lockPublishing, type Transaction } from '../platform/postgres/database.ts';
 import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
@@ -113,6 +114,7 @@ async function store(
   deliveries: readonly PlannedDelivery[],
   { occurredAt, claimer }: { occurredAt: Date; claimer: DirectClaimer | null },
 ): Promise<{ published: PublishedEvent[]; claimed: PlannedDelivery[] }> {
+  const startMs = Date.now();
   const wanted = wantedBy(claimer, deliveries);
   const [row] = await query<{ heads: string[] | null; numbers: string[] }>(
     trx,
@@ -132,6 +134,7 @@ async function store(
     },
   );
   const published = made.map((event, index) => ({ ...event, sequence: row?.numbers[index] ?? '1' }));
+  tracing.note?.({ name: 'publish', about: made, startMs, endMs: Date.now() });
   const heads = row?.heads ?? [];
   const claimed = claimedOf(wanted, heads);
   if (claimed.length < heads.length) wakeDispatcher(trx);

@@ -7,6 +7,7 @@ import { makeNumberActivities } from '../activities/refresh-numbers.ts';
 import { makeSendMessageActivities } from '../activities/send-message.ts';
 import { makeStoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
 import { startAlertKeeper } from '../alerts/alert-keeper.ts';
+import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
 import { deliveryStart, startSessionWorkflow } from '../deliveries/dispatch/start-workflows.ts';
 import { startProber, startRetryRelease, startSweeper } from '../deliveries/dispatch/sweeper.ts';
 import { startEndpointKeeper } from '../deliveries/loop/endpoint-keeper.ts';
@@ -43,6 +44,8 @@ import { startHousekeeping } from './housekeeping/housekeeping.ts';
 import {
   leavesToOthers,
   makeWorkerMetrics,
+  noteAttempt,
+  noteStart,
   type WorkerMetrics,
   watchLoad,
 } from './metrics/worker-metrics.ts';
@@ -138,7 +141,10 @@ function openParts(config: Config, logger: Logger) {
   });
   const worker = `${hostname()}:${process.pid}`;
   const objectStore = openObjectStore(config.objectStore);
-  const onAttempt = metrics.attempt;
+  const onAttempt: AttemptObserver = (attempt, outcome) => {
+    metrics.attempt(attempt, outcome);
+    noteAttempt(attempt, outcome);
+  };
   const delivery = openDelivery(config, { database, objectStore, logger, worker, onAttempt });
   return { database, delivery, logger, metrics, objectStore };
 }
@@ -307,7 +313,9 @@ function startTemporalLoops(
     const options = deliveryStart({ ...tools, eager: true }, label, await eventIdHash(label.eventId));
     const { workflowId } = options;
     try {
+      const startMs = Date.now();
       await client.workflow.start('deliverEvent', options);
+      noteStart(label, { startMs, workflowId });
       return { workflowId, isNew: true };
     } catch (error) {
       if (error instanceof WorkflowExecutionAlreadyStartedError) return { workflowId, isNew: false };

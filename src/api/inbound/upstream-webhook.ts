@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { insertBodies } from '../../inbound/inbox.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { AppSecret } from '../../platform/config/read-settings.ts';
+import { tracing } from '../../platform/metrics/metrics.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isDataError } from '../../platform/postgres/error-class.ts';
 import { ApiError, unavailable } from '../errors/api-error.ts';
@@ -181,10 +182,21 @@ function receiveWebhook(
       if (signed === null) throw new ApiError('invalid_signature');
       const { foreignEntries } = signed;
       if (foreignEntries > 0) request.log.warn({ foreignEntries }, 'an app secret signed for a foreign WABA');
+      const storeMs = Date.now();
       await keep(batcher, signed.body);
+      noteReceived(signed.body, { endMs: Date.now(), storeMs, elapsedMs: reply.elapsedTime });
       return reply.type('text/plain; charset=utf-8').send('');
     },
   });
+}
+
+function noteReceived(
+  body: Buffer,
+  { endMs, storeMs, elapsedMs }: { endMs: number; storeMs: number; elapsedMs: number },
+): void {
+  const bytes = { bytes: body.length };
+  tracing.note?.({ name: 'receive', about: body, startMs: endMs - elapsedMs, endMs, attributes: bytes });
+  tracing.note?.({ name: 'store', about: body, startMs: storeMs, endMs });
 }
 
 /** Before any of it is read, if its sender says how large it is. */

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { LoopStatus } from '../../platform/loop.ts';
+import { tracing } from '../../platform/metrics/metrics.ts';
+import { publicDeliveryId } from '../../platform/public-ids.ts';
 import { type AttemptTools, isInTime, leaseClockMs, leaseMsFor } from '../attempt/attempt-delivery.ts';
 import {
   type EndpointCache,
@@ -251,6 +253,7 @@ export class DeliveryLoop {
     const endpoint = this.#endpoints.get(claim.endpointId, claim.endpointVersion);
     // An endpoint that is gone or unreadable keeps the claim until its lease ends: nothing may spin.
     if (endpoint === undefined) return this.#end(attempt);
+    noteClaim(claim, endpoint, startMs);
     const deadlineMs = startMs + endpoint.timeoutMs;
     const isInTimeStill = () => isInTime(deadlineMs, endpoint.timeoutMs) && this.#tools.gate.isOpen();
     if (!isInTimeStill()) return await this.#release({ claim, attempt }, token, null);
@@ -349,6 +352,17 @@ export class DeliveryLoop {
     });
     this.#interrupt = null;
   }
+}
+
+/** For traces: from the claim to the attempt. */
+function noteClaim(claim: ClaimedDelivery, { id, wabaId }: SendableEndpoint, startMs: number): void {
+  tracing.note?.({
+    name: 'claim',
+    about: [{ wabaId, type: claim.eventType, eventId: claim.eventId, uuid: claim.eventUuid }],
+    startMs: Date.now() - (leaseClockMs() - startMs),
+    endMs: Date.now(),
+    attributes: { endpoint_id: id, delivery: publicDeliveryId(claim.deliveryId), replay: claim.replay },
+  });
 }
 
 type ClaimRun = { token: string; startMs: number; isProbe: boolean };

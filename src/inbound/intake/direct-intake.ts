@@ -1,10 +1,11 @@
+import { tracing } from '../../platform/metrics/metrics.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { intakeEpochs, tryIntakeLocks } from '../../platform/postgres/database.ts';
 import { findOldestBodies, insertTakenIn, type NewBody, newBodies, shardOf } from '../inbox.ts';
 import { type Owned, splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
 import type { ShardMemory } from './backlog.ts';
 import { commitItems, type KnownOwners, sortItems } from './commit-items.ts';
-import type { IntakeTools } from './intake-batch.ts';
+import { type IntakeTools, tracedItem } from './intake-batch.ts';
 import type { IntakeLoop } from './intake-loop.ts';
 
 /** The sender waits meanwhile: what takes longer is kept as it is and taken in later. */
@@ -109,6 +110,7 @@ class NotNowError extends Error {}
 
 async function keepAndTakeIn(tools: IntakeTools, batch: Batch, waitMs: number): Promise<'done' | 'not now'> {
   const claims = tools.directClaims();
+  const startMs = Date.now();
   try {
     const claimed = await tools.database.transaction(async (trx) => {
       const memories = batch.shards.map((shard) => tools.memory.of(shard));
@@ -130,6 +132,8 @@ async function keepAndTakeIn(tools: IntakeTools, batch: Batch, waitMs: number): 
     return 'not now';
   }
   tools.memory.stored();
+  if (batch.items.length > 0)
+    tracing.note?.({ name: 'intake', about: batch.items.map(tracedItem), startMs, endMs: Date.now() });
   for (const _ of batch.bodies) tools.onBody('done');
   return 'done';
 }

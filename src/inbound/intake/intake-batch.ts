@@ -4,6 +4,7 @@ import type { DirectClaims } from '../../deliveries/queue/enqueue.ts';
 import { countEndpoints } from '../../endpoints/endpoint-settings.ts';
 import { MAX_ENDPOINTS } from '../../endpoints/endpoints.ts';
 import type { Logger } from '../../platform/logger.ts';
+import { type TracedEvent, tracing } from '../../platform/metrics/metrics.ts';
 import {
   type Database,
   intakeEpochs,
@@ -112,17 +113,26 @@ async function takeInTogether(
   shards: readonly ShardMemory[],
   claims: DirectClaims | null,
 ): Promise<Taken> {
+  const startMs = Date.now();
+  let items: readonly UpstreamItem[] = [];
   const taken = await database.transaction(async (trx) => {
     const { portions, held, more } = await takePortions(trx, shards, costOf(shards));
     if (portions.length === 0) return { claimed: [], outcomes: [], more };
-    const items = portions.flatMap((portion) => portion.items);
+    items = portions.flatMap((portion) => portion.items);
     const { owned, reasons } = await sortItems(trx, items, { owners: memory.owners, held });
     const finished = finish(trx, portions, reasons);
     const [committing, outcomes] = await Promise.all([commitItems(trx, owned, claims), finished]);
     return new LastStatements(committing.answers.then((claimed) => ({ claimed, outcomes, more })));
   });
   if (taken.outcomes.length > 0) memory.stored();
+  if (items.length > 0)
+    tracing.note?.({ name: 'intake', about: items.map(tracedItem), startMs, endMs: Date.now() });
   return taken;
+}
+
+/** An item as traces know it. */
+export function tracedItem({ kind, wabaId, eventId }: UpstreamItem): TracedEvent {
+  return { type: kind, wabaId, eventId };
 }
 
 function costOf(shards: readonly ShardMemory[]): number {

@@ -95,7 +95,7 @@ function reportFailure(error: unknown, databaseUrl: string | null, options: Comm
 type AdminFailure = { code: string; message: string; exitCode: 1 | 2 };
 
 /** Reads an error as something that the operator can act on; null when it is a fault of the program. */
-function adminFailure(error: unknown, databaseUrl: string | null): AdminFailure | null {
+export function adminFailure(error: unknown, databaseUrl: string | null): AdminFailure | null {
   if (error instanceof RequestError) {
     return { code: error.code, message: error.message, exitCode: error.code === 'invalid_value' ? 2 : 1 };
   }
@@ -145,7 +145,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * The settings of the installation that a command is for: the environment's when it names a database, otherwise those
  * of the stack that `npm start` keeps in `dataDir`. Throws InvalidSettingsError, and RequestError `no_installation`.
  */
-function adminSettings(env: Environment, dataDir: string): Config {
+export function adminSettings(env: Environment, dataDir: string): Config {
   if (env.HELIOGRAPH_DATABASE_URL?.trim() || env.HELIOGRAPH_DATABASE_URL_FILE?.trim()) return loadConfig(env);
   const description = readJsonFile(descriptionFile(dataDir));
   if (!isDescription(description)) {

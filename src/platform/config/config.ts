@@ -12,6 +12,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
   return deepFreeze({
     mode: settings.text('HELIOGRAPH_MODE') as 'production' | 'development',
     logLevel: settings.text('HELIOGRAPH_LOG_LEVEL'),
+    accessLog: settings.text('HELIOGRAPH_ACCESS_LOG') as 'off' | 'requests' | 'all',
+    traces: tracesSettings(settings),
     database: {
       url: settings.text('HELIOGRAPH_DATABASE_URL'),
       directUrl: settings.text('HELIOGRAPH_DATABASE_DIRECT_URL'),
@@ -72,6 +74,19 @@ function portalSettings(settings: Settings) {
     secondFactor: settings.text('HELIOGRAPH_PORTAL_SECOND_FACTOR') as 'optional' | 'operators' | 'all',
     operatorCidrs: settings.networks('HELIOGRAPH_PORTAL_OPERATOR_CIDRS'),
     operatorListen: settings.text('HELIOGRAPH_PORTAL_OPERATOR_LISTEN'),
+  };
+}
+
+function tracesSettings(settings: Settings) {
+  const headers = settings.list('HELIOGRAPH_TRACES_HEADERS').map((header) => {
+    const at = header.indexOf('=');
+    return [header.slice(0, at).trim(), header.slice(at + 1).trim()] as const;
+  });
+  return {
+    /** Empty: no traces. */
+    url: settings.text('HELIOGRAPH_TRACES_URL').replace(/\/+$/, ''),
+    headers: Object.fromEntries(headers),
+    percent: settings.integer('HELIOGRAPH_TRACES_PERCENT'),
   };
 }
 

@@ -4,7 +4,8 @@ import { createSecureContext } from 'node:tls';
 import ipaddr from 'ipaddr.js';
 import { parseEncryptionKeys } from '../crypto/secret-box.ts';
 import { DatabaseUrlError, parseDatabaseUrl, tlsOptionsOf } from '../postgres/database-url.ts';
-import { SETTINGS, type Setting, type SettingName } from './settings.ts';
+import type { Setting } from './setting.ts';
+import { SETTINGS, type SettingName } from './settings.ts';
 
 /** Names every setting that is missing or wrong; safe to print, for it never holds a value of a secret. */
 export class InvalidSettingsError extends Error {

@@ -1,46 +1,7 @@
+import { SERVER_SETTINGS } from './server-settings.ts';
+import { durationMs, optional, retentionDays, type Setting, setting } from './setting.ts';
+
 /** Every setting the service reads, with its type, default and meaning: the one list that docs, start-up and CI share. */
-
-/** `cidrs`: a list of networks, also single addresses; `address`: host:port; `file`: the path of one that can be read. */
-type Kind =
-  | 'text'
-  | 'integer'
-  | 'boolean'
-  | 'list'
-  | 'cidrs'
-  | 'url'
-  | 'database'
-  | 'address'
-  | 'file'
-  | 'choice';
-
-export type Setting = {
-  readonly kind: Kind;
-  readonly about: string;
-  /** Absent: the setting is required. */
-  readonly fallback?: string;
-  readonly secret?: true;
-  readonly choices?: readonly string[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-};
-
-const setting = <T extends Setting>(definition: T): T => definition;
-
-const retentionDays = (fallback: string, what: string) =>
-  setting({
-    kind: 'integer',
-    fallback,
-    minimum: 0,
-    maximum: 36_500,
-    about: `days to keep ${what}; 0: for ever`,
-  });
-
-/** A setting that a process can do without. */
-const optional = (kind: Kind, about: string) => setting({ kind, fallback: '', about });
-
-const durationMs = (fallback: string, maximum: number, about: string) =>
-  setting({ kind: 'integer', fallback, minimum: 0, maximum, about });
-
 export const SETTINGS = {
   HELIOGRAPH_MODE: setting({
     kind: 'choice',
@@ -48,104 +9,7 @@ export const SETTINGS = {
     fallback: 'production',
     about: 'development allows http and loopback webhook endpoints and the sandbox',
   }),
-  HELIOGRAPH_DATABASE_URL: setting({
-    kind: 'database',
-    secret: true,
-    about: 'PostgreSQL 16 to 18: postgresql://user:password@host:5432/name?parameters',
-  }),
-  HELIOGRAPH_DATABASE_DIRECT_URL: setting({
-    kind: 'database',
-    fallback: '',
-    secret: true,
-    about:
-      'the same database without a pooler, where HELIOGRAPH_DATABASE_URL leads to one: for LISTEN and migrations',
-  }),
-  HELIOGRAPH_DATABASE_POOL_MAX: setting({
-    kind: 'integer',
-    fallback: '10',
-    minimum: 2,
-    maximum: 200,
-    about: 'connections per process',
-  }),
-  HELIOGRAPH_TEMPORAL_ADDRESS: setting({
-    kind: 'address',
-    fallback: '127.0.0.1:7233',
-    about: 'Temporal frontend, host:port',
-  }),
-  HELIOGRAPH_TEMPORAL_NAMESPACE: setting({ kind: 'text', fallback: 'default', about: 'Temporal namespace' }),
-  HELIOGRAPH_TEMPORAL_TLS: setting({
-    kind: 'boolean',
-    fallback: 'false',
-    about: 'connect to Temporal with TLS',
-  }),
-  HELIOGRAPH_TEMPORAL_TLS_CA_FILE: optional(
-    'file',
-    'PEM certificates of the authorities that Temporal is trusted by; empty: those that Node.js brings',
-  ),
-  HELIOGRAPH_TEMPORAL_TLS_CERT_FILE: optional('file', 'PEM certificate of this client (mTLS)'),
-  HELIOGRAPH_TEMPORAL_TLS_KEY_FILE: optional('file', 'PEM key of this client (mTLS)'),
-  HELIOGRAPH_TEMPORAL_TLS_SERVER_NAME: optional(
-    'text',
-    'name in the certificate of Temporal, where it is not that of its address',
-  ),
-  HELIOGRAPH_TEMPORAL_API_KEY: setting({
-    kind: 'text',
-    fallback: '',
-    secret: true,
-    about: 'API key of Temporal Cloud or of a proxy before Temporal',
-  }),
-  HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX: setting({
-    kind: 'text',
-    fallback: 'heliograph',
-    about: 'first part of every task queue name',
-  }),
-  HELIOGRAPH_TEMPORAL_UI_URL: setting({
-    kind: 'url',
-    fallback: 'http://127.0.0.1:8233',
-    about: 'where operators open the Temporal UI; used for links',
-  }),
-  HELIOGRAPH_TEMPORAL_UI_PUBLIC_URL: setting({
-    kind: 'text',
-    fallback: '',
-    about:
-      'where tenants may open the Temporal UI, which shows all of them; empty: the portal shows them ids only',
-  }),
-  HELIOGRAPH_OBJECT_STORE_URL: setting({
-    kind: 'url',
-    fallback: 'http://127.0.0.1:9000',
-    about: 'MinIO or another S3 store',
-  }),
-  HELIOGRAPH_OBJECT_STORE_CREDENTIALS: setting({
-    kind: 'choice',
-    choices: ['keys', 'role'],
-    fallback: 'keys',
-    about:
-      'keys: the two settings below; role: those of the AWS environment, such as the role of the instance or pod',
-  }),
-  HELIOGRAPH_OBJECT_STORE_ACCESS_KEY: optional('text', 'access key of the object store'),
-  HELIOGRAPH_OBJECT_STORE_SECRET_KEY: setting({
-    kind: 'text',
-    fallback: '',
-    secret: true,
-    about: 'its secret',
-  }),
-  HELIOGRAPH_OBJECT_STORE_BUCKET: setting({
-    kind: 'text',
-    fallback: 'heliograph-media',
-    about: 'bucket for inbound media; created when missing',
-  }),
-  HELIOGRAPH_OBJECT_STORE_REGION: setting({ kind: 'text', fallback: 'us-east-1', about: 'S3 region' }),
-  HELIOGRAPH_OBJECT_STORE_PREFIX: optional(
-    'text',
-    'first part of the name of every object, such as gateway/',
-  ),
-  HELIOGRAPH_OBJECT_STORE_ENCRYPTION: setting({
-    kind: 'choice',
-    choices: ['default', 'AES256', 'aws:kms'],
-    fallback: 'default',
-    about: 'server-side encryption that is asked for with every object; default: what the bucket is set to',
-  }),
-  HELIOGRAPH_OBJECT_STORE_KMS_KEY_ID: optional('text', 'key for aws:kms; empty: that of the account'),
+  ...SERVER_SETTINGS,
   HELIOGRAPH_API_HOST: setting({ kind: 'text', fallback: '127.0.0.1', about: 'address the API listens on' }),
   HELIOGRAPH_API_PORT: setting({
     kind: 'integer',
@@ -424,6 +288,31 @@ export const SETTINGS = {
     choices: ['debug', 'info', 'warn', 'error'],
     fallback: 'info',
     about: 'log level',
+  }),
+  HELIOGRAPH_ACCESS_LOG: setting({
+    kind: 'choice',
+    choices: ['off', 'requests', 'all'],
+    fallback: 'requests',
+    about:
+      'a line per answered request at level info. requests: all but webhooks of upstream, readiness and liveness; all: those webhooks too',
+  }),
+  HELIOGRAPH_TRACES_URL: setting({
+    kind: 'text',
+    fallback: '',
+    about: 'receiver of OTLP over HTTP for traces, such as http://collector:4318; empty: no traces',
+  }),
+  HELIOGRAPH_TRACES_HEADERS: setting({
+    kind: 'list',
+    fallback: '',
+    secret: true,
+    about: 'headers that it wants, as name=value',
+  }),
+  HELIOGRAPH_TRACES_PERCENT: setting({
+    kind: 'integer',
+    fallback: '100',
+    minimum: 0,
+    maximum: 100,
+    about: 'share of the messages that are traced',
   }),
 } as const satisfies Record<string, Setting>;
 

@@ -1,6 +1,31 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import packageJson from '../../../package.json' with { type: 'json' };
 
+/** An event as traces know it (docs/decisions/0066). */
+export type TracedEvent = { wabaId: string; type?: string; eventId: string; uuid?: string };
+
+/** Something that was done; times in milliseconds since 1970. */
+export type SpanNote = {
+  name: string;
+  /** The events that it was done for, or the upstream body with them. None: those of its activity. */
+  about: readonly TracedEvent[] | Buffer;
+  startMs: number;
+  endMs: number;
+  attributes?: Readonly<Record<string, string | number | boolean | null | undefined>>;
+  failed?: string | undefined;
+};
+
+/** A run of an activity, as its span tells it. */
+export type ActivityRun = { type: string; workflow: string; workflow_id: string; attempt: number };
+
+type Tracing = {
+  note: ((span: SpanNote) => void) | null;
+  inActivity: (<Result>(run: ActivityRun, work: () => Promise<Result>) => Promise<Result>) | null;
+};
+
+/** Where parts of the path of a message tell what they did. Nothing listens, and nothing is made, unless traces are switched on. */
+export const tracing: Tracing = { note: null, inActivity: null };
+
 /** Upstream gives up after 5 s; whatever comes near that is worth a bucket. */
 const ACKNOWLEDGE_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 

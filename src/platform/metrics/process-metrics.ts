@@ -44,7 +44,7 @@ export function certificateFiles({ api, temporal }: Pick<Config, 'api' | 'tempor
 }
 
 /** When the first certificate of a PEM file ends, in milliseconds since 1970; null when that cannot be read. */
-async function certificateEndMs(path: string): Promise<number | null> {
+export async function certificateEndMs(path: string): Promise<number | null> {
   try {
     return new X509Certificate(await readFile(path)).validToDate.getTime();
   } catch {

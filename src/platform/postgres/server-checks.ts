@@ -22,19 +22,24 @@ export async function readClockSkewMs(database: Database): Promise<number> {
 /** Settings of the server without which a crash can lose or damage what was committed. */
 const NEEDED = ['fsync', 'full_page_writes'];
 
+/** Those that are off. */
+export async function settingsThatLose(database: Database): Promise<string[]> {
+  const off = await query<{ name: string }>(
+    database,
+    `select name from pg_settings where name = any (?::text[]) and setting = 'off' order by name`,
+    [NEEDED],
+  );
+  return off.map(({ name }) => name);
+}
+
 /** Logs a warning when the server would not keep what it commits; silent while it is away. */
 export async function warnWhenNotDurable(
   database: Database,
   logger: { warn(details: object, message: string): void },
 ): Promise<void> {
   try {
-    const off = await query<{ name: string }>(
-      database,
-      `select name from pg_settings where name = any (?::text[]) and setting = 'off' order by name`,
-      [NEEDED],
-    );
-    if (off.length === 0) return;
-    const settings = off.map(({ name }) => name);
+    const settings = await settingsThatLose(database);
+    if (settings.length === 0) return;
     logger.warn(
       { settings },
       'PostgreSQL runs without these settings: a crash of its host can lose acknowledged messages',

@@ -32,6 +32,17 @@ export async function reportWorker(database: Database, id: string): Promise<Work
   return row ?? { count: 1, rank: 0, isElsewhere: false, isLeader: true };
 }
 
+/** The worker processes that live, by host and process. */
+export async function listLiveWorkers(database: Database): Promise<string[]> {
+  const rows = await query<{ id: string }>(
+    database,
+    `select id from worker_processes
+      where seen_at > now() - cast(? as integer) * interval '1 second' order by id`,
+    [ALIVE_SECONDS],
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** Takes a process that ends off the list, and those that died long ago. */
 export async function forgetWorker(database: Database, id: string): Promise<void> {
   await execute(

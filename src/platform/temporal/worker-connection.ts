@@ -1,3 +1,4 @@
+import { Context, type Info } from '@temporalio/activity';
 import { Client, isGrpcServiceError, type WorkflowClientInterceptor } from '@temporalio/client';
 import { NamespaceNotFoundError } from '@temporalio/common';
 import {
@@ -7,6 +8,7 @@ import {
   type WorkerInterceptors,
 } from '@temporalio/worker';
 import { type Logger, redactError } from '../logger.ts';
+import { type ActivityRun, tracing } from '../metrics/metrics.ts';
 import { serverOptions, type TemporalServer } from './client-connection.ts';
 import { SEARCH_ATTRIBUTE_NAMES } from './workflow-options.ts';
 
@@ -226,10 +228,16 @@ export const REDACT_FAILURES: WorkerInterceptors = {
 const redacting: ActivityInboundCallsInterceptor = {
   execute: async (input, next) => {
     try {
-      return await next(input);
+      if (tracing.inActivity === null) return await next(input);
+      return await tracing.inActivity(runOf(Context.current().info), () => next(input));
     } catch (error) {
       redactError(error);
       throw error;
     }
   },
 };
+
+function runOf({ activityType, workflowType, workflowExecution, attempt }: Info): ActivityRun {
+  const workflowId = workflowExecution?.workflowId ?? '';
+  return { type: activityType, workflow: workflowType ?? '', workflow_id: workflowId, attempt };
+}

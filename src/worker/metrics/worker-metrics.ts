@@ -2,10 +2,11 @@ import { cpus } from 'node:os';
 import { Counter, Histogram, Registry } from '@prometheus-io/client';
 import type { AttemptObserver, MadeAttempt } from '../../deliveries/attempt/settle-attempts.ts';
 import type { SettledOutcome } from '../../deliveries/judge-outcome.ts';
+import type { DeliveryLabel } from '../../deliveries/queue/claim.ts';
 import type { SendResult } from '../../deliveries/sender/http-sender.ts';
-import { type CountOutcome, makeOutcomeCounter } from '../../platform/metrics/metrics.ts';
+import { type CountOutcome, makeOutcomeCounter, tracing } from '../../platform/metrics/metrics.ts';
 import type { WorkerPeers } from '../../platform/postgres/worker-processes.ts';
-import { msOfUuidV7 } from '../../platform/public-ids.ts';
+import { msOfUuidV7, publicDeliveryId } from '../../platform/public-ids.ts';
 
 /** What the parts of a worker count with; made once per process and handed to them. */
 export type WorkerMetrics = {
@@ -99,6 +100,34 @@ export function makeAttemptMetrics(registry: Registry): AttemptObserver {
     if (state === 'delivered' && !attempt.replay && attempt.eventType !== 'test')
       latency.observe(latencySeconds(attempt));
   };
+}
+
+/** For traces: the request, and how long it took to record what came of it. */
+export function noteAttempt(attempt: MadeAttempt, outcome: SettledOutcome | null): void {
+  if (tracing.note === null) return;
+  const { sent, endpoint, eventType, eventId, eventUuid, deliveryId, attempts, workflowId } = attempt;
+  const about = [{ wabaId: endpoint.wabaId, type: eventType, eventId, uuid: eventUuid }];
+  const startMs = sent.startedAt.getTime();
+  const endMs = startMs + sent.result.timings.totalMs;
+  const delivery = { endpoint_id: endpoint.id, delivery: publicDeliveryId(deliveryId) };
+  const status = statusOf(sent.result);
+  const attributes = { ...delivery, attempt: attempts + 1, response: status, workflow_id: workflowId };
+  const failed = status === '2xx' ? undefined : status;
+  tracing.note({ name: 'attempt', about, startMs, endMs, attributes, failed });
+  const state = { ...delivery, outcome: outcome?.state ?? 'lost' };
+  tracing.note({ name: 'record', about, startMs: endMs, endMs: Date.now(), attributes: state });
+}
+
+/** For traces. The label does not say which of several orders of a catalog, or tests, it is about. */
+export function noteStart(
+  label: DeliveryLabel,
+  { startMs, workflowId }: { startMs: number; workflowId: string },
+): void {
+  const { eventType: type, eventId, wabaId } = label;
+  if (type === 'order' || type === 'test') return;
+  const attributes = { workflow_id: workflowId, endpoint_id: label.endpointId };
+  const about = [{ wabaId, type, eventId }];
+  tracing.note?.({ name: 'start workflow deliverEvent', about, startMs, endMs: Date.now(), attributes });
 }
 
 /** The class of the status, or that of the error: about 20 values in all. */

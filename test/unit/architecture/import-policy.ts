@@ -14,6 +14,7 @@ export const ROOMS = [
   'src/erasures',
   'src/alerts',
   'src/mail',
+  'src/doctor',
 ] as const;
 
 /** What other rooms may import of a room: the files directly in it, and these folders. */

@@ -9,7 +9,8 @@ import { parse } from 'yaml';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { InvalidSettingsError } from '../../../src/platform/config/read-settings.ts';
-import { SETTINGS, type Setting } from '../../../src/platform/config/settings.ts';
+import type { Setting } from '../../../src/platform/config/setting.ts';
+import { SETTINGS } from '../../../src/platform/config/settings.ts';
 import {
   COMPOSE,
   COMPOSE_TEXT,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { portVariables, readPorts } from '../../../src/dev/embedded/ports.ts';
-import { SETTINGS, type Setting } from '../../../src/platform/config/settings.ts';
+import type { Setting } from '../../../src/platform/config/setting.ts';
+import { SETTINGS } from '../../../src/platform/config/settings.ts';
 import { repositoryFile } from './compose-file.ts';
 
 const DOCUMENT = repositoryFile('docs/operators/configuration.md');

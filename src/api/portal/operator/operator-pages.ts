@@ -1,4 +1,5 @@
-import { SETTINGS, type Setting, type SettingName } from '../../../platform/config/settings.ts';
+import type { Setting } from '../../../platform/config/setting.ts';
+import { SETTINGS, type SettingName } from '../../../platform/config/settings.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { removalPages } from '../accounts/removal-pages.ts';

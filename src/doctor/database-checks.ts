@@ -1,0 +1,219 @@
+import { oldestDueAt, readBacklog } from '../deliveries/backlog.ts';
+import { countInbox, oldestWaitingBodyAt } from '../inbound/inbox-admin.ts';
+import { readWaitingBodies } from '../inbound/waiting-bodies.ts';
+import { type SealedDatabase, secretStatus, unreadableSecrets } from '../platform/crypto/secret-keys.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { readPartitions } from '../platform/postgres/partitions.ts';
+import { readSchemaState } from '../platform/postgres/schema-state.ts';
+import { MOST_CLOCK_SKEW_MS, readClockSkewMs, settingsThatLose } from '../platform/postgres/server-checks.ts';
+import { query } from '../platform/postgres/sql.ts';
+import { listHousekeepingSteps, listLiveWorkers } from '../platform/postgres/worker-processes.ts';
+import { type Check, type Finding, fail, ok, warn } from './checks.ts';
+
+/** What can be seen in PostgreSQL alone. */
+export function databaseChecks(tools: SealedDatabase): Check[] {
+  const { database } = tools;
+  return [
+    { name: 'database', run: () => checkServer(database) },
+    { name: 'schema', run: () => checkSchemaState(database) },
+    { name: 'roles', run: () => checkRole(database) },
+    { name: 'partitions', run: () => checkPartitions(database) },
+    { name: 'clock', run: () => checkClock(database) },
+    { name: 'encryption keys', run: () => checkSecrets(tools) },
+    { name: 'workers', run: () => checkWorkers(database) },
+    { name: 'intake', run: () => checkIntake(database) },
+    { name: 'deliveries', run: () => checkDeliveries(database) },
+    { name: 'housekeeping', run: () => checkHousekeeping(database) },
+  ];
+}
+
+async function checkServer(database: Database): Promise<Finding[]> {
+  const startMs = performance.now();
+  const [row] = await query<{ version: string; bytes: string; used: number; most: number }>(
+    database,
+    `select current_setting('server_version') as version, pg_database_size(current_database()) as bytes,
+            (select count(*)::integer from pg_stat_activity) as used,
+            current_setting('max_connections')::integer as most`,
+  );
+  const { version = '', bytes = '0', used = 0, most = 1 } = row ?? {};
+  const tookMs = Math.round(performance.now() - startMs);
+  const found: Finding[] = [ok(`PostgreSQL ${version}, ${sizeOf(Number(bytes))}, answered in ${tookMs} ms`)];
+  if (used > 0.9 * most)
+    found.push(warn(`${used} of ${most} connections are in use`, 'raise max_connections, or use a pooler'));
+  const off = await settingsThatLose(database);
+  if (off.length > 0)
+    found.push(
+      warn(`it runs without ${off.join(', ')}`, 'switch them on: a crash can lose acknowledged messages'),
+    );
+  return found;
+}
+
+async function checkSchemaState(database: Database): Promise<Finding[]> {
+  const { pending, later, functions, invalidIndexes, isRunning } = await readSchemaState(database);
+  const found: Finding[] = [];
+  const migrate = 'run "heliograph migrate"';
+  if (pending.length > 0) found.push(fail(`migrations are missing: ${pending.join(', ')}`, migrate));
+  if (functions !== 'current') found.push(warn('its functions are of another version', migrate));
+  if (invalidIndexes.length > 0)
+    found.push(warn(`no query uses these indexes: ${invalidIndexes.join(', ')}`, migrate));
+  if (isRunning) found.push(warn('a migration is under way', 'wait for its end'));
+  if (later.length > 0)
+    found.push(
+      warn(`a later version migrated it: ${later.join(', ')}`, 'bring all processes to one version'),
+    );
+  return found.length > 0 ? found : [ok('it is that of this version')];
+}
+
+/** Tables that the role of the processes reads and writes. */
+async function checkRole(database: Database): Promise<Finding[]> {
+  const [row] = await query<{ role: string; isSuperuser: boolean; unreadable: string[] }>(
+    database,
+    `select current_user as role, (select rolsuper from pg_roles where rolname = current_user) as "isSuperuser",
+            array(select c.relname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
+                   where n.nspname = current_schema() and c.relkind in ('r', 'p') and not c.relispartition
+                     and not has_table_privilege(c.oid, 'select') order by 1) as unreadable`,
+  );
+  const { role = '', isSuperuser = false, unreadable = [] } = row ?? {};
+  const found: Finding[] = [];
+  if (unreadable.length > 0)
+    found.push(
+      fail(
+        `${role} may not read ${unreadable.join(', ')}`,
+        'give the role its rights: deploy/postgres/roles.sql',
+      ),
+    );
+  if (isSuperuser)
+    found.push(warn(`${role} is a superuser`, 'use a role of its own: deploy/postgres/roles.sql'));
+  return found.length > 0 ? found : [ok(`${role} reads every table and is no superuser`)];
+}
+
+/** Housekeeping makes a week of them. */
+const FEW_DAYS = 3;
+const MANY_ROWS = 10_000;
+
+async function checkPartitions(database: Database): Promise<Finding[]> {
+  const { defaultRows, days } = await readPartitions(database);
+  const found: Finding[] = [];
+  const todo = 'start a worker and look at the housekeeping step "partitions"';
+  if (days < FEW_DAYS)
+    found.push((days === 0 ? fail : warn)(`there are partitions for ${days} days only`, todo));
+  if (defaultRows > MANY_ROWS)
+    found.push(
+      warn(
+        `over ${MANY_ROWS} rows are in default partitions`,
+        'see docs/operators/monitoring.md, partitions',
+      ),
+    );
+  return found.length > 0 ? found : [ok(`for ${days} days, ${defaultRows} rows outside of them`)];
+}
+
+async function checkClock(database: Database): Promise<Finding> {
+  const skewMs = Math.abs(await readClockSkewMs(database));
+  if (skewMs > MOST_CLOCK_SKEW_MS)
+    return fail(
+      `this machine and PostgreSQL differ by ${Math.round(skewMs / 1_000)} s`,
+      'set both clocks (NTP)',
+    );
+  return ok(`it agrees with PostgreSQL's to ${Math.ceil(skewMs)} ms`);
+}
+
+async function checkSecrets(tools: SealedDatabase): Promise<Finding[]> {
+  const [{ currentKeyId, stored, retirableKeyIds }, unreadable] = await Promise.all([
+    secretStatus(tools),
+    unreadableSecrets(tools),
+  ]);
+  const found = unreadable.map(({ table, column, keyId }) =>
+    fail(
+      `${table}.${column} has secrets of key ${keyId} that do not open`,
+      'put that key back into HELIOGRAPH_ENCRYPTION_KEYS',
+    ),
+  );
+  if (retirableKeyIds.length > 0)
+    found.push(
+      warn(
+        `nothing needs the keys ${retirableKeyIds.join(', ')}`,
+        'take them out of HELIOGRAPH_ENCRYPTION_KEYS',
+      ),
+    );
+  const count = stored.reduce((sum, one) => sum + one.count, 0);
+  return found.length > 0 ? found : [ok(`${count} stored secrets open; ${currentKeyId} encrypts`)];
+}
+
+async function checkWorkers(database: Database): Promise<Finding> {
+  const workers = await listLiveWorkers(database);
+  if (workers.length === 0)
+    return fail('no worker runs: nothing is taken in or delivered', 'start "heliograph worker"');
+  return ok(`${workers.length}: ${workers.join(', ')}`);
+}
+
+/** What has waited for longer is stuck, not busy. */
+const OLD_MS = 120_000;
+
+async function checkIntake(database: Database): Promise<Finding[]> {
+  const [counts, oldest, awaiting] = await Promise.all([
+    countInbox(database),
+    oldestWaitingBodyAt(database),
+    readWaitingBodies(database),
+  ]);
+  const { new: waiting = 0, failed = 0 } = counts;
+  const ageMs = ageOf(oldest);
+  const found: Finding[] = [];
+  if (ageMs > OLD_MS)
+    found.push(
+      fail(
+        `${waiting} bodies wait, the oldest for ${durationOf(ageMs)}`,
+        'look at the log of the workers for the loop "intake"',
+      ),
+    );
+  if (failed > 0) found.push(warn(`the intake of ${failed} bodies failed`, 'see "admin inbox status"'));
+  if (awaiting.count > 0)
+    found.push(
+      warn(
+        `${awaiting.count} bodies wait for a phone number`,
+        'check the access token of their WABA: system health names it',
+      ),
+    );
+  return found.length > 0 ? found : [ok(`${waiting} bodies wait`)];
+}
+
+async function checkDeliveries(database: Database): Promise<Finding> {
+  const [backlog, dueAt] = await Promise.all([readBacklog(database), oldestDueAt(database)]);
+  const pending = `${backlog.count}${backlog.more ? '+' : ''} are pending`;
+  const ageMs = ageOf(dueAt);
+  if (ageMs > OLD_MS)
+    return fail(
+      `${pending}, one has been due for ${durationOf(ageMs)}`,
+      'look at "admin top" and the log of the workers',
+    );
+  return ok(pending);
+}
+
+async function checkHousekeeping(database: Database): Promise<Finding[]> {
+  const failing = (await listHousekeepingSteps(database)).filter(({ failingSince }) => failingSince !== null);
+  if (failing.length === 0) return [ok('every step went well')];
+  return failing.map(({ step, failingSince, error }) =>
+    warn(
+      `${step} has failed for ${durationOf(ageOf(failingSince))}: ${error}`,
+      'mend the reason; it is tried every 10 minutes',
+    ),
+  );
+}
+
+function ageOf(at: Date | null): number {
+  return at === null ? 0 : Math.max(0, Date.now() - at.getTime());
+}
+
+/** A duration for people. */
+export function durationOf(ms: number): string {
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} days`;
+}
+
+/** A size for people. */
+export function sizeOf(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
+  return `${(bytes / 1_000 ** power).toFixed(power === 0 ? 0 : 1)} ${units[power]}`;
+}

@@ -1,0 +1,205 @@
+import { randomBytes } from 'node:crypto';
+import { statfs } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { text } from 'node:stream/consumers';
+import { connect } from 'node:tls';
+import { listWabas, openAccessToken } from '../accounts/accounts.ts';
+import type { Config } from '../platform/config/config.ts';
+import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
+import { openAccountClient } from '../platform/graph/graph-client.ts';
+import { GraphError } from '../platform/graph/graph-error.ts';
+import { certificateEndMs, certificateFiles } from '../platform/metrics/process-metrics.ts';
+import { openObjectStore } from '../platform/object-store/object-store.ts';
+import { openTemporalConnection } from '../platform/temporal/client-connection.ts';
+import { SEARCH_ATTRIBUTE_NAMES, taskQueues } from '../platform/temporal/workflow-options.ts';
+import { type Check, type Finding, fail, ok, warn } from './checks.ts';
+import { durationOf, sizeOf } from './database-checks.ts';
+
+/** What the service needs beside PostgreSQL. */
+export function serverChecks(config: Config, tools: SealedDatabase): Check[] {
+  return [
+    { name: 'temporal', run: () => checkTemporal(config) },
+    { name: 'object store', run: () => checkObjectStore(config) },
+    { name: 'upstream', run: () => checkUpstream(config, tools) },
+    { name: 'public address', run: () => checkPublicAddress(config) },
+    { name: 'certificates', run: () => checkCertificates(config) },
+    { name: 'disk', run: checkDisk },
+  ];
+}
+
+/** Enough to ask a few things, less than a check may take. */
+const TEMPORAL_WITHIN_MS = 10_000;
+const ACTIVITIES = 2;
+
+async function checkTemporal(config: Config): Promise<Finding[]> {
+  const { namespace, taskQueuePrefix } = config.temporal;
+  const temporal = openTemporalConnection(config);
+  try {
+    return await temporal.use(TEMPORAL_WITHIN_MS, async ({ workflowService, workflow }) => {
+      await workflowService.describeNamespace({ namespace });
+      const missing: string[] = [];
+      for (const name of SEARCH_ATTRIBUTE_NAMES)
+        await workflow.count(`${name} = 'x'`).catch(() => missing.push(name));
+      const { session: _, ...queues } = taskQueues(taskQueuePrefix);
+      const unpolled: string[] = [];
+      for (const queue of Object.values(queues)) {
+        const task = { namespace, taskQueue: { name: queue }, taskQueueType: ACTIVITIES };
+        const { pollers } = await workflowService.describeTaskQueue(task);
+        if ((pollers?.length ?? 0) === 0) unpolled.push(queue);
+      }
+      const found: Finding[] = [];
+      if (missing.length > 0)
+        found.push(
+          fail(
+            `the namespace ${namespace} lacks the search attributes ${missing.join(', ')}`,
+            'run "heliograph migrate", or have an administrator create them as keywords',
+          ),
+        );
+      if (unpolled.length > 0)
+        found.push(
+          fail(
+            `nothing polls ${unpolled.join(', ')}`,
+            'start a worker, or look at /readyz of those that run',
+          ),
+        );
+      return found.length > 0
+        ? found
+        : [ok(`the namespace ${namespace} is there, and all task queues are polled`)];
+    });
+  } finally {
+    await temporal.close();
+  }
+}
+
+async function checkObjectStore({ objectStore: settings }: Config): Promise<Finding> {
+  const store = openObjectStore(settings);
+  const [key, content] = [`doctor-${randomBytes(8).toString('hex')}`, randomBytes(32).toString('hex')];
+  const source = async function* () {
+    yield Buffer.from(content);
+  };
+  try {
+    await store.ensureBucket();
+    await store.put(key, source(), { contentType: 'text/plain' });
+    const read = await text(await store.getRange(key));
+    await store.remove(key);
+    if (read !== content)
+      return fail('a file came back changed', 'look at the object store: media is damaged');
+    return ok(`a file was stored in ${settings.bucket}, read and removed`);
+  } finally {
+    store.close();
+  }
+}
+
+/** Each is a request to upstream. */
+const MOST_WABAS = 25;
+
+async function checkUpstream(config: Config, tools: SealedDatabase): Promise<Finding[]> {
+  const wabas = (await listWabas(tools.database)).slice(0, MOST_WABAS);
+  const client = openAccountClient(config);
+  try {
+    const found = await Promise.all(
+      wabas.map(async ({ wabaId }): Promise<Finding | null> => {
+        try {
+          const token = await openAccessToken(tools, wabaId);
+          await client.listPhoneNumbers(wabaId, token);
+          return null;
+        } catch (error) {
+          const isRefused = error instanceof GraphError && error.httpStatus !== null && !error.transient;
+          const reason = error instanceof Error ? error.message : String(error);
+          const todo = `set a token: admin waba set-token --waba ${wabaId}`;
+          return isRefused || !(error instanceof GraphError)
+            ? fail(`WABA ${wabaId}: ${reason}`, todo)
+            : warn(`WABA ${wabaId}: ${reason}`, 'try again; if it stays, look at the network to upstream');
+        }
+      }),
+    );
+    const wrong = found.filter((one) => one !== null);
+    if (wrong.length > 0) return wrong;
+    return [
+      ok(
+        wabas.length === 0 ? 'there is no WABA yet' : `the access tokens of ${wabas.length} WABAs are taken`,
+      ),
+    ];
+  } finally {
+    await client.close();
+  }
+}
+
+const PUBLIC_WITHIN_MS = 8_000;
+
+async function checkPublicAddress({ api }: Config): Promise<Finding[]> {
+  const url = new URL(api.publicUrl);
+  const found: Finding[] = [];
+  if (url.protocol === 'https:') {
+    const endMs = await shownCertificateEndMs(url);
+    found.push(
+      endMs === null
+        ? warn(`${url.host} shows no certificate`, 'look at the proxy')
+        : ending(`of ${url.host}`, endMs),
+    );
+  }
+  const response = await fetch(`${api.publicUrl}/readyz`, { signal: AbortSignal.timeout(PUBLIC_WITHIN_MS) });
+  found.push(
+    response.ok
+      ? ok(`${api.publicUrl} is ready`)
+      : fail(
+          `${api.publicUrl}/readyz returns ${response.status}`,
+          'look at its answer and at the log of the API',
+        ),
+  );
+  return found;
+}
+
+/** Whatever its authority, which the request that follows judges. */
+async function shownCertificateEndMs({ hostname, port }: URL): Promise<number | null> {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const isName = /[a-z]/i.test(host) && !host.includes(':');
+  return await new Promise((resolve, reject) => {
+    const socket = connect({
+      ...{ host, port: Number(port || 443), rejectUnauthorized: false, timeout: PUBLIC_WITHIN_MS },
+      ...(isName && { servername: host }),
+    });
+    const end = (endMs: number | null) => {
+      socket.destroy();
+      resolve(endMs);
+    };
+    socket.once('secureConnect', () => {
+      const { valid_to: validTo } = socket.getPeerCertificate();
+      end(validTo === undefined ? null : Date.parse(validTo));
+    });
+    socket.once('timeout', () => end(null)).once('error', reject);
+  });
+}
+
+/** Time to get another one. */
+const SOON_MS = 14 * 86_400_000;
+
+function ending(which: string, endMs: number): Finding {
+  const leftMs = endMs - Date.now();
+  const todo = 'renew it';
+  if (leftMs <= 0) return fail(`the certificate ${which} has ended`, todo);
+  const text = `the certificate ${which} ends in ${durationOf(leftMs)}`;
+  return leftMs < SOON_MS ? warn(text, todo) : ok(text);
+}
+
+async function checkCertificates(config: Config): Promise<Finding[]> {
+  const files = [...certificateFiles(config)];
+  return await Promise.all(
+    files.map(async ([name, path]) => {
+      const endMs = await certificateEndMs(path);
+      if (endMs === null) return fail(`the certificate for ${name} cannot be read`, `look at ${path}`);
+      return ending(`for ${name}`, endMs);
+    }),
+  );
+}
+
+/** Of the disk that this command runs on, which may not be that of the servers. */
+const LEAST_FREE_SHARE = 0.1;
+
+async function checkDisk(): Promise<Finding> {
+  const { bavail, blocks, bsize } = await statfs(tmpdir());
+  const free = `${sizeOf(bavail * bsize)} of this machine are free`;
+  if (bavail / blocks < LEAST_FREE_SHARE)
+    return warn(free, 'make room; look at the disks of PostgreSQL and the object store too');
+  return ok(free);
+}

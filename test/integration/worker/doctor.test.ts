@@ -1,0 +1,94 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { expect, onTestFinished, test } from 'vitest';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { startApiProcess } from '../../support/application-process.ts';
+import { seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+import { startWorkerProcess } from '../../support/worker-process.ts';
+
+const MAIN = new URL('../../../src/main.ts', import.meta.url).pathname;
+
+type Said = { status: string; checks: { name: string; status: string; detail: string; todo?: string }[] };
+
+async function doctor(settings: Record<string, string>, ...options: string[]) {
+  const env = { PATH: process.env.PATH ?? '', ...settings };
+  return await new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [MAIN, 'doctor', ...options],
+      { env },
+      (_error, stdout, stderr) => resolve({ code: child.exitCode ?? -1, stdout, stderr }),
+    );
+  });
+}
+
+const parsed = (stdout: string) => JSON.parse(stdout) as Said;
+const ofName = ({ checks }: Said, name: string) => checks.filter((check) => check.name === name);
+
+test('checks a running installation, and finds what is wrong with what to do', async () => {
+  const { database, url } = await testDatabase(20);
+  await seedFixtureAccounts(database);
+  const bucket = `test-${randomBytes(6).toString('hex')}`;
+  const settings = testSettings(url, { HELIOGRAPH_OBJECT_STORE_BUCKET: bucket });
+  const worker = startWorkerProcess(settings);
+  onTestFinished(() => worker.stop());
+  const api = await startApiProcess(settings);
+  onTestFinished(() => api.kill());
+  await worker.ready();
+  const running = { ...settings, HELIOGRAPH_PUBLIC_URL: api.url };
+  const { code, stdout } = await doctor(running, '--json');
+  const said = parsed(stdout);
+  const names = [
+    'schema',
+    'partitions',
+    'clock',
+    'workers',
+    'intake',
+    'deliveries',
+    'temporal',
+    'object store',
+  ];
+  for (const name of names)
+    expect(ofName(said, name), name).toEqual([{ name, status: 'ok', detail: expect.any(String) }]);
+  expect(ofName(said, 'public address').map(({ status }) => status)).toEqual(['ok']);
+  // The fixtures' WABAs have no access token.
+  expect(ofName(said, 'upstream')[0]).toMatchObject({
+    status: 'fail',
+    todo: expect.stringMatching(/^set a token: admin waba set-token --waba \d+$/),
+  });
+  expect([said.status, code]).toEqual(['fail', 1]);
+
+  await worker.stop();
+  await query(database, 'delete from schema_migrations');
+  const broken = await doctor({ ...running, HELIOGRAPH_OBJECT_STORE_URL: 'http://127.0.0.1:9' });
+  expect(broken.code).toBe(1);
+  expect(broken.stdout).toMatch(
+    /^fail {2}schema +migrations are missing: 0001-baseline\n +→ run "heliograph migrate"$/m,
+  );
+  expect(broken.stdout).toMatch(/^fail {2}workers .*\n +→ start "heliograph worker"$/m);
+  expect(broken.stdout).toMatch(/^fail {2}object store .*\n +→ start the object store/m);
+}, 180_000);
+
+test('says so when there is no database, or when settings are wrong', async () => {
+  const settings = testSettings('postgresql://nobody@127.0.0.1:9/nothing', {
+    HELIOGRAPH_TEMPORAL_ADDRESS: '127.0.0.1:9',
+  });
+  const away = parsed((await doctor(settings, '--json')).stdout);
+  for (const name of ['database', 'schema', 'temporal'])
+    expect(ofName(away, name)[0]?.status, name).toBe('fail');
+  expect(ofName(away, 'database')[0]?.detail).toMatch(/does not answer/);
+  const wrong = await doctor({ ...settings, HELIOGRAPH_API_PORT: 'many' }, '--json');
+  expect([wrong.code, parsed(wrong.stdout).checks]).toEqual([
+    1,
+    [
+      {
+        name: 'settings',
+        status: 'fail',
+        detail: expect.stringContaining('HELIOGRAPH_API_PORT'),
+        todo: expect.any(String),
+      },
+    ],
+  ]);
+}, 120_000);

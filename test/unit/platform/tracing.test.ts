@@ -1,0 +1,76 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { expect, onTestFinished, test } from 'vitest';
+import { tracing } from '../../../src/platform/metrics/metrics.ts';
+import { startTracing, traceIdOf } from '../../../src/platform/tracing.ts';
+
+type Sent = { name: string; traceId: string; spanId: string; links: { traceId: string; spanId: string }[] };
+
+async function traced(percent: number, statuses: number[] = []) {
+  const sent: Sent[] = [];
+  const server = createServer(async (request, response) => {
+    const status = statuses.shift() ?? 200;
+    const body = (await json(request)) as { resourceSpans: { scopeSpans: { spans: Sent[] }[] }[] };
+    if (status === 200)
+      sent.push(...body.resourceSpans.flatMap((one) => one.scopeSpans.flatMap((s) => s.spans)));
+    response.writeHead(status).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const warnings: string[] = [];
+  const log = (_facts: object, message: string) => void warnings.push(message);
+  const options = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...{ headers: {}, percent, service: 'test', eventsOf: () => [] },
+    logger: { warn: log, info: log } as never,
+  };
+  return { sent, warnings, tracing: startTracing(options) };
+}
+
+const event = (n: number, rest = {}) => ({ wabaId: '1', type: 'message', eventId: `wamid.${n}`, ...rest });
+const span = { startMs: 1_000, endMs: 2_000 };
+
+test('what was done for several events at once is in the trace of each, linked to one span for all', async () => {
+  const { sent, tracing: running } = await traced(100);
+  tracing.note?.({ name: 'intake', about: [event(1), event(2), event(2)], ...span });
+  await running.close();
+  const batch = sent.find(({ name }) => name === 'intake batch');
+  const each = sent.filter(({ name }) => name === 'intake');
+  expect(each.map(({ traceId }) => traceId)).toEqual([traceIdOf(event(1)), traceIdOf(event(2))]);
+  const context = ({ traceId, spanId }: Sent) => ({ traceId, spanId });
+  expect(batch?.links).toEqual(each.map(context));
+  for (const { links } of each) expect(links).toEqual(batch === undefined ? [] : [context(batch)]);
+});
+
+test('events of one message share a trace, also those of its media; orders of one catalog do not', () => {
+  const base = traceIdOf(event(1));
+  expect(traceIdOf(event(1, { type: 'status', uuid: 'a' }))).toBe(base);
+  expect(traceIdOf({ wabaId: '1', type: 'media.ready', eventId: 'wamid.1_media' })).toBe(base);
+  expect(traceIdOf({ ...event(1), wabaId: '2' })).not.toBe(base);
+  const order = (uuid: string) => traceIdOf({ wabaId: '1', type: 'order', eventId: 'catalog', uuid });
+  expect(order('a')).not.toBe(order('b'));
+});
+
+test('a share of the messages is traced, the same in every process', async () => {
+  const events = Array.from({ length: 1_000 }, (_, n) => event(n));
+  const chosen = async () => {
+    const { sent, tracing: running } = await traced(20);
+    for (const one of events) tracing.note?.({ name: 'claim', about: [one], ...span });
+    await running.close();
+    return sent.map(({ traceId }) => traceId);
+  };
+  const first = await chosen();
+  expect(first.length).toBeGreaterThan(120);
+  expect(first.length).toBeLessThan(280);
+  expect(await chosen()).toEqual(first);
+});
+
+test('a receiver that refuses costs its spans and one warning; nothing waits for it', async () => {
+  const { sent, warnings, tracing: running } = await traced(100, [503, 503]);
+  for (let n = 0; n < 1_200; n += 1) tracing.note?.({ name: 'claim', about: [event(n)], ...span });
+  await running.close();
+  expect(sent).toHaveLength(200);
+  expect(warnings).toEqual(['traces cannot be sent: they are dropped', 'traces are sent again']);
+  expect([tracing.note, tracing.inActivity]).toEqual([null, null]);
+});
