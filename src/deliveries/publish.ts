@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { endpointsOfWabas, type Subscriber } from '../endpoints/endpoint-settings.ts';
 import type { EventType } from '../platform/event-type.ts';
 import { tracing } from '../platform/metrics/metrics.ts';
-import { keepOrderScopes, lockPublishing, type Transaction } from '../platform/postgres/database.ts';
+import { lockPublishing, ORDER_SCOPE_LOCK, type Transaction } from '../platform/postgres/database.ts';
 import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
 import type { ClaimedDelivery } from './queue/claim.ts';
@@ -360,4 +360,17 @@ export function laneOf(laneKey: string): string {
     !UNPRINTABLE.test(laneKey) &&
     !RESERVED.test(laneKey);
   return isReadable ? laneKey : HASH_PREFIX + createHash('sha256').update(laneKey, 'utf8').digest('hex');
+}
+
+/**
+ * Keeps the order scopes of these WABAs' endpoints as they are until the transaction ends; before they are read. Whoever
+ * changes one (the function apply_order_scope) does not wait for this lock, and holds it for one statement.
+ */
+async function keepOrderScopes(trx: Transaction, wabaIds: readonly string[]): Promise<void> {
+  await query(
+    trx,
+    `select count(pg_advisory_xact_lock_shared(?, order_scope_group(waba_id)))
+       from unnest(cast(? as text[])) as w (waba_id)`,
+    [ORDER_SCOPE_LOCK, wabaIds],
+  );
 }

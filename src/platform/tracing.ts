@@ -82,16 +82,7 @@ export function startTracing(options: Options): { close(): Promise<void> } {
       failed = error instanceof Error ? error.name : 'error';
       throw error;
     } finally {
-      const { type, ...attributes } = run;
-      const own: SpanNote = { name: `activity ${type}`, about: [], startMs, endMs: epochMs(), attributes };
-      for (const traceId of activity.traces) {
-        const ids = { traceId, spanId: activity.spanId, parentSpanId: rootSpanId(traceId) };
-        exporter.add({ ...ids, ...plain({ ...own, failed }), attributes: attributesOf(own, []), links: [] });
-        for (const later of activity.later) {
-          const under = { traceId, spanId: newSpanId(), parentSpanId: activity.spanId };
-          exporter.add({ ...under, ...plain(later), attributes: attributesOf(later, []), links: [] });
-        }
-      }
+      for (const span of spansOfActivity(activity, run, startMs, failed)) exporter.add(span);
     }
   };
 
@@ -104,6 +95,25 @@ export function startTracing(options: Options): { close(): Promise<void> } {
       await exporter.close();
     },
   };
+}
+
+/** Its own span in each trace that it had to do with, with what it noted before it knew of one. */
+function spansOfActivity(
+  activity: RunningActivity,
+  { type, ...attributes }: ActivityRun,
+  startMs: number,
+  failed: string | undefined,
+): Span[] {
+  const own: SpanNote = { name: `activity ${type}`, about: [], startMs, endMs: epochMs(), attributes };
+  return [...activity.traces].flatMap((traceId) => {
+    const ids = { traceId, spanId: activity.spanId, parentSpanId: rootSpanId(traceId) };
+    const later = activity.later.map((note) => ({
+      ...{ traceId, spanId: newSpanId(), parentSpanId: activity.spanId },
+      ...plain(note),
+      ...{ attributes: attributesOf(note, []), links: [] },
+    }));
+    return [{ ...ids, ...plain({ ...own, failed }), attributes: attributesOf(own, []), links: [] }, ...later];
+  });
 }
 
 /** A body that cannot be read has no events. */

@@ -2,7 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { Counter, Gauge, type Registry } from '@prometheus-io/client';
 import type { Config } from '../config/config.ts';
-import type { DatabasePool, PoolUse } from '../postgres/database.ts';
+import type { PoolUse } from '../postgres/connection.ts';
+import type { DatabasePool } from '../postgres/database.ts';
 
 /** Shows how this process uses its connections to PostgreSQL; read when a scrape comes. */
 export function watchPools(registry: Registry, pools: readonly DatabasePool[]): void {

@@ -307,3 +307,28 @@ function watchConnection(client: pg.Client, everyMs: number, onSilent: (askedAtM
   const timer = setTimeout(() => void ask(), everyMs).unref();
   client.once('end', () => clearTimeout(timer));
 }
+
+/** How a pool is used now, and since the start. */
+export type PoolUse = {
+  open: number;
+  idle: number;
+  /** Who wait for a connection now. */
+  waiting: number;
+  /** How often one was asked for while none was idle, and for how long that was waited for in all. */
+  waits: number;
+  waitedMs: number;
+};
+
+/** How often, and for how many milliseconds in all, a connection was waited for. */
+export type Waits = { count: number; ms: number };
+
+/** A connection of a pool in which none is idle. */
+export async function waitForClient(pool: pg.Pool, waits: Waits): Promise<pg.PoolClient> {
+  const startMs = performance.now();
+  try {
+    return await pool.connect();
+  } finally {
+    waits.count += 1;
+    waits.ms += performance.now() - startMs;
+  }
+}

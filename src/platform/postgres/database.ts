@@ -7,8 +7,11 @@ import {
   isPooled,
   type Notifier,
   openNotifier,
+  type PoolUse,
   TIMEOUTS,
   transactionSettings,
+  type Waits,
+  waitForClient,
 } from './connection.ts';
 import { openPool } from './primary.ts';
 import {
@@ -44,17 +47,6 @@ export class LastStatements<T> {
     this.answers = answers;
   }
 }
-
-/** How a pool is used now, and since the start. */
-export type PoolUse = {
-  open: number;
-  idle: number;
-  /** Who wait for a connection now. */
-  waiting: number;
-  /** How often one was asked for while none was idle, and for how long that was waited for in all. */
-  waits: number;
-  waitedMs: number;
-};
 
 /** All connections of a process to one database. */
 export type DatabasePool = Database & {
@@ -161,7 +153,8 @@ async function withClient<T>(
   isBroken: (error: unknown) => boolean,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
-  const client = parts.pool.idleCount > 0 ? await parts.pool.connect() : await waitForClient(parts);
+  const client =
+    parts.pool.idleCount > 0 ? await parts.pool.connect() : await waitForClient(parts.pool, parts.waits);
   // The server's word that it ended the connection can come while no statement runs; the next one then fails.
   const onLost = () => {};
   client.on('error', onLost);
@@ -174,16 +167,6 @@ async function withClient<T>(
   } finally {
     client.off('error', onLost);
     client.release(broken);
-  }
-}
-
-async function waitForClient({ pool, waits }: Pick<Parts, 'pool' | 'waits'>): Promise<pg.PoolClient> {
-  const startMs = performance.now();
-  try {
-    return await pool.connect();
-  } finally {
-    waits.count += 1;
-    waits.ms += performance.now() - startMs;
   }
 }
 
@@ -207,7 +190,7 @@ async function runOn(
 /** `settings`: the statement that a transaction begins with. */
 type Parts = {
   pool: pg.Pool;
-  waits: { count: number; ms: number };
+  waits: Waits;
   notifier: Notifier;
   settings: string | null;
 };
@@ -332,7 +315,8 @@ export async function tryIntakeLocks(
   shards: readonly number[],
   waitMs = shards.length > 1 ? SHARED_WAIT_MS : null,
 ): Promise<number[]> {
-  const impatient = waitMs === null ? null : waitAtMost(trx, waitMs);
+  const impatient =
+    waitMs === null ? null : query(trx, `select set_config('lock_timeout', ?, true)`, [String(waitMs)]);
   const [row] = await query<{ shards: number[] }>(
     trx,
     `select coalesce(array_agg(shard order by shard), '{}') as shards, count(customers),
@@ -346,11 +330,6 @@ export async function tryIntakeLocks(
   );
   await impatient;
   return row?.shards ?? [];
-}
-
-/** Has the transaction wait for each further lock for so long only. */
-async function waitAtMost(trx: Transaction, ms: number): Promise<void> {
-  await query(trx, `select set_config('lock_timeout', ?, true)`, [String(ms)]);
 }
 
 /** SQL: the shards whose locks `tryIntakeLocks` got in this transaction. It costs a loser nothing behind it. */
@@ -398,19 +377,6 @@ export async function lockCustomers(trx: Transaction, shard: number): Promise<vo
 /** Takes the publishing lock for the rest of the transaction; before anything is read that decides about lanes. */
 export async function lockPublishing(trx: Transaction): Promise<void> {
   await query(trx, 'select pg_advisory_xact_lock_shared(?::bigint)', [PUBLISHING_LOCK]);
-}
-
-/**
- * Keeps the order scopes of these WABAs' endpoints as they are until the transaction ends; before they are read. Whoever
- * changes one (the function apply_order_scope) does not wait for this lock, and holds it for one statement.
- */
-export async function keepOrderScopes(trx: Transaction, wabaIds: readonly string[]): Promise<void> {
-  await query(
-    trx,
-    `select count(pg_advisory_xact_lock_shared(?, order_scope_group(waba_id)))
-       from unnest(cast(? as text[])) as w (waba_id)`,
-    [ORDER_SCOPE_LOCK, wabaIds],
-  );
 }
 
 class Undone extends Error {}
