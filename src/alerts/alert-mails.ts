@@ -57,6 +57,21 @@ export async function queueAlertMails(database: Database, mailer: NonNullable<Ma
   return queued;
 }
 
+/** Whether a user gets e-mails about alerts. */
+export async function alertMailOf(database: Database, userId: string): Promise<boolean> {
+  const [row] = await query<{ isOn: boolean }>(
+    database,
+    `select ${WANTS_MAIL} as "isOn" from users u where u.id = ?`,
+    [userId],
+  );
+  return row?.isOn ?? false;
+}
+
+/** Has a user get e-mails about alerts, or none. */
+export async function setAlertMail(database: Database, userId: string, isOn: boolean): Promise<void> {
+  await execute(database, 'update users set alert_mail = ? where id = ?', [isOn, userId]);
+}
+
 type MailedAlert = Pick<ShownAlert, 'kind' | 'businessName' | 'wabaId' | 'subject' | 'reason' | 'openedAt'>;
 
 async function queueMailFor(trx: Transaction, mailer: NonNullable<Mailer>, userId: string): Promise<boolean> {

@@ -13,6 +13,8 @@ export type Invitation = {
   businessName: string | null;
   /** Who gets a new password by it; null: it is an invitation. */
   userId: string | null;
+  /** Its link went to the address by e-mail, and its maker has not seen it. */
+  isMailed: boolean;
   /** The user who made it; null: a command. */
   makerId: string | null;
   invitedBy: string;
@@ -29,11 +31,12 @@ export type NewInvitation = {
   userId: string | null;
   invitedBy: string;
   makerId: string | null;
+  isMailed: boolean;
   lifetimeMs: number;
 };
 
 const SELECT = `select i.id, i.email, i.role, i.tenant_id as "tenantId", t.business_name as "businessName",
-  i.user_id as "userId", i.maker_id as "makerId", i.invited_by as "invitedBy", i.created_at as "createdAt", i.expires_at as "expiresAt"
+  i.user_id as "userId", i.maker_id as "makerId", i.invited_by as "invitedBy", i.mailed as "isMailed", i.created_at as "createdAt", i.expires_at as "expiresAt"
   from invitations i left join tenants t on t.id = i.tenant_id`;
 const OPEN = 'i.accepted_at is null and i.expires_at > now()';
 
@@ -48,8 +51,8 @@ export async function insertInvitation(trx: Transaction, invitation: NewInvitati
   );
   const [row] = await query<{ expiresAt: Date }>(
     trx,
-    `insert into invitations (token_hash, email, role, tenant_id, user_id, invited_by, maker_id, expires_at)
-     values (:tokenHash, :email, :role, :tenantId, :userId, :invitedBy, :makerId, now() + :lifetimeMs * interval '1 millisecond')
+    `insert into invitations (token_hash, email, role, tenant_id, user_id, invited_by, maker_id, mailed, expires_at)
+     values (:tokenHash, :email, :role, :tenantId, :userId, :invitedBy, :makerId, :isMailed, now() + :lifetimeMs * interval '1 millisecond')
      returning expires_at as "expiresAt"`,
     invitation,
   );

@@ -1,4 +1,5 @@
 import { knownTenant } from '../accounts/accounts.ts';
+import { type Mailer, queueMail } from '../mail/mails.ts';
 import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';
@@ -12,6 +13,7 @@ import {
   listTenantInvitations,
   takeInvitation,
 } from './invitation-store.ts';
+import { linkMail } from './link-mails.ts';
 import { hasMember, insertMembership } from './memberships.ts';
 import { hashNewPassword } from './passwords.ts';
 import { actorAt, beginSession, type OwnSession, type Visitor } from './sign-in.ts';
@@ -23,36 +25,50 @@ const LIFETIME_MS = 7 * 86_400_000;
 
 type Tools = { database: Database };
 
-/** `path` holds the token, which is shown this once: only its hash is stored. A link for a new password has no role. */
-export type MadeInvitation = { email: string; role: PortalRole | null; path: string; expiresAt: Date };
+/** With a mailer, links go to their address by e-mail. */
+export type LinkTools = Tools & { mailer?: Mailer };
+
+/**
+ * `path` holds the token, of which only the hash is stored. It is shown this once, unless it `isMailed`: then only the
+ * owner of the address may see it. A link for a new password has no role.
+ */
+export type MadeInvitation = {
+  email: string;
+  role: PortalRole | null;
+  path: string;
+  isMailed: boolean;
+  expiresAt: Date;
+};
 
 /**
  * Invites a user by a one-time link; an earlier link of the tenant for the same address ends. Whether the address has
  * an account elsewhere makes no difference. Throws RequestError: `invalid_value`, `unknown_tenant`, `user_exists`.
  */
 export async function inviteUser(
-  { database }: Tools,
+  { database, mailer = null }: LinkTools,
   authority: Authority,
   given: { email: string; role: string; tenantId: string | null },
 ): Promise<MadeInvitation> {
   const email = checkEmail(given.email);
   const tenantId = authority.tenantId ?? given.tenantId;
   const role = checkRole(given.role, tenantId);
-  if (tenantId !== null) await knownTenant(database, tenantId);
+  const businessName = tenantId === null ? null : (await knownTenant(database, tenantId)).businessName;
   return await database.transaction(async (trx) => {
     await refuseMember(trx, tenantId, email);
-    const made = await makeLink(trx, authority, { email, role, tenantId, userId: null });
+    const link = { email, role, tenantId, userId: null, businessName };
+    const made = await makeLink(trx, authority, link, mailer);
     const detail = { role };
     await recordUserChange(trx, authority.actor, { tenantId, action: 'user.invited', email, detail });
     return made;
   });
 }
 
-/** Stores a one-time link and returns it. */
+/** Stores a one-time link and returns it; with a mailer, it is sent to its address. */
 export async function makeLink(
   trx: Transaction,
   { actor, userId: makerId }: Authority,
-  link: Pick<Invitation, 'email' | 'role' | 'tenantId' | 'userId'>,
+  { businessName, ...link }: Pick<Invitation, 'email' | 'role' | 'tenantId' | 'userId' | 'businessName'>,
+  mailer: Mailer,
 ): Promise<MadeInvitation> {
   const token = newSecretToken();
   const expiresAt = await insertInvitation(trx, {
@@ -60,9 +76,17 @@ export async function makeLink(
     tokenHash: secretTokenHash(token) as Buffer,
     invitedBy: actor.name,
     makerId,
+    isMailed: mailer !== null,
     lifetimeMs: LIFETIME_MS,
   });
-  return { email: link.email, role: link.role, path: `/portal/invitations/${token}`, expiresAt };
+  const { email, role, userId } = link;
+  const path = `/portal/invitations/${token}`;
+  if (mailer !== null) {
+    const about = { role, businessName, by: actor.name, expiresAt, url: `${mailer.publicUrl}${path}` };
+    const kind = role === null ? ('password_link' as const) : ('invitation' as const);
+    await queueMail(trx, mailer, { kind, userId, recipient: email, ...linkMail(about) });
+  }
+  return { email, role, path, isMailed: mailer !== null, expiresAt };
 }
 
 /** The open invitations of a tenant; of all, for an operator. */

@@ -1,7 +1,7 @@
 import type { Database } from '../platform/postgres/database.ts';
 import { RequestError } from '../platform/request-input.ts';
 import { type Invitation, takeInvitation } from './invitation-store.ts';
-import { type MadeInvitation, makeLink, unknownInvitation } from './invitations.ts';
+import { type LinkTools, type MadeInvitation, makeLink, unknownInvitation } from './invitations.ts';
 import { hashNewPassword } from './passwords.ts';
 import type { Visitor } from './sign-in.ts';
 import { type Authority, lockedMember, lockedUser, recordUserChange } from './user-authority.ts';
@@ -16,7 +16,7 @@ type Tools = { database: Database };
  * Throws RequestError: `unknown_user`, `user_disabled`, `operators_only`.
  */
 export async function makePasswordLink(
-  { database }: Tools,
+  { database, mailer = null }: LinkTools,
   authority: Authority,
   userId: string,
 ): Promise<MadeInvitation> {
@@ -34,7 +34,8 @@ export async function makePasswordLink(
       throw new RequestError('operators_only', 'For this account, only an operator can make such a link.');
     }
     const { email } = user;
-    const made = await makeLink(trx, authority, { email, role: null, tenantId, userId: user.id });
+    const link = { email, role: null, tenantId, userId: user.id, businessName: null };
+    const made = await makeLink(trx, authority, link, mailer);
     const tenants = user.memberships.map((one) => one.tenantId);
     for (const concerned of tenants.length === 0 ? [null] : tenants) {
       await recordUserChange(trx, actor, { tenantId: concerned, action: 'user.password_link_made', email });
@@ -45,12 +46,12 @@ export async function makePasswordLink(
 
 /**
  * Gives the user whom a link is for a new password, and ends all sessions, without signing in. The user
- * sees who made the link until another password is chosen. Throws RequestError: `unknown_invitation`,
+ * sees who made the link, unless it came by e-mail, until another password is chosen. Throws RequestError: `unknown_invitation`,
  * `invalid_value`, `busy`.
  */
 export async function setPasswordByLink(
   { database }: Tools,
-  { id, email, userId, makerId, invitedBy }: Invitation,
+  { id, email, userId, makerId, invitedBy, isMailed }: Invitation,
   password: string,
   { requestId, ip }: Visitor,
 ): Promise<void> {
@@ -62,7 +63,7 @@ export async function setPasswordByLink(
     if (!(await takeInvitation(trx, id)) || user === null || user.disabledAt !== null)
       throw unknownInvitation();
     await replacePasswordHash(trx, userId, { previous: await findPasswordHash(trx, userId), next });
-    await notePasswordLink(trx, userId, makerId === userId ? null : invitedBy);
+    await notePasswordLink(trx, userId, makerId === userId || isMailed ? null : invitedBy);
     await deleteSessions(trx, userId);
     await addUserNotice(trx, userId, { kind: 'password_by_link', by: invitedBy, ip });
     // Who it was is not known: a link shows only who has it.

@@ -33,6 +33,8 @@ export type PageView = {
   /** Notices after a redirect, by the code in `?done=`. */
   done?: Readonly<Record<string, Child>>;
   body: Child;
+  /** What the bell counts; null: it counts nothing here. */
+  newAlerts?: number | null;
   /** There is a sandbox console to lead to. */
   hasSandbox?: boolean;
   /** More style sheets and scripts: names of files in `assets`, or URLs. */
@@ -90,6 +92,7 @@ function signedInBody(view: PageView, viewer: Viewer): Markup {
 ${view.waba && wabaInView(view.waba)}
 ${tenantSwitcher(viewer, Boolean(view.waba))}
 <nav class="account" aria-label="Account">
+${bell(view.newAlerts ?? 0)}
 <a href="/portal/account"><span class="who">${viewer.name || viewer.email}</span> <span class="role">${viewer.role}</span></a>
 <form method="post" action="/portal/sign-out"><input type="hidden" name="_csrf" value="${viewer.csrfToken}"><button class="plain">Sign out</button></form>
 </nav>
@@ -110,6 +113,13 @@ ${view.body}
 </main>
 </div>
 </body>`;
+}
+
+/** The way to the alerts, with how many are new; counting stops at 100. */
+function bell(count: number): Markup {
+  const shown = count < 100 ? String(count) : '99+';
+  const label = count === 0 ? 'Alerts' : `Alerts, ${shown} new`;
+  return html`<a class="bell" href="/portal/alerts" aria-label="${label}" title="${label}"><svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" focusable="false"><path fill="currentColor" d="M10 18a2.2 2.2 0 0 0 2.1-1.6H7.900A2.200 2.200 0 0 0 10 18Zm6.200-4.700c-.9-.9-1.200-1.900-1.200-4.300 0-2.600-1.500-4.500-3.700-5V3.300a1.300 1.300 0 0 0-2.600 0V4C6.500 4.500 5 6.400 5 9c0 2.400-.3 3.400-1.200 4.300-.5.5-.2 1.500.7 1.500h11c.9 0 1.200-1 .7-1.500Z"/></svg>${count > 0 && html`<span class="count">${shown}</span>`}</a>`;
 }
 
 /** Until the owner has chosen a password that no one else knows. */

@@ -5,6 +5,7 @@ import { guardBodies } from '../shares/client-shares.ts';
 import { accessPages } from './access/access-pages.ts';
 import { requirePortalAccess } from './access/portal-access.ts';
 import { policyPages } from './accounts/policy-pages.ts';
+import { alertsPages } from './alerts/alerts-pages.ts';
 import { ASSET_DIRECTORY, ASSET_PREFIX } from './asset-urls.ts';
 import { auditPages } from './audit/audit-pages.ts';
 import { deliveryPages, operatorDeliveryPages } from './deliveries/delivery-pages.ts';
@@ -35,6 +36,7 @@ export async function portalRoutes(scope: PortalApp, context: PortalContext): Pr
     const tokens = await requirePortalAccess(pages, context);
     accessPages(pages, context, tokens);
     overviewPages(pages, context);
+    alertsPages(pages, context);
     endpointPages(pages, context);
     deliveryPages(pages, context);
     operatorDeliveryPages(pages, context);

@@ -1,8 +1,10 @@
 import { Command } from 'commander';
 import { knownTenant } from '../../accounts/accounts.ts';
+import { mailerOf } from '../../mail/mails.ts';
 import { OPERATOR_COMMAND } from '../../platform/audit/audit.ts';
 import {
   type AdminOutcome,
+  type AdminTools,
   adminAction,
   alignedFields,
   alignedTable,
@@ -11,7 +13,13 @@ import type { Config } from '../../platform/config/config.ts';
 import { parseEncryptionKeys } from '../../platform/crypto/secret-box.ts';
 import { RequestError } from '../../platform/request-input.ts';
 import { setUpPath } from '../first-operator.ts';
-import { invitationsOf, inviteUser, type MadeInvitation, withdrawInvitation } from '../invitations.ts';
+import {
+  invitationsOf,
+  inviteUser,
+  type LinkTools,
+  type MadeInvitation,
+  withdrawInvitation,
+} from '../invitations.ts';
 import { removeMember } from '../members.ts';
 import { makePasswordLink } from '../password-links.ts';
 import { resetSecondFactor } from '../second-factor.ts';
@@ -23,6 +31,7 @@ import { allUsers, disableUser, enableUser, removeUser, userNamed } from '../use
 /** The command line may administer all users. */
 const AUTHORITY: Authority = { actor: OPERATOR_COMMAND, tenantId: null, userId: null };
 
+const SHOW_LINK = 'print the link, where links are sent by e-mail (HELIOGRAPH_SMTP_URL)';
 const WHO = 'e-mail address, or the id where several accounts have the address';
 
 /** `admin user …` */
@@ -106,14 +115,18 @@ function inviteCommand(): Command {
     .description('create a one-time link by which a person becomes a user; it works for seven days')
     .requiredOption('--email <address>', 'who it is for')
     .requiredOption('--role <role>', 'operator, admin or member')
-    .option('--tenant <userId>', 'whose administrator or member; operators have none');
+    .option('--tenant <userId>', 'whose administrator or member; operators have none')
+    .option('--show-link', SHOW_LINK);
   const example = 'user invite --email asha@store.example --role admin --tenant 1';
-  return adminAction<{ email: string; role: string; tenant?: string }>(
+  return adminAction<{ email: string; role: string; tenant?: string; showLink?: true }>(
     command,
     example,
     async ({ tools, options }) => {
       const { email, role, tenant: tenantId = null } = options;
-      return describeLink(tools.config, await inviteUser(tools, AUTHORITY, { email, role, tenantId }));
+      return describeLink(
+        tools.config,
+        await inviteUser(linkTools(tools, options), AUTHORITY, { email, role, tenantId }),
+      );
     },
   );
 }
@@ -121,11 +134,13 @@ function inviteCommand(): Command {
 function passwordLinkCommand(): Command {
   const command = new Command('password-link')
     .description('make a one-time link by which a user sets a new password; it works for seven days')
-    .argument('<user>', WHO);
-  return adminAction(command, 'user password-link asha@store.example', async ({ tools, args }) => {
+    .argument('<user>', WHO)
+    .option('--show-link', SHOW_LINK);
+  const example = 'user password-link asha@store.example';
+  return adminAction<{ showLink?: true }>(command, example, async ({ tools, args, options }) => {
     refuseWithoutPasswords(tools.config);
     const { id } = await userNamed(tools, args[0] ?? '');
-    return describeLink(tools.config, await makePasswordLink(tools, AUTHORITY, id));
+    return describeLink(tools.config, await makePasswordLink(linkTools(tools, options), AUTHORITY, id));
   });
 }
 
@@ -137,7 +152,20 @@ function refuseWithoutPasswords({ portal }: Config): void {
   );
 }
 
-function describeLink({ api }: Config, { email, role, path, expiresAt }: MadeInvitation): AdminOutcome {
+function linkTools(tools: AdminTools, { showLink = false }: { showLink?: boolean }): LinkTools {
+  return { ...tools, mailer: showLink ? null : mailerOf(tools.config, tools.secretBox) };
+}
+
+function describeLink(
+  { api }: Config,
+  { email, role, path, isMailed, expiresAt }: MadeInvitation,
+): AdminOutcome {
+  if (isMailed) {
+    return {
+      json: { email, role, url: null, expiresAt },
+      text: `The link is on its way to ${email} by e-mail.`,
+    };
+  }
   const url = `${api.publicUrl}${path}`;
   return {
     json: { email, role, url, expiresAt },

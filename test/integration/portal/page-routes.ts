@@ -61,6 +61,7 @@ const VALUES: Readonly<Record<string, string>> = {
   upTo: '1',
   states: 'failed',
   mediaUrlTtlSeconds: '3600',
+  mail: 'on',
 };
 
 /** A form that is filled in, as far as the route tells its fields. */

@@ -2,6 +2,7 @@ import cookie from '@fastify/cookie';
 import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { findWaba } from '../../../accounts/accounts.ts';
+import { countNewAlerts } from '../../../alerts/alerts.ts';
 import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { stepOf } from '../../../users/sign-in-policy.ts';
@@ -31,6 +32,7 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
   scope.decorateRequest('portalSession', null);
   scope.decorateRequest('portalAwaiting', null);
   scope.decorateRequest('portalWaba', null);
+  scope.decorateRequest('portalNewAlerts', null);
   scope.setErrorHandler(sendErrorPage);
   scope.addHook('onRequest', async (_request, reply) => setPortalHeaders(reply));
   scope.addHook('onRequest', async (request) => {
@@ -44,6 +46,7 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
   );
   refuseForeignForms(scope, tokens, publicUrl);
   scope.addHook('onRequest', async (request, reply) => await checkAccess(request, reply, database));
+  scope.addHook('preHandler', async (request) => await countAlerts(request, database));
   requireDeclaredAccess(scope);
   scope.route({
     method: ['GET', 'POST'],
@@ -55,6 +58,14 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
     },
   });
   return tokens;
+}
+
+/** For the bell of a page. */
+async function countAlerts(request: FastifyRequest, database: Database): Promise<void> {
+  const viewer = viewerIfAny(request);
+  if (viewer === null || request.method !== 'GET' || request.routeOptions.config.polled) return;
+  const { userId, tenantId } = viewer;
+  request.portalNewAlerts = await countNewAlerts(database, { userId, tenantId });
 }
 
 /** However many cookies are made up, they take two connections. */

@@ -5,7 +5,7 @@ import { type PageView, renderPage } from '../page.ts';
 
 /** Sends a page. Its viewer, its WABA and what was just done are those of the request, unless `view` names others. */
 export function sendPage(reply: FastifyReply, view: PageView, status = 200): FastifyReply {
-  const { portalSession, portalWaba, query } = reply.request;
+  const { portalSession, portalWaba, portalNewAlerts, query } = reply.request;
   const hasSandbox = reply.server.hasDecorator('portalSandbox');
   const viewer = portalSession?.viewer.step === 'whole' ? portalSession.viewer : null;
   const waba = view.active?.startsWith('operator/') ? null : portalWaba;
@@ -13,7 +13,7 @@ export function sendPage(reply: FastifyReply, view: PageView, status = 200): Fas
   return reply
     .code(status)
     .type('text/html; charset=utf-8')
-    .send(renderPage({ hasSandbox, viewer, waba, ...view, notice }));
+    .send(renderPage({ hasSandbox, viewer, waba, newAlerts: portalNewAlerts, ...view, notice }));
 }
 
 /** Nothing inline and nothing from elsewhere. */

@@ -24,6 +24,8 @@ declare module 'fastify' {
     /** A session that still waits for the second step of its sign-in: for most pages it is none. */
     portalAwaiting: ViewerSession | null;
     portalWaba: PageWaba | null;
+    /** What the bell counts; null on open pages. */
+    portalNewAlerts: number | null;
   }
 }
 

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type TObject, Type } from 'typebox';
-import { type MadeInvitation, withdrawInvitation } from '../../../users/invitations.ts';
+import { mailerOf } from '../../../mail/mails.ts';
+import { type LinkTools, type MadeInvitation, withdrawInvitation } from '../../../users/invitations.ts';
 import { makePasswordLink } from '../../../users/password-links.ts';
 import type { Authority } from '../../../users/user-authority.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
@@ -39,6 +40,7 @@ export const DONE = {
   role: 'The role is changed. The user has to sign in again.',
   disabled: 'The user is disabled and signed out.',
   enabled: 'The user can sign in again.',
+  mailed: 'The link is on its way by e-mail. It works once, for seven days.',
   withdrawn: 'The invitation is withdrawn. Its link no longer works.',
 };
 
@@ -52,7 +54,7 @@ export function userActions(app: PortalApp, context: PortalContext, place: UserP
   if (context.config.portal.passwordSignIn) {
     app.post(`${route}/:id/password-link`, { ...options, config: dangerous }, async (request, reply) => {
       const id = accountObjectId(request.params.id);
-      const made = await makePasswordLink({ database }, authorityOf(request), id);
+      const made = await makePasswordLink(linkTools(context), authorityOf(request), id);
       return sendOneTimeLink(request, reply, context, place, made);
     });
   }
@@ -89,14 +91,23 @@ function removalPage(app: PortalApp, { route, config, querystring, active, ...pl
   });
 }
 
-/** The one page that shows a link: it is in no URL, in no log, and cannot be opened again. */
+/** Links go by e-mail where that is set up. */
+export function linkTools({ database, config, accounts }: PortalContext): LinkTools {
+  return { database, mailer: mailerOf(config, accounts.secretBox) };
+}
+
+/**
+ * The one page that shows a link: it is in no URL, in no log, and cannot be opened again. One that goes by e-mail is
+ * not shown.
+ */
 export function sendOneTimeLink(
   request: FastifyRequest,
   reply: FastifyReply,
   { publicUrl }: PortalContext,
   { active, listHref }: UserPlace,
-  { email, path, expiresAt }: MadeInvitation,
+  { email, path, isMailed, expiresAt }: MadeInvitation,
 ): FastifyReply {
+  if (isMailed) return reply.redirect(listHref(request, 'mailed'), 303);
   const back = listHref(request);
   return sendPage(reply, {
     title: 'One-time link',

@@ -21,7 +21,7 @@ import { formLine } from '../form-values.ts';
 import { html, type Markup } from '../markup.ts';
 import { hrefWith } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { DONE, sendOneTimeLink, type UserPlace, userActions } from './user-actions.ts';
+import { DONE, linkTools, sendOneTimeLink, type UserPlace, userActions } from './user-actions.ts';
 import { userSessionPages } from './user-sessions-page.ts';
 import { invitationTable, type ListPlace, roleButton } from './user-tables.ts';
 
@@ -30,7 +30,6 @@ const querystring = Type.Object({ done: text, find: text, tenant: text, page: te
 
 /** /portal/operator/users: all accounts, and invitations for operators and users of any tenant. */
 export function operatorUserPages(app: PortalApp, context: PortalContext): void {
-  const { database } = context;
   app.get(USERS, { config: PAGES.operator, schema: { querystring } }, async (request, reply) =>
     showUsers(request, reply, context, request.query, EMPTY_INVITE),
   );
@@ -43,7 +42,7 @@ export function operatorUserPages(app: PortalApp, context: PortalContext): void 
     return await orShown(
       async () => {
         const given = { email, role, tenantId: tenant === '' ? null : tenant };
-        const made = await inviteUser({ database }, authorityOf(request), given);
+        const made = await inviteUser(linkTools(context), authorityOf(request), given);
         return sendOneTimeLink(request, reply, context, place, made);
       },
       (error) => showUsers(request, reply, context, request.query, { email, role, tenant, error }),

@@ -14,7 +14,7 @@ import { formLine, formValues } from '../form-values.ts';
 import { html, type Markup } from '../markup.ts';
 import { hrefWith } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { DONE, sendOneTimeLink, type UserPlace, userActions } from './user-actions.ts';
+import { DONE, linkTools, sendOneTimeLink, type UserPlace, userActions } from './user-actions.ts';
 import { userSessionPages } from './user-sessions-page.ts';
 import { invitationTable, memberTable } from './user-tables.ts';
 
@@ -32,7 +32,6 @@ const EMPTY_INVITE: InviteForm = { email: '', role: 'member', error: null };
 
 /** /portal/w/:wabaId/users: the users of a tenant, for its administrators. */
 export function tenantUserPages(app: PortalApp, context: PortalContext): void {
-  const { database } = context;
   app.get(PATH, { config: PAGES.admin, schema: { querystring } }, async (request, reply) =>
     showUsers(request, reply, context, EMPTY_INVITE),
   );
@@ -46,7 +45,7 @@ export function tenantUserPages(app: PortalApp, context: PortalContext): void {
     return await orShown(
       async () => {
         const given = { email, role, tenantId: authority.tenantId };
-        const made = await inviteUser({ database }, authority, given);
+        const made = await inviteUser(linkTools(context), authority, given);
         return sendOneTimeLink(request, reply, context, place, made);
       },
       (error) => showUsers(request, reply, context, { email, role, error }),

@@ -21,6 +21,7 @@ import {
   operationsSecretPlace,
   SEALED_COLUMNS,
   type SecretBox,
+  totpSecretPlace,
 } from '../../../../src/platform/crypto/secret-box.ts';
 import {
   reencryptSecrets,
@@ -74,6 +75,13 @@ async function filled() {
      values (1, 'user', '1', 'test', ?)`,
     [old.secretBox.seal('{}', erasureSubjectPlace('1'))],
   );
+  await execute(
+    database,
+    `insert into users (id, email, name) overriding system value values (1, 'a@store.example', 'Asha')`,
+  );
+  await execute(database, 'insert into user_totp (user_id, secret_sealed, last_step) values (1, ?, 0)', [
+    old.secretBox.seal('totp', totpSecretPlace('1')),
+  ]);
   const mail = { kind: 'invitation' as const, userId: null, recipient: 'a@store.example' };
   const mailer = { secretBox: old.secretBox, publicUrl: 'https://gateway.example' };
   const mailId = await database.transaction((trx) =>
@@ -161,6 +169,7 @@ test('after k2,k1 and reencrypt nothing needs k1, and k2 alone opens everything'
     'erasures',
     'installation_secrets',
     'mails',
+    'user_totp',
     'wabas',
     'webhook_endpoints',
   ]);
@@ -222,6 +231,7 @@ test('a missing key and another key under the same id are said at start, and ree
     'erasures',
     'installation_secrets',
     'mails',
+    'user_totp',
     'wabas',
     'webhook_endpoints',
   ]);

@@ -1,0 +1,177 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { ALERT_KINDS, alertPath, anchorOf, KINDS, kindsFor } from '../../../alerts/alert-kinds.ts';
+import { alertMailOf, setAlertMail } from '../../../alerts/alert-mails.ts';
+import { type AlertViewer, listAlerts, markAlertsRead } from '../../../alerts/alerts.ts';
+import { PAGES } from '../access/page-access.ts';
+import { pageNotFound } from '../access/page-error.ts';
+import { sendPage } from '../access/send-page.ts';
+import { type Viewer, viewerOf } from '../access/viewer.ts';
+import { badge } from '../components/badge.ts';
+import { actionButton, postForm } from '../components/form.ts';
+import { pager } from '../components/pager.ts';
+import { dataTable, emptyState } from '../components/table.ts';
+import { exactTime, timeAgo } from '../components/time.ts';
+import { formLine } from '../form-values.ts';
+import { type Child, html, type Markup, nothing } from '../markup.ts';
+import { hrefWith } from '../navigation.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+
+const PATH = '/portal/alerts';
+const RUNBOOKS = '/portal/runbooks';
+const PAGE_SIZE = 50;
+const UUID = '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$';
+const IS_UUID = new RegExp(UUID);
+
+const DONE = {
+  read: 'Marked as read. You are not reminded of it any more.',
+  on: 'You get e-mails about new alerts.',
+  off: 'You get no e-mails about alerts.',
+};
+
+const querystring = Type.Object({
+  done: Type.Optional(Type.String()),
+  state: Type.Optional(Type.Union([Type.Literal('open'), Type.Literal('all')])),
+  before: Type.Optional(Type.String({ pattern: UUID })),
+});
+
+/** /portal/alerts: what needs attention in the tenant of the session, or everywhere; /portal/runbooks: what to do. */
+export function alertsPages(app: PortalApp, context: PortalContext): void {
+  const { database } = context;
+  app.get(PATH, { config: PAGES.signedIn, schema: { querystring } }, async (request, reply) =>
+    showAlerts(request, reply, context, request.query),
+  );
+  const read = Type.Object({ alert: Type.Optional(formLine()) });
+  app.post(`${PATH}/read`, { config: PAGES.signedIn, schema: { body: read } }, async (request, reply) => {
+    const { alert = '' } = request.body;
+    if (alert !== '' && !IS_UUID.test(alert)) throw pageNotFound();
+    await markAlertsRead(database, alertViewer(viewerOf(request)), alert === '' ? null : alert);
+    return reply.redirect(`${PATH}?done=read`, 303);
+  });
+  const mail = Type.Object({ mail: formLine() });
+  app.post(`${PATH}/mail`, { config: PAGES.signedIn, schema: { body: mail } }, async (request, reply) => {
+    const isWanted = request.body.mail === 'on';
+    await setAlertMail(database, viewerOf(request).userId, isWanted);
+    return reply.redirect(`${PATH}?done=${isWanted ? 'on' : 'off'}`, 303);
+  });
+  app.get(RUNBOOKS, { config: PAGES.signedIn }, async (request, reply) =>
+    sendPage(reply, {
+      title: 'Runbooks',
+      active: 'alerts',
+      lead: 'What each alert means and what to do.',
+      trail: [{ label: 'Alerts', href: PATH }],
+      body: runbooks(viewerOf(request)),
+    }),
+  );
+}
+
+function alertViewer({ userId, tenantId }: Viewer): AlertViewer {
+  return { userId, tenantId };
+}
+
+async function showAlerts(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { database, config, now }: PortalContext,
+  { state = 'open', before = null }: { state?: 'open' | 'all'; before?: string | null },
+): Promise<FastifyReply> {
+  const viewer = viewerOf(request);
+  const [rows, hasMail] = await Promise.all([
+    listAlerts(database, alertViewer(viewer), { state, before, limit: PAGE_SIZE + 1 }),
+    config.mail.smtpUrl === '' ? null : alertMailOf(database, viewer.userId),
+  ]);
+  const alerts = rows.slice(0, PAGE_SIZE);
+  const last = rows.length > PAGE_SIZE ? alerts.at(-1) : undefined;
+  const hrefOf = (parameters: { state?: string; before?: string }) => hrefWith(PATH, parameters);
+  const pages = pager({
+    firstHref: before === null ? null : hrefOf({ state }),
+    nextHref: last === undefined ? null : hrefOf({ state, before: last.id }),
+  });
+  const isNew = alerts.some((alert) => alert.isNew);
+  return sendPage(reply, {
+    title: 'Alerts',
+    active: 'alerts',
+    lead:
+      viewer.tenantId === null
+        ? 'What needs attention, of the installation and of all tenants. The bell counts what you have not read and only operators can mend.'
+        : 'What needs attention. The bell counts what you have not read.',
+    actions: isNew && actionButton(viewer, `${PATH}/read`, 'Mark all as read'),
+    done: DONE,
+    body: html`${states(state)}
+${alerts.length === 0 ? none(state) : alertTable(viewer, alerts, new Date(now()))}${pages}
+${hasMail !== null && mailSection(viewer, hasMail)}`,
+  });
+}
+
+function states(state: 'open' | 'all'): Markup {
+  const link = (to: 'open' | 'all', label: string) =>
+    html`<a href="${hrefWith(PATH, { state: to })}" ${to === state && html`aria-current="page"`}>${label}</a>`;
+  return html`<nav class="tabs" aria-label="Which alerts">${link('open', 'Open')} ${link('all', 'All')}</nav>`;
+}
+
+function none(state: 'open' | 'all'): Markup {
+  return state === 'open'
+    ? emptyState(
+        'No open alerts',
+        'Nothing needs attention.',
+        html`<a href="${RUNBOOKS}">Which alerts there are</a>`,
+      )
+    : emptyState('No alerts', 'There were none in the last 90 days.');
+}
+
+const COLUMNS = [
+  { label: 'Status', kind: 'narrow' },
+  'Alert',
+  { label: 'Since', kind: 'narrow' },
+  { label: 'What to do', kind: 'narrow' },
+  { label: '', kind: 'narrow' },
+] as const;
+
+type Alerts = Awaited<ReturnType<typeof listAlerts>>;
+
+function alertTable(viewer: Viewer, alerts: Alerts, now: Date): Markup {
+  const isOperator = viewer.role === 'operator';
+  const rows = alerts.map((alert): Child[] => [
+    stateOf(alert),
+    html`<a href="${alertPath(alert, isOperator)}"><strong>${KINDS[alert.kind].title}</strong></a>${isOperator && html` <span class="faint">${alert.businessName ?? 'Installation'}</span>`}<br>${alert.reason}`,
+    html`${timeAgo(alert.openedAt, now)}${alert.resolvedAt !== null && html`<br><span class="faint">resolved ${exactTime(alert.resolvedAt)}${alert.resolvedBy !== null && ' by an operator'}</span>`}`,
+    html`<a href="${RUNBOOKS}#${anchorOf(alert.kind)}">Runbook</a>`,
+    alert.isNew ? readForm(viewer, alert.id) : nothing,
+  ]);
+  return dataTable('Alerts', COLUMNS, rows);
+}
+
+function stateOf({ isNew, resolvedAt }: Alerts[number]): Markup {
+  if (resolvedAt !== null) return badge('good', 'Resolved');
+  return isNew ? badge('bad', 'New') : badge('waiting', 'Open');
+}
+
+function readForm(viewer: Viewer, id: string): Markup {
+  return postForm(
+    viewer,
+    `${PATH}/read`,
+    html`<input type="hidden" name="alert" value="${id}"><button class="secondary">Mark as read</button>`,
+  );
+}
+
+function mailSection(viewer: Viewer, isOn: boolean): Markup {
+  const text = isOn
+    ? 'You get an e-mail when there are new alerts, at most once an hour, and a reminder once a day while you have not marked them as read.'
+    : 'You get no e-mails about alerts.';
+  const form = postForm(
+    viewer,
+    `${PATH}/mail`,
+    html`<input type="hidden" name="mail" value="${isOn ? 'off' : 'on'}"><button class="secondary">${isOn ? 'Stop these e-mails' : 'Send me e-mails'}</button>`,
+  );
+  return html`<h2>E-mail</h2><p>${text}</p>${form}`;
+}
+
+/** Of what the viewer can be told. */
+function runbooks(viewer: Viewer): Markup {
+  const own = viewer.role === 'operator' ? ALERT_KINDS : kindsFor('tenant');
+  return html`${own.map((kind) => {
+    const { title, meaning, steps } = KINDS[kind];
+    return html`<section id="${anchorOf(kind)}" class="card"><h2>${title}</h2><p>${meaning}</p><ol>${steps.map((step) => html`<li>${step}</li>`)}</ol></section>
+`;
+  })}`;
+}

@@ -1,0 +1,32 @@
+import { mailLink, mailPage, mailText } from '../mail/mail-page.ts';
+import type { MailContent } from '../mail/mails.ts';
+import type { PortalRole } from './user-input.ts';
+
+/** What a one-time link is for. */
+type LinkAbout = {
+  /** Null: it is for a new password. */
+  role: PortalRole | null;
+  businessName: string | null;
+  /** Who made it. */
+  by: string;
+  url: string;
+  expiresAt: Date;
+};
+
+/** The e-mail that brings an invitation, or a link for a new password. */
+export function linkMail({ role, businessName, by, url, expiresAt }: LinkAbout): MailContent {
+  const { host } = new URL(url);
+  const place = businessName === null ? 'Heliograph' : `${businessName} at Heliograph`;
+  const [subject, text] =
+    role === null
+      ? ['A new password for Heliograph', `${by} made a link by which you set a new password at ${host}.`]
+      : [`Invitation to ${place}`, `${by} invites you to ${place} (${host}), as ${role}.`];
+  const until = `${expiresAt.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+  const once = `The link works once, until ${until}. If you do not expect it, do nothing.`;
+  const button = role === null ? 'Set a new password' : 'Accept the invitation';
+  return {
+    subject,
+    text: `${text}\n\n${url}\n\n${once}\n`,
+    html: mailPage(`<p>${mailText(text)}</p>\n<p>${mailLink(url, button)}</p>\n<p>${once}</p>`),
+  };
+}

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { noteTokenRefused } from '../../../../src/accounts/access-tokens.ts';
+import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+import { turn } from '../../alerts/alerts-fixtures.ts';
+import { OTHER_WABA, startTestApi, type TestApi, testConfig, WABA } from '../../api/api-harness.ts';
+import { markupProblems } from '../markup-problems.ts';
+import { addUser, type PortalBrowser, tenantOf } from '../portal-browser.ts';
+
+let api: TestApi;
+let close: () => Promise<void>;
+let admin: PortalBrowser;
+let member: PortalBrowser;
+let stranger: PortalBrowser;
+let operator: PortalBrowser;
+
+beforeAll(async () => {
+  const mail = { HELIOGRAPH_SMTP_URL: 'smtp://127.0.0.1:9', HELIOGRAPH_MAIL_FROM: 'alerts@gateway.example' };
+  api = await startTestApi(
+    async () => ({ config: testConfig(mail) }),
+    (closeApi) => {
+      close = closeApi;
+    },
+  );
+  const tenantId = await tenantOf(api.database, WABA);
+  admin = await addUser(api, { email: 'admin@store.example', role: 'admin', tenantId });
+  member = await addUser(api, { email: 'member@store.example', role: 'member', tenantId });
+  stranger = await addUser(api, {
+    ...{ email: 'admin@bazaar.example', role: 'admin' },
+    tenantId: await tenantOf(api.database, OTHER_WABA),
+  });
+  operator = await addUser(api, { email: 'op@host.example', role: 'operator', tenantId: null });
+  await noteTokenRefused(api.database, WABA, 'Session <b>has</b> expired');
+  await execute(
+    api.database,
+    `update wabas set token_refused_at = now() - interval '1 hour' where waba_id = ?`,
+    [WABA],
+  );
+  await turn(api.database);
+});
+afterAll(() => close());
+
+const bellOf = (body: string) => /class="bell" href="\/portal\/alerts" aria-label="([^"]*)"/.exec(body)?.[1];
+
+describe('the bell', () => {
+  test('counts on every page what the user has not read, of the own tenant', async () => {
+    for (const browser of [admin, member, operator]) {
+      expect(bellOf((await browser.get('/portal/account')).body)).toBe('Alerts, 1 new');
+    }
+    expect(bellOf((await stranger.get('/portal/account')).body)).toBe('Alerts');
+    expect(bellOf((await admin.get(`/portal/w/${WABA}`)).body)).toBe('Alerts, 1 new');
+  });
+});
+
+describe('the page of alerts', () => {
+  test('shows what is the matter, with links to it and to the runbook, and no markup of others', async () => {
+    const { body } = await admin.get('/portal/alerts');
+    expect(body).toContain('Access token refused');
+    expect(body).toContain('Session &lt;b&gt;has&lt;/b&gt; expired');
+    expect(body).toContain(`href="/portal/w/${WABA}"`);
+    expect(body).toContain('href="/portal/runbooks#access-token-refused"');
+    expect((await operator.get('/portal/alerts')).body).toContain(`href="/portal/operator/wabas/${WABA}"`);
+    expect((await stranger.get('/portal/alerts')).body).toContain('No open alerts');
+    for (const path of ['/portal/alerts', '/portal/alerts?state=all', '/portal/runbooks']) {
+      for (const browser of [admin, operator]) {
+        expect(await markupProblems((await browser.get(path)).body)).toEqual([]);
+      }
+    }
+    expect((await admin.get('/portal/alerts?state=other')).statusCode).toBe(400);
+    expect((await admin.get('/portal/alerts?before=1')).statusCode).toBe(400);
+  });
+
+  test('runbooks are those that the viewer can be told of', async () => {
+    expect((await operator.get('/portal/runbooks')).body).toContain('id="intake-is-behind"');
+    expect((await admin.get('/portal/runbooks')).body).not.toContain('id="intake-is-behind"');
+    expect((await admin.get('/portal/runbooks')).body).toContain('id="endpoint-failing"');
+  });
+
+  test('marks one as read for this user alone, members too, and none of another tenant', async () => {
+    const [alert] = await query<{ id: string }>(api.database, 'select id from alerts');
+    const id = alert?.id ?? '';
+    const read = (browser: PortalBrowser, fields: Record<string, string>) =>
+      browser.get('/portal/alerts').then(() => browser.post('/portal/alerts/read', fields));
+    expect((await read(stranger, { alert: id })).statusCode).toBe(303);
+    expect(await query(api.database, 'select 1 from alert_reads')).toEqual([]);
+    expect((await read(member, { alert: 'nonsense' })).statusCode).toBe(404);
+    expect((await read(member, { alert: id })).headers.location).toBe('/portal/alerts?done=read');
+    expect(bellOf((await member.get('/portal/alerts')).body)).toBe('Alerts');
+    expect(bellOf((await admin.get('/portal/alerts')).body)).toBe('Alerts, 1 new');
+    await read(admin, {});
+    expect(bellOf((await admin.get('/portal/alerts')).body)).toBe('Alerts');
+    expect((await admin.get('/portal/alerts')).body).toContain('Access token refused');
+  });
+
+  test('switches e-mails on and off: on for administrators and operators until they choose', async () => {
+    const STOP = 'Stop these e-mails';
+    const START = 'Send me e-mails';
+    expect((await operator.get('/portal/alerts')).body).toContain(STOP);
+    expect((await member.get('/portal/alerts')).body).toContain(START);
+    expect((await admin.get('/portal/alerts')).body).toContain(STOP);
+    await admin.post('/portal/alerts/mail', { mail: 'off' });
+    expect((await admin.get('/portal/alerts')).body).toContain(START);
+    await member.post('/portal/alerts/mail', { mail: 'on' });
+    expect((await member.get('/portal/alerts')).body).toContain(STOP);
+  });
+});
+
+describe('where links go by e-mail', () => {
+  const USERS = `/portal/w/${WABA}/users`;
+  const mails = () =>
+    query<{ kind: string; recipient: string; content: string }>(
+      api.database,
+      'select kind, recipient, content_sealed as content from mails order by created_at, id',
+    );
+
+  test('the one who invites sees that it was sent and not the link', async () => {
+    await admin.get(USERS);
+    const answer = await admin.post(`${USERS}/invite`, { email: 'new@store.example', role: 'member' });
+    expect([answer.statusCode, answer.headers.location]).toEqual([303, `${USERS}?done=mailed`]);
+    const { body } = await admin.get(`${USERS}?done=mailed`);
+    expect(body).toContain('on its way by e-mail');
+    expect(body).toContain('new@store.example');
+    expect(body).not.toContain('/portal/invitations/');
+    expect(await mails()).toEqual([
+      { kind: 'invitation', recipient: 'new@store.example', content: expect.stringMatching(/^v1:k1:/) },
+    ]);
+  });
+});
