@@ -97,7 +97,14 @@ async function walk(page: Page, paths: readonly string[]): Promise<Record<string
 test('every page of a tenant is sound, light and dark, wide and narrow', { timeout: 240_000 }, async () => {
   const page = await portalWindow(chrome, 'admin');
   const base = `/portal/w/${WABA}`;
-  expect(await walk(page, ['/portal/account', ...TENANT.map((path) => base + path)])).toEqual({});
+  expect(
+    await walk(page, [
+      '/portal/account',
+      '/portal/alerts',
+      '/portal/runbooks',
+      ...TENANT.map((path) => base + path),
+    ]),
+  ).toEqual({});
   await page.context().close();
 });
 

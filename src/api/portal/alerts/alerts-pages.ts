@@ -106,7 +106,7 @@ ${hasMail !== null && mailSection(viewer, hasMail)}`,
 function states(state: 'open' | 'all'): Markup {
   const link = (to: 'open' | 'all', label: string) =>
     html`<a href="${hrefWith(PATH, { state: to })}" ${to === state && html`aria-current="page"`}>${label}</a>`;
-  return html`<nav class="tabs" aria-label="Which alerts">${link('open', 'Open')} ${link('all', 'All')}</nav>`;
+  return html`<nav class="views" aria-label="Which alerts">${link('open', 'Open')} ${link('all', 'All')}</nav>`;
 }
 
 function none(state: 'open' | 'all'): Markup {
@@ -123,7 +123,6 @@ const COLUMNS = [
   { label: 'Status', kind: 'narrow' },
   'Alert',
   { label: 'Since', kind: 'narrow' },
-  { label: 'What to do', kind: 'narrow' },
   { label: '', kind: 'narrow' },
 ] as const;
 
@@ -133,9 +132,8 @@ function alertTable(viewer: Viewer, alerts: Alerts, now: Date): Markup {
   const isOperator = viewer.role === 'operator';
   const rows = alerts.map((alert): Child[] => [
     stateOf(alert),
-    html`<a href="${alertPath(alert, isOperator)}"><strong>${KINDS[alert.kind].title}</strong></a>${isOperator && html` <span class="faint">${alert.businessName ?? 'Installation'}</span>`}<br>${alert.reason}`,
+    html`<a href="${alertPath(alert, isOperator)}"><strong>${KINDS[alert.kind].title}</strong></a>${isOperator && html` <span class="faint">${alert.businessName ?? 'Installation'}</span>`}<br>${alert.reason} <a href="${RUNBOOKS}#${anchorOf(alert.kind)}">Runbook</a>`,
     html`${timeAgo(alert.openedAt, now)}${alert.resolvedAt !== null && html`<br><span class="faint">resolved ${exactTime(alert.resolvedAt)}${alert.resolvedBy !== null && ' by an operator'}</span>`}`,
-    html`<a href="${RUNBOOKS}#${anchorOf(alert.kind)}">Runbook</a>`,
     alert.isNew ? readForm(viewer, alert.id) : nothing,
   ]);
   return dataTable('Alerts', COLUMNS, rows);

@@ -1,0 +1,103 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { noteTokenRefused } from '../../../../src/accounts/access-tokens.ts';
+import { execute } from '../../../../src/platform/postgres/sql.ts';
+import { addEndpoint } from '../../../support/test-accounts.ts';
+import { turn } from '../../alerts/alerts-fixtures.ts';
+import { startTestApi, type TestApi, testConfig, WABA } from '../../api/api-harness.ts';
+import { launchChrome, listen, picture, problemsOf, signedInWindow } from '../chrome.ts';
+import { addUser, tenantOf } from '../portal-browser.ts';
+
+const ADMIN = 'admin@store.example';
+const OPERATOR = 'operator@host.example';
+
+let chrome: Browser;
+let api: TestApi;
+let close: () => Promise<void>;
+let origin: string;
+
+beforeAll(async () => {
+  chrome = await launchChrome();
+  const mail = { HELIOGRAPH_SMTP_URL: 'smtp://127.0.0.1:9', HELIOGRAPH_MAIL_FROM: 'alerts@gateway.example' };
+  api = await startTestApi(
+    async () => ({ config: testConfig(mail) }),
+    (closeApi) => {
+      close = closeApi;
+    },
+  );
+  const { database } = api;
+  const tenantId = await tenantOf(database, WABA);
+  await addUser(api, { email: ADMIN, role: 'admin', tenantId });
+  await addUser(api, { email: OPERATOR, role: 'operator', tenantId: null });
+  await addEndpoint(database, WABA, 'https://shop.example/hook');
+  await execute(
+    database,
+    `update webhook_endpoints set failing_notified = true, mode_reason = 'most attempts fail: 9 of the last 10'`,
+  );
+  await noteTokenRefused(
+    database,
+    WABA,
+    'Error validating access token: Session has expired on Friday, 20-Nov-26.',
+  );
+  await execute(
+    database,
+    `update wabas set token_refused_at = now() - interval '1 hour' where token_refused_at is not null`,
+  );
+  await execute(database, `insert into inbox (body, state) values ('{}', 'failed')`);
+  await turn(database);
+  await execute(database, 'delete from inbox');
+  await execute(
+    database,
+    `insert into quarantine_counts values (current_date, 'missing_id', 'messages', ?, 3)`,
+    [WABA],
+  );
+  await turn(database);
+  origin = await listen(api.app);
+});
+afterAll(async () => {
+  await chrome?.close();
+  await close?.();
+});
+
+test.each([
+  ['wide', {}],
+  ['dark', { colorScheme: 'dark' as const }],
+  ['phone', { viewport: { width: 390, height: 844 } }],
+])('the pages of alerts have no problems, %s', { timeout: 120_000 }, async (name, options) => {
+  for (const [who, email] of [
+    ['tenant', ADMIN],
+    ['operator', OPERATOR],
+  ] as const) {
+    const window = await signedInWindow(chrome, origin, email, options);
+    const page = await window.newPage();
+    for (const path of ['alerts', 'alerts?state=all', 'runbooks']) {
+      await page.goto(`${origin}/portal/${path}`);
+      expect(await problemsOf(page, true)).toEqual([]);
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+      expect(width).toBeLessThanOrEqual(page.viewportSize()?.width ?? 0);
+      await picture(page, `${path.replace('?state=', '-')}-${who}-${name}`);
+    }
+    await window.close();
+  }
+});
+
+test('without scripts an alert is looked into and marked as read', { timeout: 60_000 }, async () => {
+  const window = await signedInWindow(chrome, origin, ADMIN, { javaScriptEnabled: false });
+  const page = await window.newPage();
+  await page.goto(`${origin}/portal/account`);
+  await page.getByRole('link', { name: 'Alerts, 3 new' }).click();
+  await page
+    .getByRole('row', { name: /Endpoint failing/ })
+    .getByRole('button', { name: 'Mark as read' })
+    .click();
+  await page.getByRole('link', { name: 'Alerts, 2 new' }).waitFor();
+  await page
+    .getByRole('row', { name: /Access token refused/ })
+    .getByRole('link', { name: 'Runbook' })
+    .click();
+  await page.getByRole('heading', { name: 'Access token refused' }).waitFor();
+  await page.goBack();
+  await page.getByRole('button', { name: 'Mark all as read' }).click();
+  await page.getByRole('link', { name: 'Alerts', exact: true }).first().waitFor();
+  await window.close();
+});
