@@ -21,48 +21,28 @@ export type Loop = {
 const FIRST_BACK_OFF_MS = 250;
 const LONGEST_BACK_OFF_MS = 5_000;
 
-/**
- * Runs `turn` until it says that there is nothing left, then waits for `wake` or `pollMs`.
- * A failing turn (database or Temporal away) is retried after a growing wait; nothing spins.
- */
-export function startLoop(options: {
+type LoopOptions = {
   name: string;
   pollMs: number;
   logger: Logger;
   turn: () => Promise<boolean>;
-}): Loop {
+};
+
+/**
+ * Runs `turn` until it says that there is nothing left, then waits for `wake` or `pollMs`.
+ * A failing turn (database or Temporal away) is retried after a growing wait; nothing spins.
+ */
+export function startLoop(options: LoopOptions): Loop {
+  const turns = makeTurns(options);
   let stopping = false;
   let woken = false;
   let pause: Pause | null = null;
-  let backOffMs = 0;
-  let beganAtMs: number | null = null;
-  let endedAtMs = performance.now();
-  let failingFromMs = 0;
-
-  const runTurn = async (): Promise<boolean> => {
-    beganAtMs = performance.now();
-    try {
-      const more = await options.turn();
-      if (backOffMs > 0) options.logger.info({ loop: options.name }, 'working again');
-      backOffMs = 0;
-      return more;
-    } catch (error) {
-      if (backOffMs === 0) {
-        failingFromMs = performance.now();
-        options.logger.warn({ loop: options.name, err: error }, 'waiting and trying again');
-      }
-      backOffMs = Math.min(LONGEST_BACK_OFF_MS, Math.max(FIRST_BACK_OFF_MS, backOffMs * 2));
-      return false;
-    } finally {
-      endedAtMs = performance.now();
-      beganAtMs = null;
-    }
-  };
 
   const run = async () => {
     while (!stopping) {
       woken = false;
-      const more = await runTurn();
+      const more = await turns.run();
+      const backOffMs = turns.backOffMs();
       if (stopping || (backOffMs === 0 && (more || woken))) continue;
       pause = startPause(backOffMs > 0 ? backOffMs : options.pollMs);
       await pause.ended;
@@ -74,18 +54,50 @@ export function startLoop(options: {
   return {
     wake: () => {
       woken = true;
-      if (backOffMs === 0) pause?.end();
+      if (turns.backOffMs() === 0) pause?.end();
     },
-    status: () => ({
-      turnMs: beganAtMs === null ? 0 : performance.now() - beganAtMs,
-      sinceTurnMs: performance.now() - endedAtMs,
-      failingMs: backOffMs === 0 ? 0 : performance.now() - failingFromMs,
-    }),
+    status: turns.status,
     stop: async () => {
       stopping = true;
       pause?.end();
       await running;
     },
+  };
+}
+
+/** Runs single turns and remembers how they go. */
+function makeTurns({ name, logger, turn }: LoopOptions) {
+  let backOffMs = 0;
+  let beganAtMs: number | null = null;
+  let endedAtMs = performance.now();
+  let failingFromMs = 0;
+  return {
+    /** How long to wait before the next turn; 0 after one that went well. */
+    backOffMs: () => backOffMs,
+    run: async (): Promise<boolean> => {
+      beganAtMs = performance.now();
+      try {
+        const more = await turn();
+        if (backOffMs > 0) logger.info({ loop: name }, 'working again');
+        backOffMs = 0;
+        return more;
+      } catch (error) {
+        if (backOffMs === 0) {
+          failingFromMs = performance.now();
+          logger.warn({ loop: name, err: error }, 'waiting and trying again');
+        }
+        backOffMs = Math.min(LONGEST_BACK_OFF_MS, Math.max(FIRST_BACK_OFF_MS, backOffMs * 2));
+        return false;
+      } finally {
+        endedAtMs = performance.now();
+        beganAtMs = null;
+      }
+    },
+    status: (): LoopStatus => ({
+      turnMs: beganAtMs === null ? 0 : performance.now() - beganAtMs,
+      sinceTurnMs: performance.now() - endedAtMs,
+      failingMs: backOffMs === 0 ? 0 : performance.now() - failingFromMs,
+    }),
   };
 }
 

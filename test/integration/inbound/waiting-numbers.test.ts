@@ -6,7 +6,7 @@ import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { GraphError } from '../../../src/platform/graph/graph-error.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { applyRetention } from '../../../src/worker/housekeeping/housekeeping.ts';
+import { applyRetention } from '../../../src/worker/housekeeping/expired-days.ts';
 import { ensureNumberSchedule, numberScheduleId } from '../../../src/worker/number-schedule.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { drainInbox, storedEvents, takeIn } from '../../support/take-in.ts';

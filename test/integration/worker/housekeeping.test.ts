@@ -6,13 +6,8 @@ import { DAILY_TABLES } from '../../../src/platform/postgres/partitions.ts';
 import { readClockSkewMs } from '../../../src/platform/postgres/server-checks.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { listHousekeepingSteps } from '../../../src/platform/postgres/worker-processes.ts';
-import {
-  applyRetention,
-  dropDay,
-  housekeepingSteps,
-  listDaysInUse,
-  runStep,
-} from '../../../src/worker/housekeeping/housekeeping.ts';
+import { applyRetention, dropDay, listDaysInUse } from '../../../src/worker/housekeeping/expired-days.ts';
+import { housekeepingSteps, runStep } from '../../../src/worker/housekeeping/housekeeping.ts';
 import { readSystemFigures } from '../../../src/worker/metrics/system-figures.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';

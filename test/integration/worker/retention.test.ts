@@ -7,7 +7,7 @@ import {
   dropDay,
   forgetOldOrderingKeys,
   type RetentionDays,
-} from '../../../src/worker/housekeeping/housekeeping.ts';
+} from '../../../src/worker/housekeeping/expired-days.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

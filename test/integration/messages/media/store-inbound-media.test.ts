@@ -48,7 +48,9 @@ async function eventsOf(upstreamId: string) {
 }
 
 async function openTasks(): Promise<number> {
-  return (await query(stack.database, 'select 1 from workflow_tasks')).length;
+  return (
+    await query(stack.database, "select 1 from workflow_tasks where workflow_type = 'storeInboundMedia'")
+  ).length;
 }
 
 /** Takes in a message with this media and returns its upstream id. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { listPaymentReports } from '../../../../src/messages/payments.ts';
 import { ensurePartitions } from '../../../../src/platform/postgres/partitions.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
-import { dropDay } from '../../../../src/worker/housekeeping/housekeeping.ts';
+import { dropDay } from '../../../../src/worker/housekeeping/expired-days.ts';
 import { takeIn } from '../../../support/take-in.ts';
 import { addKey, OTHER_NUMBER, OTHER_WABA } from '../../api/api-harness.ts';
 import { askApi } from '../send/ask-api.ts';

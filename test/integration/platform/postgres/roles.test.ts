@@ -6,7 +6,7 @@ import { migrate } from '../../../../src/platform/postgres/migrate.ts';
 import { ensurePartitions } from '../../../../src/platform/postgres/partitions.ts';
 import { readSchemaState } from '../../../../src/platform/postgres/schema-state.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
-import { dropDay } from '../../../../src/worker/housekeeping/housekeeping.ts';
+import { dropDay } from '../../../../src/worker/housekeeping/expired-days.ts';
 import { startOwnPostgres } from '../../../support/own-postgres.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { testSettings } from '../../../support/test-settings.ts';

@@ -1,0 +1,71 @@
+import type { Command } from 'commander';
+import { expect, test } from 'vitest';
+import { buildAdminCommand } from '../../../../src/admin.ts';
+
+type Leaf = { path: string; command: Command };
+
+function leaves(command: Command, path: string[] = []): Leaf[] {
+  if (command.commands.length === 0) return [{ path: path.join(' '), command }];
+  return command.commands.flatMap((part) => leaves(part, [...path, part.name()]));
+}
+
+test('the admin command line explains every command with an example of it, and offers --json everywhere', () => {
+  const all = leaves(buildAdminCommand());
+  expect(all.map(({ path }) => path)).toEqual([
+    ...[
+      'tenant create',
+      'tenant list',
+      'tenant rename',
+      'tenant policy',
+      'tenant set-policy',
+      'tenant remove',
+    ],
+    ...['waba add', 'waba list', 'waba set-token', 'waba set-pace', 'waba remove', 'waba remove-number'],
+    ...[
+      'user set-up-link',
+      'user list',
+      'user invite',
+      'user password-link',
+      'user disable',
+      'user enable',
+      'user remove',
+      'user sessions',
+      'user sign-out',
+      'user totp-reset',
+      'user invitations',
+      'user withdraw',
+    ],
+    ...['key create', 'key list', 'key revoke'],
+    ...['key-request list', 'key-request show', 'key-request approve', 'key-request deny'],
+    ...['endpoint add', 'endpoint list', 'endpoint show', 'endpoint update', 'endpoint pause'],
+    ...[
+      'endpoint disable',
+      'endpoint enable',
+      'endpoint rotate-secret',
+      'endpoint rotate-signing-key',
+      'endpoint test',
+      'endpoint delete',
+    ],
+    ...['operations-url set', 'operations-url show', 'operations-url rotate-secret', 'operations-url clear'],
+    ...['alerts list', 'alerts resolve', 'mail test'],
+    ...['replay start', 'replay list', 'replay show', 'replay pause', 'replay resume', 'replay cancel'],
+    ...[
+      'find',
+      'events search-attribute',
+      'inbox status',
+      'inbox retry',
+      ...['customer', 'conversation', 'waba', 'tenant', 'user'].map((kind) => `erase ${kind}`),
+      ...['erasures list', 'erasures show', 'erasures verify'],
+      'secrets status',
+      'secrets reencrypt',
+      'migrate status',
+    ],
+  ]);
+  for (const { path, command } of all) {
+    let help = '';
+    command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+    expect(help).toContain(`npm run -s admin -- ${path}`);
+    expect(help).toContain('--json');
+    expect(command.description()).not.toBe('');
+  }
+});
