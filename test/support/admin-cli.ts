@@ -1,5 +1,8 @@
 import { spawn } from 'node:child_process';
+import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { vi } from 'vitest';
+import { buildAdminCommand } from '../../src/admin.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { seedFixtureAccounts } from './test-accounts.ts';
 import { testDatabase } from './test-database.ts';
@@ -13,13 +16,13 @@ export const OTHER_WABA = '900000000000202';
 export type AdminRun = { stdout: string; stderr: string; exitCode: number | null };
 
 /** Runs `heliograph admin …` as operators do: a process of its own, settings in its environment only. */
-export async function runAdmin(
+export async function runAdminProcess(
   settings: Record<string, string>,
   args: readonly string[],
-  stdin = '',
 ): Promise<AdminRun> {
   const child = spawn(process.execPath, [MAIN_SCRIPT, 'admin', ...args], {
     env: { PATH: process.env.PATH ?? '', ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
   const output = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text) => {
@@ -28,13 +31,64 @@ export async function runAdmin(
   child.stderr.setEncoding('utf8').on('data', (text) => {
     output.stderr += text;
   });
-  child.stdin.on('error', () => {});
-  child.stdin.end(stdin);
   const exitCode = await new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', resolve);
   });
   return { ...output, exitCode };
+}
+
+/** Environment, streams and exit of this process belong to one command at a time. */
+let last: Promise<unknown> = Promise.resolve();
+
+/** The same command in this process, which saves the second that a new one needs to load its code. */
+export async function runAdmin(
+  settings: Record<string, string>,
+  args: readonly string[],
+  stdin = '',
+): Promise<AdminRun> {
+  const run = last.then(() => runHere(settings, args, stdin));
+  last = run.catch(() => undefined);
+  return await run;
+}
+
+class Exit extends Error {}
+
+async function runHere(
+  settings: Record<string, string>,
+  args: readonly string[],
+  stdin: string,
+): Promise<AdminRun> {
+  const output = { stdout: '', stderr: '' };
+  const before = { env: process.env, exitCode: process.exitCode };
+  process.env = { PATH: before.env.PATH ?? '', ...settings };
+  process.exitCode = 0;
+  const mocks = [
+    vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+      output.stdout += text;
+      return true;
+    }),
+    vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+      output.stderr += text;
+      return true;
+    }),
+    vi.spyOn(process, 'stdin', 'get').mockReturnValue(Readable.from([stdin]) as typeof process.stdin),
+    vi.spyOn(process, 'exit').mockImplementation((code) => {
+      process.exitCode = code ?? process.exitCode;
+      throw new Exit();
+    }),
+  ];
+  try {
+    await buildAdminCommand().parseAsync(args, { from: 'user' });
+    return { ...output, exitCode: Number(process.exitCode) };
+  } catch (error) {
+    if (error instanceof Exit) return { ...output, exitCode: Number(process.exitCode) };
+    throw error;
+  } finally {
+    for (const mock of mocks) mock.mockRestore();
+    process.env = before.env;
+    process.exitCode = before.exitCode;
+  }
 }
 
 export type AdminStack = {

@@ -2,22 +2,22 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { runAdmin, startAdmin } from '../../../support/admin-cli.ts';
+import { runAdminProcess, startAdmin } from '../../../support/admin-cli.ts';
 import { testDatabase } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 
 describe('the admin command line', () => {
   test('--help ends with 0, wrong usage with 2', async () => {
-    const help = await runAdmin({}, ['key', 'create', '--help']);
+    const help = await runAdminProcess({}, ['key', 'create', '--help']);
     expect(help).toMatchObject({ exitCode: 0, stderr: '' });
     expect(help.stdout).toContain('Example:');
-    expect(await runAdmin({}, [])).toMatchObject({ exitCode: 2, stdout: '' });
-    expect(await runAdmin({}, ['key', 'create'])).toMatchObject({ exitCode: 2, stdout: '' });
-    expect(await runAdmin({}, ['key', 'revoke', '1', '2'])).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(await runAdminProcess({}, [])).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(await runAdminProcess({}, ['key', 'create'])).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(await runAdminProcess({}, ['key', 'revoke', '1', '2'])).toMatchObject({ exitCode: 2, stdout: '' });
   });
 
   test('says what to do when the database is away, empty, or refuses the login', async () => {
-    const away = await runAdmin(testSettings('postgres://u:secret-password@127.0.0.1:9/x'), [
+    const away = await runAdminProcess(testSettings('postgres://u:secret-password@127.0.0.1:9/x'), [
       'tenant',
       'list',
     ]);
@@ -26,21 +26,22 @@ describe('the admin command line', () => {
     expect(away.stderr).not.toContain('secret-password');
 
     const unmigrated = new URL(inject('infrastructure').postgresUrl);
-    const empty = await runAdmin(testSettings(unmigrated.href), ['tenant', 'list', '--json']);
+    const empty = await runAdminProcess(testSettings(unmigrated.href), ['tenant', 'list', '--json']);
     expect(empty.exitCode).toBe(1);
     expect(JSON.parse(empty.stdout)).toMatchObject({ error: { code: 'not_migrated' } });
 
     const { url } = await testDatabase();
     const login = new URL(url);
     login.pathname = '/no_such_database';
-    const refused = await runAdmin(testSettings(login.href), ['tenant', 'list']);
+    const refused = await runAdminProcess(testSettings(login.href), ['tenant', 'list']);
     expect(refused.stderr).toContain('check HELIOGRAPH_DATABASE_URL');
   });
 
   test('says which settings are missing', async () => {
-    const { stderr, exitCode } = await runAdmin({ HELIOGRAPH_DATABASE_URL: 'postgres://127.0.0.1:9/x' }, [
-      ...['tenant', 'list'],
-    ]);
+    const { stderr, exitCode } = await runAdminProcess(
+      { HELIOGRAPH_DATABASE_URL: 'postgres://127.0.0.1:9/x' },
+      [...['tenant', 'list']],
+    );
     expect(exitCode).toBe(2);
     expect(stderr).toContain('HELIOGRAPH_ENCRYPTION_KEYS is required');
   });
@@ -60,13 +61,13 @@ describe('the admin command line', () => {
     };
     writeFileSync(join(dataDir, 'embedded.json'), JSON.stringify(description));
     writeFileSync(join(dataDir, 'encryption-key'), Buffer.alloc(32, 7).toString('base64url'));
-    const list = await runAdmin({}, ['waba', 'list', '--json', '--data-dir', dataDir]);
+    const list = await runAdminProcess({}, ['waba', 'list', '--json', '--data-dir', dataDir]);
     expect(list).toMatchObject({ exitCode: 0, stderr: '' });
     expect(JSON.parse(list.stdout)).toHaveLength(2);
     const url = ['--waba', '900000000000101', '--url', 'http://127.0.0.1:9/hook'];
-    const add = await runAdmin({}, ['endpoint', 'add', ...url, '--data-dir', dataDir]);
+    const add = await runAdminProcess({}, ['endpoint', 'add', ...url, '--data-dir', dataDir]);
     expect(add.stdout).toMatch(/^id +\d+\nsecret +whsec_/);
-    const none = await runAdmin({}, ['tenant', 'list', '--data-dir', join(dataDir, 'nothing')]);
+    const none = await runAdminProcess({}, ['tenant', 'list', '--data-dir', join(dataDir, 'nothing')]);
     expect(none.exitCode).toBe(1);
     expect(none.stderr).toContain('npm start');
   });
