@@ -46,7 +46,8 @@ export async function startMinio(supervisor: Supervisor, options: MinioOptions):
     stopSignal: 'SIGTERM',
     stopGraceMs: 10_000,
     readyTimeoutMs: 60_000,
-    isReady: () => answersOk(`http://${address}/minio/health/ready`),
+    // "ready" is said before buckets can be asked for.
+    isReady: () => answersOk(`http://${address}/minio/health/cluster`),
   });
   return { accessKey, secretKey };
 }

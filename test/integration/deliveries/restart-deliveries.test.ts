@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { startSweeper } from '../../../src/deliveries/dispatch/sweeper.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { publicDeliveryId } from '../../../src/platform/public-ids.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
@@ -136,10 +137,15 @@ describe('a delivery whose event is gone', () => {
     await takeIn(database, bodyOf(ACCOUNT, [textMessage('wamid.LOST', 'x')]));
     await database.raw(`update delivery_queue set state = 'retrying', by_workflow = true,
                                next_attempt_at = now() - interval '1 hour' + position * interval '1 millisecond'`);
+    const [lost] = await query<{ id: string }>(
+      database,
+      `select q.delivery_id as id from delivery_queue q join events e on e.id = q.event_uuid
+        where e.event_id = 'wamid.LOST'`,
+    );
     const { client, starts } = standIn(() => 'started');
     runSweeper(database, client);
     await eventually('started again', () => starts.length > 0);
-    expect(starts[0]?.workflowId).toContain('wamid.LOST');
+    expect(starts[0]?.workflowId).toContain(publicDeliveryId(lost?.id ?? ''));
     expect(await queue(database)).toHaveLength(1);
   });
 });

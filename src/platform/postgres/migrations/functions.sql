@@ -33,9 +33,9 @@ begin
   if tg_op = 'UPDATE' then
     insert into tenant_usage as u (tenant_id, stored_bytes, stored_files)
     select w.tenant_id, sum(f.bytes), sum(f.files)
-      from (select waba_id, size_bytes as bytes, 1 as files from new_files where state in ('stored', 'ready')
+      from (select waba_id, coalesce(size_bytes, 0) as bytes, 1 as files from new_files where state in ('stored', 'ready')
             union all
-            select waba_id, -size_bytes, -1 from old_files where state in ('stored', 'ready')) as f
+            select waba_id, -coalesce(size_bytes, 0), -1 from old_files where state in ('stored', 'ready')) as f
       join wabas w on w.waba_id = f.waba_id
      group by w.tenant_id having sum(f.bytes) <> 0 or sum(f.files) <> 0
      order by w.tenant_id
@@ -43,7 +43,7 @@ begin
        set stored_bytes = u.stored_bytes + excluded.stored_bytes, stored_files = u.stored_files + excluded.stored_files;
   else
     insert into tenant_usage as u (tenant_id, stored_bytes, stored_files)
-    select w.tenant_id, -sum(f.size_bytes), -count(*)
+    select w.tenant_id, -sum(coalesce(f.size_bytes, 0)), -count(*)
       from old_files f join wabas w on w.waba_id = f.waba_id
      where f.state in ('stored', 'ready')
      group by w.tenant_id order by w.tenant_id
