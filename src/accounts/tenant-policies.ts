@@ -19,6 +19,22 @@ type PolicyValue = {
 
 /** Every value, by its name in JSON and forms. */
 export const POLICY_VALUES = {
+  messageDays: {
+    ...{ column: 'message_days', by: 'tenant', unit: 'days', minimum: 1, maximum: 36_500 },
+    label: 'Messages',
+    about:
+      'Older messages are erased, with their statuses, files and events; then conversations and customers without messages.',
+  },
+  mediaDays: {
+    ...{ column: 'media_days', by: 'tenant', unit: 'days', minimum: 1, maximum: 36_500 },
+    label: 'Received files',
+    about: 'Older files are removed. Their messages stay, and their addresses answer 410.',
+  },
+  eventDays: {
+    ...{ column: 'event_days', by: 'tenant', unit: 'days', minimum: 1, maximum: 36_500 },
+    label: 'Events',
+    about: 'Older events are deleted with the log of their deliveries, unless a delivery is pending.',
+  },
   mediaUrlTtlSeconds: {
     ...{ column: 'media_url_ttl_seconds', by: 'tenant', unit: 'seconds', minimum: 60, maximum: 31_536_000 },
     label: 'Addresses of received files',
@@ -53,8 +69,12 @@ export type TenantPolicy = Record<PolicyName, number | null>;
 export type PolicyDefaults = Record<PolicyName, number>;
 
 /** The installation's values, from its settings. */
-export function policyDefaults({ media }: Pick<Config, 'media'>): PolicyDefaults {
+export function policyDefaults({
+  media,
+  retentionDays,
+}: Pick<Config, 'media' | 'retentionDays'>): PolicyDefaults {
   return {
+    ...{ messageDays: 0, mediaDays: 0, eventDays: retentionDays.events },
     mediaUrlTtlSeconds: media.urlTtlSeconds,
     ...{ storedBytesQuota: 0, uploadFilesPerDay: 0, uploadBytesPerDay: 0 },
   };

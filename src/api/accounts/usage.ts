@@ -15,6 +15,7 @@ const Usage = Type.Object(
       ...{ files: count(12), maxFiles: limit(1_000) },
       ...{ bytes: count(4_194_304), maxBytes: limit(1_073_741_824) },
     }),
+    keptDays: Type.Object({ messages: limit(365), media: limit(90), events: limit(90) }),
     mediaUrlTtlSeconds: limit(3_600),
   },
   { title: 'Usage' },
@@ -28,7 +29,7 @@ export function usageRoute(app: ExternalApp, { database, policyDefaults }: Exter
       summary: 'Usage and quotas',
       description:
         'Of all WABAs of the business together. A `max…` of null: no quota. `stored` counts received and uploaded files; ' +
-        '`uploadedToday` begins anew at midnight UTC. `mediaUrlTtlSeconds`: for how long a `mediaUrl` is good; null: it does not end.',
+        '`uploadedToday` begins anew at midnight UTC. `keptDays`: after so many days things go; null: never. `mediaUrlTtlSeconds`: for how long a `mediaUrl` is good; null: it does not end.',
       tag: 'Account',
       answers: { 200: { description: 'What is used, and the quotas.' } },
     }),
@@ -48,6 +49,7 @@ export function usageRoute(app: ExternalApp, { database, policyDefaults }: Exter
         ...{ files: usage.uploadedFiles, maxFiles: policy.uploadFilesPerDay },
         ...{ bytes: usage.uploadedBytes, maxBytes: policy.uploadBytesPerDay },
       },
+      keptDays: { messages: policy.messageDays, media: policy.mediaDays, events: policy.eventDays },
       mediaUrlTtlSeconds: policy.mediaUrlTtlSeconds,
     };
   });

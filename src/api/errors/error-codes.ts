@@ -114,7 +114,7 @@ export const ERROR_CODES = define({
   erased: {
     status: 410,
     type: 'invalid_request_error',
-    message: 'The file was erased.',
+    message: 'The file was erased, or is past the time for which the business keeps files.',
     advice: 'Nothing brings it back; ask for it no more.',
   },
   unknown_customer: {

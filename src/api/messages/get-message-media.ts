@@ -49,6 +49,7 @@ export function messageMedia(app: ExternalApp, { database, mediaUrls }: External
     const media = await findInboundMedia(database, wabaId, messageId);
     if (media === null)
       throw (await isFileErased(database, wabaId, messageId)) ? new ApiError('erased') : notFound();
+    if (media.mediaState === 'expired') throw new ApiError('erased');
     return {
       serviceMessageId: media.id,
       metaMessageId: media.upstreamId,

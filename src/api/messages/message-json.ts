@@ -131,6 +131,10 @@ export function mediaAddress(
 
 /** Why media will never be there; absent unless that is so. */
 export function mediaErrorOf(media: MessageMedia): { mediaError?: Static<typeof MediaError> } {
+  if (media.mediaState === 'expired') {
+    const message = 'The business keeps files no longer than this.';
+    return { mediaError: { code: 'file_expired', message } };
+  }
   if (media.mediaState !== 'failed') return {};
   return {
     mediaError: {

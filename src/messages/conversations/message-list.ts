@@ -176,7 +176,7 @@ async function findIdRange(
 
 /** The media of a message; all null when it has none. */
 export type MessageMedia = {
-  mediaState: 'pending' | 'stored' | 'failed' | null;
+  mediaState: 'pending' | 'stored' | 'failed' | 'expired' | null;
   mediaType: string | null;
   mimeType: string | null;
   caption: string | null;

@@ -4,6 +4,7 @@ import { dropWaiting, listGoneEndpoints } from '../../deliveries/queue/remove.ts
 import { forgetOldFailures } from '../../endpoints/endpoint-failures.ts';
 import { forgetOldMinutes } from '../../endpoints/endpoint-health.ts';
 import { forgetOldErasedItems, sweepRepeats } from '../../erasures/repeats.ts';
+import { tenantRetentionSteps } from '../../erasures/tenant-retention.ts';
 import { forgetOldDedupKeys } from '../../inbound/intake/commit-items.ts';
 import { forgetOldMails } from '../../mail/mails.ts';
 import { forgetOldIdempotencyKeys } from '../../messages/send/idempotency-keys.ts';
@@ -100,6 +101,7 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
     { name: 'partitions', run: () => makePartitions(database) },
     { name: 'deleted endpoints', run: () => dropForGoneEndpoints(database) },
     { name: 'retention', run: () => applyRetention(tools, retentionDays) },
+    ...tenantRetentionSteps(tools),
     { name: 'deduplication keys', run: () => inBatches((limit) => forgetOldDedupKeys(database, limit)) },
     {
       name: 'endpoint charts',

@@ -108,7 +108,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Usage and quotas
      *
-     * Of all WABAs of the business together. A `max…` of null: no quota. `stored` counts received and uploaded files; `uploadedToday` begins anew at midnight UTC. `mediaUrlTtlSeconds`: for how long a `mediaUrl` is good; null: it does not end.
+     * Of all WABAs of the business together. A `max…` of null: no quota. `stored` counts received and uploaded files; `uploadedToday` begins anew at midnight UTC. `keptDays`: after so many days things go; null: never. `mediaUrlTtlSeconds`: for how long a `mediaUrl` is good; null: it does not end.
      *
      * Scope: any.
      */

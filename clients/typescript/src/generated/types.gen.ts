@@ -2067,6 +2067,11 @@ export type Usage = {
         bytes: number;
         maxBytes: number | null;
     };
+    keptDays: {
+        messages: number | null;
+        media: number | null;
+        events: number | null;
+    };
     mediaUrlTtlSeconds: number | null;
 };
 
@@ -2626,7 +2631,7 @@ export type GetMessageMediaErrors = {
      */
     404: Error;
     /**
-     * `erased`: The file was erased.
+     * `erased`: The file was erased, or is past the time for which the business keeps files.
      */
     410: Error;
     /**

@@ -21,6 +21,10 @@ create table tenant_policies (
   tenant_id bigint primary key references tenants on delete cascade,
   -- For how long an address of a received file is good; 0: for ever.
   media_url_ttl_seconds integer,
+  -- For how many days things are kept.
+  message_days integer,
+  media_days integer,
+  event_days integer,
   -- Quotas, which operators set.
   stored_bytes_quota bigint,
   upload_files_per_day bigint,
@@ -278,6 +282,7 @@ create table conversations (
 create unique index conversations_customer on conversations (phone_number_id, contact_id) where merged_into is null;
 create unique index conversations_group on conversations (phone_number_id, group_id) where group_id is not null;
 create index conversations_contact on conversations (contact_id);
+create index conversations_merged on conversations (merged_into) where merged_into is not null;
 create index conversations_activity on conversations (waba_id, last_message_at desc, id desc)
   where merged_into is null;
 create index conversations_activity_of_number on conversations (phone_number_id, last_message_at desc, id desc)
@@ -310,6 +315,8 @@ create table messages (
 create unique index messages_upstream on messages (phone_number_id, upstream_id);
 -- A walk by id; filters and times are judged in the index, so that what they pass over is cheap.
 create index messages_conversation on messages (conversation_id, id) include (created_at, direction, type);
+-- What tenants keep no longer.
+create index messages_age on messages (waba_id, created_at);
 -- Reactions, edits and deletions by the message they are about; other messages are not in it.
 create index messages_target on messages (phone_number_id, target_id, direction, type, id)
   where target_id is not null;
@@ -338,7 +345,7 @@ create table message_states (
 create table media (
   message_id bigint primary key references messages,
   waba_id text not null references wabas,
-  state text not null default 'pending' check (state in ('pending', 'stored', 'failed')),
+  state text not null default 'pending' check (state in ('pending', 'stored', 'failed', 'expired')),
   upstream_media_id text,
   media_type text not null,
   mime_type text,
@@ -356,6 +363,8 @@ create table media (
   finished_at timestamptz
 );
 
+-- What tenants keep no longer.
+create index media_age on media (waba_id, finished_at) where state = 'stored';
 -- Files are never inserted as stored: rows come before bytes.
 create trigger media_counts_updates after update on media referencing old table as old_files new table as new_files
   for each statement execute function count_stored_files();

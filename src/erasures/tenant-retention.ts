@@ -1,0 +1,188 @@
+import { shardOf } from '../inbound/inbox.ts';
+import type { ObjectStore } from '../platform/object-store/object-store.ts';
+import { type Database, lockCustomers, lockIntake, type Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
+import { ERASED_MESSAGE, type ErasedMessage, eraseMessages, removeObjects } from './steps/erase-rows.ts';
+
+type Tools = { database: Database; objectStore: Pick<ObjectStore, 'remove'> };
+
+/** The steps of housekeeping that take away what tenants keep no longer. */
+export function tenantRetentionSteps(tools: Tools): { name: string; run: () => Promise<void> }[] {
+  return [
+    { name: 'files of tenants', run: () => expireMedia(tools) },
+    { name: 'messages of tenants', run: () => expireMessages(tools) },
+    { name: 'events of tenants', run: () => expireEvents(tools) },
+  ];
+}
+
+/** A WABA and for how many days its tenant keeps something. */
+type Limit = { wabaId: string; days: number };
+
+/** Each is one transaction. */
+const ROWS_PER_BATCH = 200;
+
+/** For one WABA in one turn of housekeeping; what is left goes in the next. */
+const LONGEST_MS = 60_000;
+
+/** Goes over the WABAs whose tenants keep it for a time of their own. `batch` returns how many it took away. */
+async function forEachLimit(
+  database: Database,
+  column: 'media_days' | 'event_days' | 'message_days',
+  batch: (limit: Limit) => Promise<number>,
+): Promise<void> {
+  const limits = await query<Limit>(
+    database,
+    `select w.waba_id as "wabaId", p.${column} as days
+       from tenant_policies p join wabas w on w.tenant_id = p.tenant_id
+      where p.${column} is not null order by w.waba_id`,
+  );
+  for (const limit of limits) {
+    const endMs = performance.now() + LONGEST_MS;
+    while ((await batch(limit)) === ROWS_PER_BATCH && performance.now() < endMs);
+  }
+}
+
+/** Removes received files that their tenants keep no longer. Their rows say so, and their URLs answer 410. */
+export async function expireMedia({ database, objectStore }: Tools): Promise<void> {
+  await forEachLimit(database, 'media_days', async (limit) => {
+    const files = await query<{ id: string; key: string }>(
+      database,
+      `select message_id as id, object_key as key from media
+        where waba_id = :wabaId and state = 'stored' and finished_at < now() - :days * interval '1 day'
+        order by finished_at limit ${ROWS_PER_BATCH}`,
+      limit,
+    );
+    await removeObjects(
+      objectStore,
+      files.map(({ key }) => key),
+    );
+    await execute(
+      database,
+      `with gone as (
+         update media m set state = 'expired', object_key = null
+           from unnest(cast(:ids as bigint[]), cast(:keys as text[])) as f (id, key)
+          where m.message_id = f.id and m.state = 'stored'
+         returning m.message_id, m.waba_id, f.key)
+       insert into erased_files (message_id, waba_id, object_key) select * from gone`,
+      { ids: files.map(({ id }) => id), keys: files.map(({ key }) => key) },
+    );
+    return files.length;
+  });
+}
+
+/**
+ * Deletes events with their deliveries and attempts that their tenants keep no longer, unless a delivery of theirs is
+ * open. Reports of payments and numbers of ordering keys stay, as they do when the installation drops a day.
+ */
+export async function expireEvents({ database }: Pick<Tools, 'database'>): Promise<void> {
+  await forEachLimit(database, 'event_days', async (limit) => await expireEventsOf(database, limit));
+}
+
+async function expireEventsOf(database: Database, { wabaId, days }: Limit): Promise<number> {
+  return await database.transaction(async (trx) => {
+    const events = await query<{ day: string; id: string }>(
+      trx,
+      `select day, id from events e
+        where waba_id = :wabaId and id < cast(:before as uuid) and body is not null
+          and not exists (select from deliveries d join delivery_queue q on q.delivery_id = d.id
+                           where d.event_uuid = e.id)
+        order by id limit ${ROWS_PER_BATCH}`,
+      { wabaId, before: firstUuidOf(days) },
+    );
+    const ids = events.map(({ id }) => id);
+    await execute(
+      trx,
+      `delete from attempts where delivery_id = any (array(
+         select id from deliveries where event_uuid = any (cast(? as uuid[]))))`,
+      [ids],
+    );
+    await execute(trx, 'delete from deliveries where event_uuid = any (cast(? as uuid[]))', [ids]);
+    await execute(
+      trx,
+      'delete from events where (day, id) in (select * from unnest(cast(? as date[]), cast(? as uuid[])))',
+      [events.map(({ day }) => day), ids],
+    );
+    return events.length;
+  });
+}
+
+const DAY_MS = 86_400_000;
+
+/** Before every version 7 UUID from the UTC day on that began `days` days before today's. */
+function firstUuidOf(days: number): string {
+  const ms = (Math.floor(Date.now() / DAY_MS) - days) * DAY_MS;
+  const hex = ms.toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
+}
+
+/** Nothing of it is under way: no send, no download, no delivery. */
+const IS_AT_REST = `
+  not exists (select from outbound_messages o where o.message_id = m.id and o.state in ('queued', 'sending'))
+  and not exists (select from media d where d.message_id = m.id and d.state = 'pending')
+  and not exists (select from events e join deliveries d on d.event_uuid = e.id
+                    join delivery_queue q on q.delivery_id = d.id
+                   where e.waba_id = m.waba_id and e.event_id in (m.upstream_id, m.upstream_id || '_media', 'local:' || m.id))
+  and not exists (select from orders o join deliveries d on d.event_uuid = o.event_uuid
+                    join delivery_queue q on q.delivery_id = d.id where o.message_id = m.id)`;
+
+/**
+ * Erases messages that their tenants keep no longer, with statuses, files, events and deliveries, and then conversations
+ * and customers without messages. What is under way stays until it has ended.
+ */
+export async function expireMessages(tools: Tools): Promise<void> {
+  await forEachLimit(tools.database, 'message_days', async (limit) => await expireMessagesOf(tools, limit));
+}
+
+async function expireMessagesOf({ database, objectStore }: Tools, limit: Limit): Promise<number> {
+  const { wabaId } = limit;
+  const messages = await query<ErasedMessage & { conversationId: string }>(
+    database,
+    `select ${ERASED_MESSAGE}, m.conversation_id as "conversationId" from messages m
+      where m.waba_id = :wabaId and m.created_at < now() - :days * interval '1 day' and ${IS_AT_REST}
+      order by m.created_at limit ${ROWS_PER_BATCH}`,
+    limit,
+  );
+  const files = await query<{ key: string }>(
+    database,
+    'select object_key as key from media where message_id = any (?::bigint[]) and object_key is not null',
+    [messages.map(({ id }) => id)],
+  );
+  await removeObjects(
+    objectStore,
+    files.map(({ key }) => key),
+  );
+  await database.transaction(async (trx) => {
+    await lockIntake(trx, shardOf(wabaId));
+    await lockCustomers(trx, shardOf(wabaId));
+    await eraseMessages(trx, wabaId, messages);
+    await forgetConversations(trx, limit, [...new Set(messages.map((one) => one.conversationId))]);
+  });
+  return messages.length;
+}
+
+/** Whoever adds a message locks its conversation first and gives it a new time, so one that is in use stays. */
+async function forgetConversations(
+  trx: Transaction,
+  { wabaId, days }: Limit,
+  conversationIds: readonly string[],
+): Promise<void> {
+  const gone = await query<{ contactId: string | null }>(
+    trx,
+    `delete from conversations c
+      where waba_id = :wabaId and id = any (cast(:conversationIds as bigint[]))
+        and last_message_at < now() - :days * interval '1 day'
+        and not exists (select from messages m where m.conversation_id = c.id)
+        and not exists (select from conversations other where other.merged_into = c.id and other.id <> c.id)
+     returning contact_id as "contactId"`,
+    { wabaId, days, conversationIds },
+  );
+  await execute(
+    trx,
+    `with people as (
+       delete from contacts k where waba_id = :wabaId and id = any (cast(:contactIds as bigint[]))
+          and not exists (select from conversations c where c.contact_id = k.id)
+       returning wa_id)
+     delete from phone_aliases where waba_id = :wabaId and wa_id in (select wa_id from people)`,
+    { wabaId, contactIds: gone.flatMap(({ contactId }) => contactId ?? []) },
+  );
+}

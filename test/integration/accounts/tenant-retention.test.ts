@@ -1,0 +1,195 @@
+import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { expect, onTestFinished, test } from 'vitest';
+import { policyDefaults, setTenantPolicy } from '../../../src/accounts/tenant-policies.ts';
+import { readTenantUsage } from '../../../src/accounts/tenant-usage.ts';
+import { buildApp } from '../../../src/api/app.ts';
+import { expireEvents, expireMedia, expireMessages } from '../../../src/erasures/tenant-retention.ts';
+import { markMediaStored, takePendingMedia } from '../../../src/messages/media.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
+import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+import { fixtureBody } from '../../support/upstream-fixtures.ts';
+import { addKey, OTHER_WABA, WABA } from '../api/api-harness.ts';
+import { publishOne } from '../deliveries/event-fixtures.ts';
+import { messageBody } from '../messages/media/media-stack.ts';
+
+async function installation(
+  policy: Parameters<typeof setTenantPolicy>[2],
+  overrides: Record<string, string> = {},
+) {
+  const { database, url } = await testDatabase();
+  const tenantId = (await seedFixtureAccounts(database)).get(WABA) ?? '';
+  const bucket = { HELIOGRAPH_OBJECT_STORE_BUCKET: `test-${randomBytes(6).toString('hex')}` };
+  const config = loadConfig(testSettings(url, { ...bucket, ...overrides }));
+  const tools = { database, actor: SYSTEM, defaults: policyDefaults(config) };
+  await setTenantPolicy(tools, tenantId, policy);
+  const objectStore = openObjectStore(config.objectStore);
+  const app = buildApp({ config, database, objectStore, logger: silentLogger });
+  const { authorization } = await addKey(database);
+  onTestFinished(async () => {
+    await app.close();
+    objectStore.close();
+  });
+  const get = async (path: string) => await app.inject({ url: path, headers: { authorization } });
+  return { database, tenantId, config, objectStore, get, tools };
+}
+
+/** A message of a WABA with a stored file. */
+async function storedFile({ database, objectStore }: Awaited<ReturnType<typeof installation>>) {
+  const { body, upstreamId } = messageBody({
+    type: 'document',
+    document: { id: '1', mime_type: 'text/plain' },
+  });
+  await takeIn(database, body);
+  const [row] = await query<{ id: string; conversation: string }>(
+    database,
+    'select id, conversation_id as conversation from messages where upstream_id = ?',
+    [upstreamId],
+  );
+  const { id: messageId = '', conversation = '' } = row ?? {};
+  const objectKey = randomBytes(24).toString('base64url');
+  await takePendingMedia(database, { wabaId: WABA, messageId, objectKey });
+  await objectStore.put(objectKey, Readable.from([Buffer.from('hello')]), { contentType: 'text/plain' });
+  const stored = {
+    objectKey,
+    servedType: 'text/plain',
+    mimeType: 'text/plain',
+    sizeBytes: 5,
+    sha256: 'a'.repeat(64),
+  };
+  await database.transaction((trx) => markMediaStored(trx, WABA, messageId, stored));
+  return { messageId, objectKey, upstreamId, conversation, body };
+}
+
+const count = async (database: Database, text: string) => (await query(database, text)).length;
+const age = (days: number) => `now() - interval '${days} days' - interval '1 minute'`;
+
+test('a file that its tenant keeps no longer goes, its row says so, and its URL answers 410', async () => {
+  const stack = await installation({ mediaDays: 7 });
+  const { database, tenantId, get } = stack;
+  const old = await storedFile(stack);
+  const young = await storedFile(stack);
+  await query(database, `update media set finished_at = ${age(7)} where message_id = ?`, [old.messageId]);
+  await expireMedia(stack);
+  await expireMedia(stack);
+  await expect(stack.objectStore.getRange(old.objectKey)).rejects.toThrow();
+  expect((await get(`/received_media/${old.objectKey}`)).statusCode).toBe(410);
+  expect((await get(`/api/external/messages/${old.messageId}/media`)).statusCode).toBe(410);
+  const message = (await get(`/api/external/messages/${old.messageId}`)).json();
+  expect(message).toMatchObject({
+    mediaPending: false,
+    mediaUrl: null,
+    mediaError: { code: 'file_expired' },
+  });
+  expect((await get(`/received_media/${young.objectKey}`)).body).toBe('hello');
+  expect(await readTenantUsage(database, tenantId)).toMatchObject({ storedFiles: 1, storedBytes: 5 });
+});
+
+test('events that their tenant keeps no longer go with deliveries and attempts; open ones and those of others stay', async () => {
+  const { database } = await installation({ eventDays: 10 });
+  const at = new Date(Date.now() - 11 * 86_400_000);
+  await addEndpoint(database, WABA, 'https://shop.example/hook');
+  await addEndpoint(database, OTHER_WABA, 'https://other.example/hook');
+  const own = { wabaId: WABA, phoneNumberId: '800000000000111' };
+  const other = { wabaId: OTHER_WABA, phoneNumberId: '800000000000221' };
+  await publishOne(database, 'gone', { ...own, at });
+  await publishOne(database, 'open', { ...own, at });
+  await publishOne(database, 'young', { ...own, at: new Date() });
+  await publishOne(database, 'other', { ...other, at });
+  const idsOf = `select d.id from deliveries d join events e on e.id = d.event_uuid where e.event_id <> 'open'`;
+  await query(database, `update deliveries set state = 'delivered' where id in (${idsOf})`);
+  await query(database, `delete from delivery_queue where delivery_id in (${idsOf})`);
+  await expireEvents({ database });
+  const left = await query<{ id: string }>(database, 'select event_id as id from events order by event_id');
+  expect(left.map(({ id }) => id)).toEqual(['open', 'other', 'young']);
+  expect(await count(database, 'select 1 from deliveries')).toBe(3);
+});
+
+test('messages that their tenant keeps no longer go with all that hangs on them, and nothing brings them back', async () => {
+  const stack = await installation({ messageDays: 30 });
+  const { database, get } = stack;
+  const old = await storedFile(stack);
+  // Of another customer.
+  await takeIn(database, fixtureBody('in_bsuid_only_username'));
+  await database.raw("update deliveries set state = 'delivered'; delete from delivery_queue");
+  await query(database, `update messages set created_at = ${age(30)} where id = ?`, [old.messageId]);
+  await query(database, `update conversations set last_message_at = ${age(30)} where id = ?`, [
+    old.conversation,
+  ]);
+  await expireMessages(stack);
+  const gone = async () => ({
+    messages: await count(database, `select 1 from messages where id = ${old.messageId}`),
+    conversations: await count(database, `select 1 from conversations where id = ${old.conversation}`),
+    events: await count(database, `select 1 from events where event_id like '${old.upstreamId}%'`),
+  });
+  expect(await gone()).toEqual({ messages: 0, conversations: 0, events: 0 });
+  await expect(stack.objectStore.getRange(old.objectKey)).rejects.toThrow();
+  expect((await get(`/api/external/messages/${old.messageId}`)).statusCode).toBe(404);
+  expect((await get(`/received_media/${old.objectKey}`)).statusCode).toBe(410);
+  // The younger one stays, with its customer.
+  expect(await count(database, 'select 1 from messages')).toBe(1);
+  expect(await count(database, 'select 1 from contacts')).toBe(1);
+  await query(database, 'delete from dedup_keys');
+  await takeIn(database, old.body);
+  expect(await gone()).toEqual({ messages: 0, conversations: 0, events: 0 });
+});
+
+test('a message whose download or delivery is under way stays until that has ended', async () => {
+  const stack = await installation({ messageDays: 30 });
+  const { database } = stack;
+  await addEndpoint(database, WABA, 'https://shop.example/hook');
+  await takeIn(database, fixtureBody('in_text'));
+  await takeIn(database, fixtureBody('in_image_no_url'));
+  await database.raw(
+    `update messages set created_at = ${age(30)}; update conversations set last_message_at = ${age(30)}`,
+  );
+  await expireMessages(stack);
+  expect(await count(database, 'select 1 from messages')).toBe(2);
+  await database.raw(`delete from delivery_queue; update deliveries set state = 'delivered'`);
+  await expireMessages(stack);
+  const left = await query<{ type: string }>(database, 'select type from messages');
+  expect(left).toEqual([{ type: 'image' }]);
+});
+
+test('a tenant keeps events no longer than the installation does, and other things as long as it wants', async () => {
+  const { tools, tenantId } = await installation({}, { HELIOGRAPH_RETENTION_EVENTS_DAYS: '20' });
+  await expect(setTenantPolicy(tools, tenantId, { eventDays: 21 })).rejects.toThrow('1 to 20 days');
+  expect(
+    await setTenantPolicy(tools, tenantId, { eventDays: 20, messageDays: 400, mediaDays: 90 }),
+  ).toMatchObject({
+    ...{ eventDays: 20, messageDays: 400, mediaDays: 90 },
+  });
+});
+
+test.each([
+  [
+    'media',
+    `select message_id from media where waba_id = '${WABA}' and state = 'stored' and finished_at < now() order by finished_at limit 200`,
+    'media_age',
+  ],
+  [
+    'messages',
+    `select id from messages where waba_id = '${WABA}' and created_at < now() order by created_at limit 200`,
+    'messages_age',
+  ],
+  [
+    'events',
+    `select id from events where waba_id = '${WABA}' and id < '019aa2b3-0000-0000-0000-000000000000' order by id limit 200`,
+    'waba_id_id_idx',
+  ],
+])('batches of %s are found by an index', async (_, text, index) => {
+  const { database } = await testDatabase();
+  const rows = await database.transaction(async (trx) => {
+    await query(trx, 'set local enable_seqscan = off');
+    return await query<{ plan: unknown }>(trx, `explain (format json) ${text}`);
+  });
+  expect(JSON.stringify(rows)).toContain(index);
+});
