@@ -73,6 +73,9 @@ const isHelp = name === undefined || name.startsWith('-') || name === 'help';
 if (name === 'admin' || isHelp) {
   program.addCommand((await import('./admin.ts')).buildAdminCommand());
 }
+if (name === 'reconcile' || isHelp) {
+  program.addCommand((await import('./reconcile/commands/reconcile-command.ts')).reconcileCommand());
+}
 if (isCheckout && (name === 'sandbox' || isHelp)) {
   program.addCommand((await import('./dev/sandbox/cli.ts')).createSandboxCommand());
 }

@@ -64,6 +64,18 @@ export async function askForAllNumbers(database: Database): Promise<number> {
   );
 }
 
+/** As `askForAllNumbers`, however lately they were looked up: what is known of them may be old. */
+export async function askForAllNumbersAnew(database: Database): Promise<number> {
+  const asked = await execute(
+    database,
+    `${TASK} now() + random() * interval '${SPREAD_MINUTES} minutes'
+       from wabas w where w.removed_at is null and w.access_token_sealed is not null
+     on conflict (workflow_id) do update set starts = 0, next_start_at = excluded.next_start_at`,
+  );
+  database.notify('heliograph_workflow_tasks');
+  return asked;
+}
+
 /** Notes that upstream is asked now; null: there is no such WABA any more. */
 export async function beginNumberLookup(database: Database, wabaId: string): Promise<Date | null> {
   const [row] = await query<{ askedAt: Date }>(

@@ -130,6 +130,8 @@ export type MediaOwner = {
   conversationId: string;
   upstreamId: string;
   mimeType: string;
+  /** It had been stored and announced before its file was lost. */
+  wasStored: boolean;
 };
 
 /**
@@ -144,14 +146,17 @@ export async function markMediaStored(
 ): Promise<MediaOwner | null> {
   const [owner] = await query<MediaOwner>(
     trx,
-    `update media
+    `with pending as (
+       select message_id, sha256 is not null as was_stored from media
+        where message_id = :messageId and waba_id = :wabaId and state = 'pending' for update)
+     update media
         set state = 'stored', object_key = :objectKey, served_type = :servedType, size_bytes = :sizeBytes,
             sha256 = :sha256, mime_type = coalesce(media.mime_type, :mimeType), finished_at = now()
-       from messages m join wabas w on w.waba_id = m.waba_id
-      where media.message_id = :messageId and media.waba_id = :wabaId and media.state = 'pending'
-        and m.id = media.message_id
+       from pending join messages m on m.id = pending.message_id join wabas w on w.waba_id = m.waba_id
+      where media.message_id = pending.message_id
      returning w.tenant_id as "tenantId", m.phone_number_id as "phoneNumberId",
-               m.conversation_id as "conversationId", m.upstream_id as "upstreamId", media.mime_type as "mimeType"`,
+               m.conversation_id as "conversationId", m.upstream_id as "upstreamId", media.mime_type as "mimeType",
+               pending.was_stored as "wasStored"`,
     { wabaId, messageId, ...stored },
   );
   return owner ?? null;

@@ -15,12 +15,20 @@ export const OTHER_WABA = '900000000000202';
 
 export type AdminRun = { stdout: string; stderr: string; exitCode: number | null };
 
-/** Runs `heliograph admin …` as operators do: a process of its own, settings in its environment only. */
+/** Runs `heliograph admin …` as operators do. */
 export async function runAdminProcess(
   settings: Record<string, string>,
   args: readonly string[],
 ): Promise<AdminRun> {
-  const child = spawn(process.execPath, [MAIN_SCRIPT, 'admin', ...args], {
+  return await runHeliograph(settings, ['admin', ...args]);
+}
+
+/** Runs `heliograph …` as operators do: a process of its own, settings in its environment only. */
+export async function runHeliograph(
+  settings: Record<string, string>,
+  args: readonly string[],
+): Promise<AdminRun> {
+  const child = spawn(process.execPath, [MAIN_SCRIPT, ...args], {
     env: { PATH: process.env.PATH ?? '', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

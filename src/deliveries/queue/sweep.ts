@@ -174,3 +174,31 @@ export async function leaveToWorkflow(database: Database, token: string, deliver
     [deliveryId, token],
   );
 }
+
+/** A page of the retries that workflows make, by their place in the queue. */
+export async function listWorkflowRetries(
+  database: Database,
+  after: string,
+  limit: number,
+): Promise<{ position: string; deliveryId: string; endpointId: string }[]> {
+  return await query(
+    database,
+    `select position, delivery_id as "deliveryId", endpoint_id as "endpointId" from delivery_queue
+      where position > cast(:after as bigint) and state = 'retrying' and by_workflow and attempts > 0
+      order by position limit :limit`,
+    { after, limit },
+  );
+}
+
+/** Those of these deliveries that are open. */
+export async function findOpenDeliveries(
+  database: Database,
+  deliveryIds: readonly string[],
+): Promise<Set<string>> {
+  const rows = await query<{ id: string }>(
+    database,
+    'select delivery_id as id from delivery_queue where delivery_id = any (cast(? as uuid[]))',
+    [deliveryIds],
+  );
+  return new Set(rows.map(({ id }) => id));
+}

@@ -98,7 +98,8 @@ export type MediaErrorCode =
   | 'access_token_invalid'
   | 'media_host_refused'
   | 'media_cancelled'
-  | 'storage_quota_exceeded';
+  | 'storage_quota_exceeded'
+  | 'media_lost';
 
 /** The public text of each code. */
 export const MEDIA_ERROR_MESSAGES: Readonly<Record<MediaErrorCode, string>> = {
@@ -111,6 +112,7 @@ export const MEDIA_ERROR_MESSAGES: Readonly<Record<MediaErrorCode, string>> = {
   media_host_refused: 'The upstream platform offered the media at a host that this service does not trust.',
   media_cancelled: 'An operator gave up fetching this media.',
   storage_quota_exceeded: 'The stored files of the business had reached their quota.',
+  media_lost: 'This service lost the stored file, and the upstream platform no longer has it.',
 };
 
 /** The media is larger than the limit: asking again does not help. */

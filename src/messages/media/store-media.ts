@@ -310,6 +310,7 @@ export async function publishStored(
     const stored = { ...fetched, objectKey: media.objectKey };
     const owner = await markMediaStored(trx, wabaId, messageId, stored);
     if (owner === null) return false;
+    if (owner.wasStored) return true;
     await checkStorageQuota(trx, wabaId);
     const { tenantId, phoneNumberId, conversationId, upstreamId, mimeType } = owner;
     const dataJson = mediaReadyData({

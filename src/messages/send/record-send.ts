@@ -44,9 +44,10 @@ export async function recordUnknown(
   database: Database,
   input: SendMessageInput,
   error: SendError,
+  from: readonly SendState[] = ['sending'],
 ): Promise<void> {
   await database.transaction(async (trx) => {
-    await endMessage(trx, input, { state: 'unknown', from: ['sending'], error: JSON.stringify(error) });
+    await endMessage(trx, input, { state: 'unknown', from, error: JSON.stringify(error) });
     await finish(trx, input);
   });
 }

@@ -35,11 +35,12 @@ export type AdminOutcome = {
 
 type CommonOptions = { json?: boolean; dataDir: string };
 
-/** Gives a command its common options, an example in its help, and what it does. */
+/** Gives a command its common options, an example in its help (behind `program`), and what it does. */
 export function adminAction<Options>(
   command: Command,
   example: string,
   run: (input: AdminInput<Options>) => Promise<AdminOutcome>,
+  program = 'npm run -s admin --',
 ): Command {
   return command
     .option('--json', 'print JSON for programs')
@@ -48,7 +49,7 @@ export function adminAction<Options>(
       'state of the npm start to work on, unless the environment names a database',
       '.data',
     )
-    .addHelpText('after', `\nExample:\n  npm run -s admin -- ${example}`)
+    .addHelpText('after', `\nExample:\n  ${program} ${example}`)
     .action(async () => {
       const options = command.opts<CommonOptions & Options>();
       await perform(options, (tools) => run({ tools, args: command.args, options }));

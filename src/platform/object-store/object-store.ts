@@ -9,6 +9,8 @@ import type { Config } from '../config/config.ts';
 const DEFAULT_TIMEOUTS = { answerTimeoutMs: 20_000, stallTimeoutMs: 30_000 };
 const MAX_SOCKETS = 64;
 
+export type StoredObject = { key: string; modifiedAt: Date };
+
 /** Every method throws ObjectStoreUnavailable; those that read an object throw ObjectMissing as well. */
 export type ObjectStore = {
   /** Creates the bucket if there is none. */
@@ -23,6 +25,8 @@ export type ObjectStore = {
   stat(key: string): Promise<{ sizeBytes: number }>;
   /** Removes an object; one that is not there is no error. */
   remove(key: string): Promise<void>;
+  /** All objects, in the order of their keys. */
+  list(): AsyncIterable<StoredObject>;
   close(): void;
 };
 
@@ -79,6 +83,16 @@ export function openObjectStore(
     stat: (key) =>
       run(key, async (client) => ({ sizeBytes: (await client.statObject(bucket, prefix + key)).size })),
     remove: (key) => run(key, (client) => client.removeObject(bucket, prefix + key)),
+    async *list() {
+      const listed = await run('', async (client) => client.listObjectsV2(bucket, prefix, true));
+      try {
+        for await (const { name, lastModified } of listed) {
+          yield { key: String(name).slice(prefix.length), modifiedAt: new Date(lastModified) };
+        }
+      } catch (error) {
+        throw objectStoreError(error, '');
+      }
+    },
     close: () => agent.destroy(),
   };
 }

@@ -250,6 +250,33 @@ export async function wakeAllTasks(database: Database): Promise<void> {
   database.notify('heliograph_workflow_tasks');
 }
 
+/** A page of the tasks that were taken before, by the ids of their workflows. */
+export async function listStartedTasks(
+  database: Database,
+  after: string,
+  limit: number,
+): Promise<Pick<WorkflowTask, 'workflowId' | 'workflowType' | 'argument'>[]> {
+  return await query(
+    database,
+    `select workflow_id as "workflowId", workflow_type as "workflowType", argument from workflow_tasks
+      where workflow_id > ? and starts > 0 order by workflow_id limit ?`,
+    [after, limit],
+  );
+}
+
+/** Those of these workflows whose task stands. */
+export async function findTasks(database: Database, workflowIds: readonly string[]): Promise<Set<string>> {
+  const rows = await query<{ id: string }>(
+    database,
+    'select workflow_id as id from workflow_tasks where workflow_id = any (?::text[])',
+    [workflowIds],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** The types of the workflows that a task stands for. */
+export const TASK_TYPES: readonly string[] = Object.keys(SUMMARIES);
+
 const RESTART_AFTER_MS = 60_000;
 
 /**

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { Readable } from 'node:stream';
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { ERROR_CODES } from '../../../src/api/errors/error-codes.ts';
@@ -218,6 +219,7 @@ describe('health', () => {
         getRange: away,
         stat: away,
         remove: away,
+        list: () => Readable.from([]),
         close: () => {},
       },
     }));

@@ -15,6 +15,7 @@ export const ROOMS = [
   'src/alerts',
   'src/mail',
   'src/doctor',
+  'src/reconcile',
 ] as const;
 
 /** What other rooms may import of a room: the files directly in it, and these folders. */

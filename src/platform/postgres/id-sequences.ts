@@ -1,0 +1,46 @@
+import type { Database } from './database.ts';
+import { query } from './sql.ts';
+
+/** A column that draws its ids, the sequence they come from, and the id that it gave last. */
+export type IdSequence = { table: string; column: string; sequence: string; lastId: bigint };
+
+/** All columns that draw ids. */
+export async function listIdSequences(database: Database): Promise<IdSequence[]> {
+  const columns = await query<{ table: string; column: string; sequence: string }>(
+    database,
+    `select c.relname as "table", a.attname as "column",
+            pg_get_serial_sequence(quote_ident(c.relname), a.attname) as sequence
+       from pg_attribute a join pg_class c on c.oid = a.attrelid
+      where a.attidentity <> '' and not c.relispartition and c.relnamespace = current_schema()::regnamespace
+      order by c.relname, a.attname`,
+  );
+  return await Promise.all(
+    columns.map(async (column) => {
+      const [row] = await query<{ lastId: string }>(
+        database,
+        `select case when is_called then last_value else last_value - 1 end as "lastId" from ${column.sequence}`,
+      );
+      return { ...column, lastId: BigInt(row?.lastId ?? 0) };
+    }),
+  );
+}
+
+/** The greatest id in the table; 0: it is empty. */
+export async function readGreatestId(database: Database, { table, column }: IdSequence): Promise<bigint> {
+  // The bodies of a day are found by the day; their ids grow with it.
+  const order = table === 'inbox' ? `received_day desc, ${column} desc` : `${column} desc`;
+  const [row] = await query<{ id: string }>(
+    database,
+    `select ${column} as id from ${table} order by ${order} limit 1`,
+  );
+  return BigInt(row?.id ?? 0);
+}
+
+/** Has the next id be greater than this one; never takes it back. */
+export async function passIds(database: Database, { sequence }: IdSequence, upTo: bigint): Promise<void> {
+  await query(
+    database,
+    `select setval(cast(:sequence as regclass), greatest(cast(:upTo as bigint), last_value)) from ${sequence}`,
+    { sequence, upTo: String(upTo) },
+  );
+}

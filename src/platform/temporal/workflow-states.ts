@@ -1,0 +1,75 @@
+import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+
+/** `completed`: it returned a result; `ended`: it was terminated, cancelled, failed or timed out; `none`: Temporal has none. */
+export type WorkflowState = 'running' | 'completed' | 'ended' | 'none';
+
+const AT_ONCE = 20;
+
+/** What Temporal says of the latest runs of these workflows. */
+export async function readWorkflowStates(
+  client: Client,
+  workflowIds: readonly string[],
+): Promise<Map<string, WorkflowState>> {
+  const states = new Map<string, WorkflowState>();
+  for (let first = 0; first < workflowIds.length; first += AT_ONCE) {
+    const group = workflowIds.slice(first, first + AT_ONCE);
+    await Promise.all(group.map(async (id) => states.set(id, await readState(client, id))));
+  }
+  return states;
+}
+
+async function readState(client: Client, workflowId: string): Promise<WorkflowState> {
+  try {
+    const { status } = await client.workflow.getHandle(workflowId).describe();
+    if (status.name === 'RUNNING') return 'running';
+    return status.name === 'COMPLETED' ? 'completed' : 'ended';
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return 'none';
+    throw error;
+  }
+}
+
+export type ListedWorkflow = {
+  workflowId: string;
+  runId: string;
+  type: string;
+  startedAt: Date;
+  closedAt: Date | null;
+};
+
+/** The workflows that a query finds, in groups. */
+export async function* listWorkflows(
+  client: Client,
+  query: string,
+  groupSize: number,
+): AsyncGenerator<ListedWorkflow[]> {
+  let group: ListedWorkflow[] = [];
+  for await (const run of client.workflow.list({ query })) {
+    const { workflowId, runId, type, startTime, closeTime } = run;
+    group.push({ workflowId, runId, type, startedAt: startTime, closedAt: closeTime ?? null });
+    if (group.length < groupSize) continue;
+    yield group;
+    group = [];
+  }
+  if (group.length > 0) yield group;
+}
+
+/** The result of a workflow that has completed. */
+export async function readWorkflowResult(client: Client, workflowId: string): Promise<unknown> {
+  return await client.workflow.getHandle(workflowId).result();
+}
+
+/** Terminates a run; false: it has ended meanwhile. */
+export async function terminateRun(
+  client: Client,
+  { workflowId, runId }: Pick<ListedWorkflow, 'workflowId' | 'runId'>,
+  reason: string,
+): Promise<boolean> {
+  try {
+    await client.workflow.getHandle(workflowId, runId).terminate(reason);
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,75 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { type AdminOutcome, adminAction, alignedTable } from '../../platform/cli/admin-action.ts';
+import { openObjectStore } from '../../platform/object-store/object-store.ts';
+import { invalidValue } from '../../platform/request-input.ts';
+import { openTemporalConnection } from '../../platform/temporal/client-connection.ts';
+import { type Finding, isLeft } from '../findings.ts';
+import { reconcile } from '../reconcile.ts';
+
+type Options = { fix?: true; dryRun?: true; rewound?: true; removeObjects?: number };
+
+const HOUR_MS = 3_600_000;
+
+/** `heliograph reconcile` */
+export function reconcileCommand(): Command {
+  const command = new Command('reconcile')
+    .description('find and mend what differs between database, object store and Temporal after a restore')
+    .option('--dry-run', 'only look; so it does without --fix')
+    .option('--fix', 'mend what can be mended')
+    .option(
+      '--rewound',
+      'the database was restored to an earlier moment: pass over ids and sequence numbers that were given out since',
+    )
+    .option(
+      '--remove-objects <hours>',
+      'with --fix: remove objects that no row names and that are older than this',
+      wholeHours,
+    );
+  return adminAction<Options>(
+    command,
+    'reconcile --fix',
+    async ({ tools, options }) => {
+      const fix = options.fix === true;
+      if (fix && options.dryRun) throw invalidValue('Choose one of --fix and --dry-run.');
+      const hours = options.removeObjects;
+      const objectStore = openObjectStore(tools.config.objectStore);
+      const temporal = openTemporalConnection(tools.config);
+      try {
+        const findings = await reconcile({
+          ...{ ...tools, temporal, objectStore, fix, rewound: options.rewound === true },
+          removeObjectsAfterMs: hours === undefined ? null : hours * HOUR_MS,
+        });
+        return describe(findings, fix);
+      } finally {
+        await temporal.close();
+        objectStore.close();
+      }
+    },
+    'node src/main.ts',
+  );
+}
+
+function wholeHours(text: string): number {
+  if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError('Give a whole number of hours.');
+  return Number(text);
+}
+
+function describe(findings: readonly Finding[], fix: boolean): AdminOutcome {
+  const isDone = !isLeft(findings);
+  const table = alignedTable(
+    ['DIFFERENCE', 'FOUND', 'MENDED', 'LEFT', 'WHAT'],
+    findings.map((one) => [one.kind, one.found, one.mended, one.left, textOf(one)]),
+    '',
+  );
+  const verdict = isDone
+    ? 'Nothing is left to do.'
+    : fix
+      ? 'Something is left to do.'
+      : 'Something differs; --fix mends it.';
+  return { json: { fix, ok: isDone, findings }, text: `${table}\n\n${verdict}`, found: isDone };
+}
+
+function textOf({ what, found, note, problem, examples }: Finding): string {
+  if (problem !== null) return `NOT FINISHED: ${problem}`;
+  return found === 0 ? what : `${what}: ${note} (${examples.join(', ')})`;
+}

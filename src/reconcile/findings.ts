@@ -1,0 +1,80 @@
+import type { AdminTools } from '../platform/cli/admin-action.ts';
+import type { ObjectStore } from '../platform/object-store/object-store.ts';
+import type { TemporalConnection } from '../platform/temporal/client-connection.ts';
+
+/** What one look found that differs, and what became of it. */
+export type Finding = {
+  /** For programs. */
+  kind: string;
+  /** For people. */
+  what: string;
+  found: number;
+  mended: number;
+  /** Found and not mended. */
+  left: number;
+  examples: string[];
+  /** What was done, or what mends the rest. */
+  note: string;
+  /** Why the look could not be finished; null: it was. */
+  problem: string | null;
+};
+
+export type ReconcileOptions = {
+  /** Mend, and not only look. */
+  fix: boolean;
+  /** Objects that no row names are removed when they are older than this, in ms; null: they stay. */
+  removeObjectsAfterMs: number | null;
+  /** The database was restored to an earlier moment: numbers that may have been given out since are passed over. */
+  rewound: boolean;
+};
+
+/** What the looks work with. */
+export type ReconcileTools = AdminTools &
+  ReconcileOptions & { temporal: TemporalConnection; objectStore: ObjectStore };
+
+/** Counts what a look finds. */
+export type Tally = {
+  found(example: string, isMended: boolean): void;
+  note(text: string): void;
+};
+
+/** A look at one kind of difference. */
+export type Look = {
+  kind: string;
+  what: string;
+  /** What `--fix` does. */
+  mending: string;
+  run(tools: ReconcileTools, tally: Tally): Promise<void>;
+};
+
+const MOST_EXAMPLES = 5;
+
+/** Carries a look out. One that cannot be finished, as when a server is away, stops no other. */
+export async function carryOut(look: Look, tools: ReconcileTools): Promise<Finding> {
+  const { kind, what, mending } = look;
+  const finding: Finding = {
+    ...{ kind, what, found: 0, mended: 0, left: 0, examples: [], problem: null },
+    note: mending,
+  };
+  const tally: Tally = {
+    found: (example, isMended) => {
+      finding.found += 1;
+      finding[isMended ? 'mended' : 'left'] += 1;
+      if (finding.examples.length < MOST_EXAMPLES) finding.examples.push(example);
+    },
+    note: (text) => {
+      finding.note = text;
+    },
+  };
+  try {
+    await look.run(tools, tally);
+  } catch (error) {
+    finding.problem = error instanceof Error ? error.message : String(error);
+  }
+  return finding;
+}
+
+/** Whether something is left to do, or is not known. */
+export function isLeft(findings: readonly Finding[]): boolean {
+  return findings.some(({ left, problem }) => left > 0 || problem !== null);
+}

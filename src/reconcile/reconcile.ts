@@ -1,0 +1,34 @@
+import { recordBy } from '../platform/audit/audit.ts';
+import { FILE_LOOKS } from './files.ts';
+import { carryOut, type Finding, type ReconcileTools } from './findings.ts';
+import { LATER_LOOKS, TABLE_LOOKS } from './tables.ts';
+import { WORKFLOW_LOOKS } from './workflows.ts';
+
+const LOOKS = [...TABLE_LOOKS, ...WORKFLOW_LOOKS, ...FILE_LOOKS, ...LATER_LOOKS];
+
+/**
+ * Compares database, object store and Temporal with each other, as after one of them was restored, and mends what
+ * differs with `fix`. Each step is small and complete in itself: who is interrupted begins again. `onFinding` is told of
+ * each look as it ends.
+ */
+export async function reconcile(
+  tools: ReconcileTools,
+  onFinding: (finding: Finding) => void = () => undefined,
+): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  // A store that was lost as a whole has no bucket.
+  if (tools.fix) await tools.objectStore.ensureBucket().catch(() => undefined);
+  for (const look of LOOKS) {
+    const finding = await carryOut(look, tools);
+    findings.push(finding);
+    onFinding(finding);
+  }
+  const mended = findings.filter((finding) => finding.mended > 0);
+  if (mended.length > 0) {
+    await recordBy(tools.database, tools.actor, {
+      ...{ tenantId: null, wabaId: null, action: 'installation.reconciled', target: 'installation' },
+      detail: Object.fromEntries(mended.map((finding) => [finding.kind, finding.mended])),
+    });
+  }
+  return findings;
+}

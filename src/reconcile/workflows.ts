@@ -1,0 +1,152 @@
+import { deliveryWorkflowId } from '../deliveries/queue/claim.ts';
+import { findOpenDeliveries, listWorkflowRetries, retryInLoop } from '../deliveries/queue/sweep.ts';
+import { endSentMessage } from '../messages/restored.ts';
+import { taskQueues } from '../platform/temporal/workflow-options.ts';
+import {
+  type ListedWorkflow,
+  listWorkflows,
+  readWorkflowResult,
+  readWorkflowStates,
+  terminateRun,
+  type WorkflowState,
+} from '../platform/temporal/workflow-states.ts';
+import { findTasks, listStartedTasks, TASK_TYPES, wakeTask } from '../platform/temporal/workflow-tasks.ts';
+import type { Look, ReconcileTools, Tally } from './findings.ts';
+
+const PAGE = 200;
+const CALL_MS = 60_000;
+
+/** A walk over all workflows of an installation. */
+const LIST_MS = 30 * 60_000;
+
+/** The looks that compare the database with Temporal. What was sent already is ended before tasks are woken. */
+export const WORKFLOW_LOOKS: readonly Look[] = [
+  {
+    kind: 'send_already_made',
+    what: 'messages to be sent that Temporal knows as sent',
+    mending: 'ended as unknown: they are not sent twice',
+    run: lookAtSends,
+  },
+  {
+    kind: 'task_without_workflow',
+    what: 'work to be done (media, orders, sends, replays, key requests, erasures, alerts, numbers) whose workflow does not run',
+    mending: 'woken: a worker starts the workflow again',
+    run: lookAtTasks,
+  },
+  {
+    kind: 'delivery_without_workflow',
+    what: 'retries of deliveries whose workflow does not run',
+    mending: 'left to the delivery loops',
+    run: lookAtDeliveries,
+  },
+  {
+    kind: 'workflow_without_row',
+    what: 'workflows that run and whose rows are gone',
+    mending: 'terminated',
+    run: lookAtWorkflows,
+  },
+];
+
+type StartedTask = Awaited<ReturnType<typeof listStartedTasks>>[number];
+
+/** Tasks that were started once and whose workflow does not run, with what became of that. */
+async function* unrunTasks({ database, temporal }: ReconcileTools) {
+  for (let after: string | null = ''; after !== null; ) {
+    const page: StartedTask[] = await listStartedTasks(database, after, PAGE);
+    const ids = page.map(({ workflowId }) => workflowId);
+    const states = await temporal.use(CALL_MS, (client) => readWorkflowStates(client, ids));
+    for (const task of page) {
+      const state = states.get(task.workflowId) ?? 'none';
+      if (state !== 'running') yield { task, state };
+    }
+    after = page.length < PAGE ? null : (page.at(-1)?.workflowId ?? null);
+  }
+}
+
+async function lookAtSends(tools: ReconcileTools, tally: Tally): Promise<void> {
+  for await (const unrun of unrunTasks(tools)) {
+    if (!(await wasSent(tools, unrun))) continue;
+    const { workflowId, argument } = unrun.task;
+    const { wabaId = '', messageId = '' } = argument;
+    if (tools.fix) await endSentMessage(tools.database, { wabaId, messageId });
+    tally.found(workflowId, tools.fix);
+  }
+}
+
+/** Whether its workflow did not fail: a message must rather be missing than go out twice. */
+async function wasSent(
+  { temporal }: ReconcileTools,
+  { task, state }: { task: StartedTask; state: WorkflowState },
+): Promise<boolean> {
+  if (task.workflowType !== 'sendMessage' || state !== 'completed') return false;
+  const result = await temporal.use(CALL_MS, (client) => readWorkflowResult(client, task.workflowId));
+  return (result as { outcome?: unknown } | null)?.outcome !== 'failed';
+}
+
+async function lookAtTasks(tools: ReconcileTools, tally: Tally): Promise<void> {
+  for await (const unrun of unrunTasks(tools)) {
+    // Counted by the look before.
+    if (await wasSent(tools, unrun)) continue;
+    const { workflowId } = unrun.task;
+    if (tools.fix) await tools.database.transaction((trx) => wakeTask(trx, workflowId));
+    tally.found(workflowId, tools.fix);
+  }
+}
+
+type Retry = Awaited<ReturnType<typeof listWorkflowRetries>>[number];
+
+async function lookAtDeliveries({ database, temporal, fix }: ReconcileTools, tally: Tally): Promise<void> {
+  for (let after: string | null = '0'; after !== null; ) {
+    const page: Retry[] = await listWorkflowRetries(database, after, PAGE);
+    const ids = page.map(deliveryWorkflowId);
+    const states = await temporal.use(CALL_MS, (client) => readWorkflowStates(client, ids));
+    const alone = page.filter((retry) => states.get(deliveryWorkflowId(retry)) !== 'running');
+    if (fix)
+      await retryInLoop(
+        database,
+        alone.map(({ deliveryId }) => deliveryId),
+      );
+    for (const retry of alone) tally.found(deliveryWorkflowId(retry), fix);
+    after = page.length < PAGE ? null : (page.at(-1)?.position ?? null);
+  }
+}
+
+const REASON = 'heliograph reconcile: the row of this workflow is gone';
+
+async function lookAtWorkflows(tools: ReconcileTools, tally: Tally): Promise<void> {
+  const { temporal, config, fix } = tools;
+  const queue = taskQueues(config.temporal.taskQueuePrefix).deliveries;
+  const query = `TaskQueue = "${queue}" AND ExecutionStatus = "Running"`;
+  await temporal.use(LIST_MS, async (client) => {
+    for await (const group of listWorkflows(client, query, PAGE)) {
+      const once = await withoutRow(tools, group);
+      if (once.length === 0) continue;
+      // A row that is finished goes a moment before its workflow ends.
+      const states = await readWorkflowStates(
+        client,
+        once.map(({ workflowId }) => workflowId),
+      );
+      for (const run of await withoutRow(tools, once)) {
+        if (states.get(run.workflowId) !== 'running') continue;
+        tally.found(run.workflowId, fix && (await terminateRun(client, run, REASON)));
+      }
+    }
+  });
+}
+
+const DELIVERY = /^delivery\/\d+\/([0-9a-f-]{36})$/;
+
+async function withoutRow(
+  { database }: ReconcileTools,
+  runs: readonly ListedWorkflow[],
+): Promise<ListedWorkflow[]> {
+  const deliveryIds = runs.flatMap(({ workflowId }) => DELIVERY.exec(workflowId)?.[1] ?? []);
+  const tasks = runs.filter(({ type }) => TASK_TYPES.includes(type)).map(({ workflowId }) => workflowId);
+  const openDeliveries = await findOpenDeliveries(database, deliveryIds);
+  const openTasks = await findTasks(database, tasks);
+  return runs.filter(({ workflowId, type }) => {
+    const deliveryId = DELIVERY.exec(workflowId)?.[1];
+    if (deliveryId !== undefined) return !openDeliveries.has(deliveryId);
+    return TASK_TYPES.includes(type) && !openTasks.has(workflowId);
+  });
+}
