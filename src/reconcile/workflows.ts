@@ -49,7 +49,7 @@ export const WORKFLOW_LOOKS: readonly Look[] = [
 
 type StartedTask = Awaited<ReturnType<typeof listStartedTasks>>[number];
 
-/** Tasks that were started once and whose workflow does not run, with what became of that. */
+/** Tasks that may have been started and whose workflow does not run, with what became of that. */
 async function* unrunTasks({ database, temporal }: ReconcileTools) {
   for (let after: string | null = ''; after !== null; ) {
     const page: StartedTask[] = await listStartedTasks(database, after, PAGE);
@@ -85,8 +85,8 @@ async function wasSent(
 
 async function lookAtTasks(tools: ReconcileTools, tally: Tally): Promise<void> {
   for await (const unrun of unrunTasks(tools)) {
-    // Counted by the look before.
-    if (await wasSent(tools, unrun)) continue;
+    // Counted by the look before; and the starter comes to what nobody has taken yet.
+    if (unrun.task.starts === 0 || (await wasSent(tools, unrun))) continue;
     const { workflowId } = unrun.task;
     if (tools.fix) await tools.database.transaction((trx) => wakeTask(trx, workflowId));
     tally.found(workflowId, tools.fix);

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
 import { vi } from 'vitest';
 import { buildAdminCommand } from '../../src/admin.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
@@ -15,20 +16,12 @@ export const OTHER_WABA = '900000000000202';
 
 export type AdminRun = { stdout: string; stderr: string; exitCode: number | null };
 
-/** Runs `heliograph admin …` as operators do. */
+/** Runs `heliograph admin …` as operators do: a process of its own, settings in its environment only. */
 export async function runAdminProcess(
   settings: Record<string, string>,
   args: readonly string[],
 ): Promise<AdminRun> {
-  return await runHeliograph(settings, ['admin', ...args]);
-}
-
-/** Runs `heliograph …` as operators do: a process of its own, settings in its environment only. */
-export async function runHeliograph(
-  settings: Record<string, string>,
-  args: readonly string[],
-): Promise<AdminRun> {
-  const child = spawn(process.execPath, [MAIN_SCRIPT, ...args], {
+  const child = spawn(process.execPath, [MAIN_SCRIPT, 'admin', ...args], {
     env: { PATH: process.env.PATH ?? '', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -55,14 +48,25 @@ export async function runAdmin(
   args: readonly string[],
   stdin = '',
 ): Promise<AdminRun> {
-  const run = last.then(() => runHere(settings, args, stdin));
+  return await runHere(buildAdminCommand(), settings, args, stdin);
+}
+
+/** Runs a command of Heliograph in this process. */
+export async function runHere(
+  command: Command,
+  settings: Record<string, string>,
+  args: readonly string[],
+  stdin = '',
+): Promise<AdminRun> {
+  const run = last.then(() => runNow(command, settings, args, stdin));
   last = run.catch(() => undefined);
   return await run;
 }
 
 class Exit extends Error {}
 
-async function runHere(
+async function runNow(
+  command: Command,
   settings: Record<string, string>,
   args: readonly string[],
   stdin: string,
@@ -87,7 +91,7 @@ async function runHere(
     }),
   ];
   try {
-    await buildAdminCommand().parseAsync(args, { from: 'user' });
+    await command.parseAsync(args, { from: 'user' });
     return { ...output, exitCode: Number(process.exitCode) };
   } catch (error) {
     if (error instanceof Exit) return { ...output, exitCode: Number(process.exitCode) };

@@ -250,16 +250,19 @@ export async function wakeAllTasks(database: Database): Promise<void> {
   database.notify('heliograph_workflow_tasks');
 }
 
-/** A page of the tasks that were taken before, by the ids of their workflows. */
+/**
+ * A page of the tasks whose workflow may have been started, by the ids of their workflows: those that were taken before,
+ * and sends, which the API starts without taking them.
+ */
 export async function listStartedTasks(
   database: Database,
   after: string,
   limit: number,
-): Promise<Pick<WorkflowTask, 'workflowId' | 'workflowType' | 'argument'>[]> {
+): Promise<Pick<TakenTask, 'workflowId' | 'workflowType' | 'argument' | 'starts'>[]> {
   return await query(
     database,
-    `select workflow_id as "workflowId", workflow_type as "workflowType", argument from workflow_tasks
-      where workflow_id > ? and starts > 0 order by workflow_id limit ?`,
+    `select workflow_id as "workflowId", workflow_type as "workflowType", argument, starts from workflow_tasks
+      where workflow_id > ? and (starts > 0 or workflow_type = 'sendMessage') order by workflow_id limit ?`,
     [after, limit],
   );
 }
