@@ -8,11 +8,14 @@ import { bodyStream, type DrillBody } from './body-stream.ts';
 export type SentBody = {
   wabaId: string;
   events: ExpectedEvent[];
+  bytes: Buffer;
   firstSentTick: number;
   /** Unix time in ms. */
   firstSentMs: number;
   /** Null: never answered 200, so it may have been kept or not. */
   acknowledgedTick: number | null;
+  /** Unix time in ms. */
+  acknowledgedMs: number | null;
   tries: number;
   /** Sent once more after it had been acknowledged, as upstream now and then does. */
   repeated: boolean;
@@ -26,6 +29,8 @@ export type Senders = {
   refusals: Refusal[];
   /** Begins nothing new, sends again what is not acknowledged until it is or `timeoutMs` are over. */
   finish(timeoutMs: number): Promise<void>;
+  /** Sends a body once more as if it had not been acknowledged, until it is. */
+  repeat(sent: SentBody): Promise<void>;
   abort(): void;
 };
 
@@ -93,6 +98,12 @@ export function startSenders(
       await Promise.all(loops);
       clearTimeout(timer);
     },
+    repeat: async (sent) => {
+      Object.assign(sent, { firstSentTick: tick(), acknowledgedTick: null, acknowledgedMs: null });
+      while (!aborted.signal.aborted && (await postUpstream(target, sent.bytes)) !== 200)
+        await delay(AGAIN_MS.low);
+      Object.assign(sent, { acknowledgedTick: tick(), acknowledgedMs: Date.now() });
+    },
     abort: () => aborted.abort(),
   };
 }
@@ -108,9 +119,11 @@ async function turn(sender: Sender, ending: boolean): Promise<void> {
   const sent: SentBody = {
     wabaId: body.wabaId,
     events: body.events,
+    bytes: body.bytes,
     firstSentTick: sender.tick(),
     firstSentMs: Date.now(),
     acknowledgedTick: null,
+    acknowledgedMs: null,
     tries: 0,
     repeated: false,
   };
@@ -129,6 +142,7 @@ async function post(sender: Sender, body: DrillBody, sent: SentBody): Promise<vo
   }
   if (sent.acknowledgedTick !== null) return;
   sent.acknowledgedTick = sender.tick();
+  sent.acknowledgedMs = Date.now();
   if (sender.dice() >= REPEATED_SHARE) return;
   sent.repeated = true;
   sender.waiting.push({ body, sent, dueMs });

@@ -6,6 +6,7 @@ import { ensureCertificate } from '../../src/dev/embedded/certificate.ts';
 import { embeddedEnvironment } from '../../src/dev/embedded/embedded-environment.ts';
 import { startInfrastructure } from '../../src/dev/embedded/infrastructure.ts';
 import { readPorts } from '../../src/dev/embedded/ports.ts';
+import type { Supervisor } from '../../src/dev/embedded/supervisor.ts';
 import { storeEndpoint } from '../../src/endpoints/endpoints.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../src/platform/config/config.ts';
@@ -17,7 +18,6 @@ import { loadWorkflowBundle } from '../../src/worker/workflow-bundle.ts';
 import { freePortBase } from '../acceptance/support/free-ports.ts';
 import { silentLogger } from '../support/silent-logger.ts';
 import type { DrillAccount } from './accounts.ts';
-import type { DrillSupervisor } from './drill-supervisor.ts';
 
 const MAIN_SCRIPT = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
@@ -30,24 +30,28 @@ const RETRY_SCHEDULE = [1, 1, 1, 2, 2, 2, ...Array.from({ length: 44 }, () => 5)
 export type DrillStack = {
   ingressUrl: string;
   appSecret: string;
+  sandboxUrl: string;
   database: DatabasePool;
+  /** The settings of its processes. */
+  environment: Readonly<Record<string, string>>;
 };
 
 /** The whole product in `dataDir`: three servers, sandbox upstream, API and two workers; API and the first of them as one process or two. */
 export async function startStack(
   dataDir: string,
-  supervisor: DrillSupervisor,
+  supervisor: Supervisor,
   options: {
     accounts: readonly DrillAccount[];
     endpointUrls: readonly string[];
     processes: 'one' | 'two';
+    postgresSettings?: readonly string[];
     log: (line: string) => void;
   },
 ): Promise<DrillStack> {
-  const { log } = options;
+  const { log, postgresSettings = [] } = options;
   const ports = readPorts({ HELIOGRAPH_EMBEDDED_PORT_BASE: String(await freePortBase()) });
   const [infrastructure, certificate] = await Promise.all([
-    startInfrastructure({ dataDir, ports, durable: true, log, supervisor }),
+    startInfrastructure({ dataDir, ports, durable: true, log, supervisor, postgresSettings }),
     ensureCertificate(join(dataDir, 'tls')),
   ]);
   const environment = {
@@ -94,7 +98,8 @@ export async function startStack(
       HELIOGRAPH_WORKER_HEALTH_PORT: String(ports.receiver),
     }),
   ]);
-  return { ingressUrl, appSecret: DEVELOPMENT_APP_SECRET, database };
+  const sandboxUrl = `http://127.0.0.1:${ports.sandbox}`;
+  return { ingressUrl, appSecret: DEVELOPMENT_APP_SECRET, sandboxUrl, database, environment };
 }
 
 async function addAccounts(

@@ -1,5 +1,11 @@
 /** What a webhook is about, read from its body. */
-export type WebhookContent = { wabaId: string; eventType: string; identity: string; key: string };
+export type WebhookContent = {
+  wabaId: string;
+  eventType: string;
+  eventId: string;
+  identity: string;
+  key: string;
+};
 
 type Body = {
   wabaId: string;
@@ -19,7 +25,8 @@ export function contentOf(body: Buffer): WebhookContent | null {
   try {
     const parsed = JSON.parse(body.toString()) as Body;
     const named = identityAndKey(parsed);
-    return named === null ? null : { wabaId: parsed.wabaId, eventType: parsed.eventType, ...named };
+    const { wabaId, eventType, eventId } = parsed;
+    return named === null ? null : { wabaId, eventType, eventId, ...named };
   } catch {
     return null;
   }

@@ -15,6 +15,8 @@ export interface InfrastructureOptions {
   /** False (tests) trades safety on power loss for speed; a kill of a process loses nothing either way. */
   readonly durable: boolean;
   readonly log: (line: string) => void;
+  /** Of PostgreSQL, `name=value`, beside those that every one gets. */
+  readonly postgresSettings?: readonly string[];
   /** Runs the parts together with others; by default the infrastructure has a supervisor of its own. */
   readonly supervisor?: Supervisor;
 }
@@ -45,7 +47,11 @@ export async function startInfrastructure(options: InfrastructureOptions): Promi
     timed(
       log,
       'PostgreSQL',
-      startPostgres(supervisor, { ...place(options, 'postgres'), port: ports.postgres }),
+      startPostgres(supervisor, {
+        ...place(options, 'postgres'),
+        port: ports.postgres,
+        settings: options.postgresSettings ?? [],
+      }),
     ),
     timed(
       log,

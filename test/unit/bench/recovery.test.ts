@@ -16,7 +16,8 @@ function recovery(sent: readonly (readonly [sentMs: number, takenAfterMs: number
   const bodies = sent.map(
     ([firstSentMs], n): SentBody => ({
       ...{ wabaId: accounts[0]?.wabaId ?? '', events: messageStatus(`m${n}`, 'sent').events },
-      ...{ firstSentTick: n, firstSentMs, acknowledgedTick: n, tries: 1, repeated: false },
+      ...{ bytes: Buffer.alloc(0), firstSentTick: n, firstSentMs, tries: 1, repeated: false },
+      ...{ acknowledgedTick: n, acknowledgedMs: firstSentMs },
     }),
   );
   const arrivals = sent.flatMap(([sentMs, afterMs], n) => {

@@ -16,6 +16,8 @@ function body(status: string, tick: number, acknowledged = true): SentBody {
     firstSentTick: tick,
     firstSentMs: tick,
     acknowledgedTick: acknowledged ? tick + 0.5 : null,
+    acknowledgedMs: acknowledged ? tick + 0.5 : null,
+    bytes: Buffer.alloc(0),
     tries: 1,
     repeated: false,
   };
@@ -36,7 +38,10 @@ function arrival(
     sequence,
     attempt: 1,
     bodyHash: `hash of ${status}`,
-    content: { wabaId, eventType: 'status', identity: `status m1 ${status}`, key: 'status m1' },
+    content: {
+      ...{ wabaId, eventType: 'status', eventId: `m1_${status}` },
+      ...{ identity: `status m1 ${status}`, key: 'status m1' },
+    },
     answer: accepted ? 'ok' : 'error',
     arrivedTick: tick,
     arrivedMs: tick,
@@ -99,7 +104,8 @@ describe('the check of a drill', () => {
 
   test('finds what came to the wrong tenant, to a redirect, or out of nowhere', () => {
     const all = [arrival('sent', 1, 1), arrival('delivered', 2, 2)];
-    const content = { wabaId: 'another', eventType: 'status', identity: 'status m1 sent', key: 'status m1' };
+    const names = { eventId: 'm1_sent', identity: 'status m1 sent', key: 'status m1' };
+    const content = { wabaId: 'another', eventType: 'status', ...names };
     expect(found([...all, arrival('sent', 1, 5, { content })])).toEqual(['misdirected']);
     expect(found([...all, arrival('sent', 1, 5, { answer: 'moved' })])).toEqual(['misdirected']);
     expect(found([...all, arrival('read', 3, 5)])).toEqual(['misdirected']);

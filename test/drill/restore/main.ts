@@ -1,0 +1,99 @@
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { onStopSignals } from '../../../src/dev/embedded/start.ts';
+import { type RestoreOptions, reportOf } from './restore-result.ts';
+import { runRestoreDrill } from './run-restore-drill.ts';
+
+const HELP = `Restore drill: PostgreSQL, Temporal and object store are lost and restored under load, one after the other.
+After each restore heliograph reconcile mends what differs, and it is checked that nothing that the restored database
+knows is lost, disordered, altered or sent twice. Prints what was lost (RPO) and how long it took (RTO).
+
+  npm run drill:restore -- [options]
+
+  --back-minutes M     how far PostgreSQL is taken back (10)
+  --between-seconds S  load before that moment, and before each other loss (60)
+  --archive-seconds A  archive_timeout of PostgreSQL (60)
+  --rate R             events per second from upstream (12)
+  --sends N            messages per second that tenants send (1)
+  --endpoints K        webhook endpoints, good and bad (10)
+  --repeat-one-of N    upstream sends one of so many forgotten bodies again (5)
+  --seed S             what everything random comes from (1)
+  --json FILE          write the result
+  --help
+
+Exit code 0: all is well. 1: something was not; the data is kept. 2: wrong options.
+`;
+
+const print = (line: string) => void process.stdout.write(`${line}\n`);
+
+process.exitCode = await main();
+
+async function main(): Promise<number> {
+  let parsed: ReturnType<typeof readOptions>;
+  try {
+    parsed = readOptions();
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${HELP}`);
+    return 2;
+  }
+  if (parsed === null) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const abort = new AbortController();
+  const release = onStopSignals({
+    onFirst: () => {
+      print('stopping everything');
+      abort.abort();
+    },
+    onSecond: () => process.exit(130),
+  });
+  try {
+    const result = await runRestoreDrill(parsed.options, { print, signal: abort.signal });
+    process.stdout.write(reportOf(result));
+    if (parsed.json !== undefined) writeFileSync(parsed.json, `${JSON.stringify(result, null, 2)}\n`);
+    return result.ok ? 0 : 1;
+  } catch (error) {
+    if (abort.signal.aborted) return 130;
+    process.stderr.write(`${(error as Error).stack}\n`);
+    return 1;
+  } finally {
+    release();
+  }
+}
+
+function readOptions(): { options: RestoreOptions; json: string | undefined } | null {
+  const text = { type: 'string' } as const;
+  const { values } = parseArgs({
+    options: {
+      'back-minutes': text,
+      'between-seconds': text,
+      'archive-seconds': text,
+      rate: text,
+      sends: text,
+      endpoints: text,
+      'repeat-one-of': text,
+      seed: text,
+      json: text,
+      help: { type: 'boolean' },
+    },
+  });
+  if (values.help === true) return null;
+  const options = {
+    backMinutes: number('--back-minutes', values['back-minutes'], 10, 0.1),
+    betweenSeconds: number('--between-seconds', values['between-seconds'], 60, 1),
+    archiveSeconds: number('--archive-seconds', values['archive-seconds'], 60, 1),
+    eventsPerSecond: number('--rate', values.rate, 12, 1),
+    sendsPerSecond: number('--sends', values.sends, 1, 0.1),
+    endpoints: number('--endpoints', values.endpoints, 10, 1),
+    repeatOneOf: number('--repeat-one-of', values['repeat-one-of'], 5, 1),
+    seed: number('--seed', values.seed, 1, 0),
+  };
+  return { options, json: values.json };
+}
+
+function number(name: string, text: string | undefined, fallback: number, minimum: number): number {
+  const value = text === undefined ? fallback : Number(text);
+  if (Number.isFinite(value) && value >= minimum && value <= 100_000) return value;
+  throw new Error(`${name} must be a number from ${minimum}`);
+}
