@@ -3,6 +3,7 @@ import { tenantCommand } from './accounts/commands/tenant-commands.ts';
 import { wabaCommand } from './accounts/commands/waba-commands.ts';
 import { alertsCommand } from './alerts/commands/alert-commands.ts';
 import { eventsCommand, findCommand } from './deliveries/commands/find-command.ts';
+import { topCommand } from './doctor/top-command.ts';
 import { endpointCommand } from './endpoints/commands/endpoint-commands.ts';
 import { operationsUrlCommand } from './endpoints/commands/operations-url-commands.ts';
 import { eraseCommand, erasuresCommand } from './erasures/commands/erase-commands.ts';
@@ -35,6 +36,7 @@ export function buildAdminCommand(): Command {
     findCommand(),
     eventsCommand(),
     inboxCommand(),
+    topCommand(),
     eraseCommand(),
     erasuresCommand(),
     secretsCommand(),

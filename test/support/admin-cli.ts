@@ -9,7 +9,7 @@ import { seedFixtureAccounts } from './test-accounts.ts';
 import { testDatabase } from './test-database.ts';
 import { testSettings } from './test-settings.ts';
 
-const MAIN_SCRIPT = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+export const MAIN_SCRIPT = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 export const WABA = '900000000000101';
 export const OTHER_WABA = '900000000000202';
