@@ -145,8 +145,8 @@ describe('an invitation', () => {
     await openBrowser(app).get(`/received_media/${token}`);
     await openBrowser(app).get('/portal/sign-in');
     expect(lines.join('')).not.toContain(token);
-    for (const path of ['/portal/invitations/:token', '/received_media/:token', '/portal/sign-in']) {
-      expect(lines.join('')).toContain(`"path":"${path}"`);
+    for (const route of ['/portal/invitations/:token', '/received_media/:token', '/portal/sign-in']) {
+      expect(lines.join('')).toContain(`"route":"${route}"`);
     }
   });
 
