@@ -8,7 +8,12 @@ export type Finding = {
 };
 
 /** Several findings may come of one check; none: it has nothing to look at. */
-export type Check = { name: string; run: () => Promise<Finding | readonly Finding[]> };
+export type Check = {
+  name: string;
+  /** What to do when the check cannot even be made. */
+  todo: string;
+  run: () => Promise<Finding | readonly Finding[]>;
+};
 
 export type CheckResult = Finding & { name: string };
 
@@ -26,28 +31,15 @@ export async function runChecks(
   withinMs = CHECK_WITHIN_MS,
 ): Promise<CheckResult[]> {
   const results = await Promise.all(
-    checks.map(async ({ name, run }) => {
-      const late = fail(
-        `no answer within ${withinMs / 1_000} s`,
-        `look at what ${name} needs, then run this again`,
-      );
-      const found = run().catch((error: unknown) => fail(reasonOf(error), TODO[name] ?? 'see the detail'));
+    checks.map(async ({ name, todo, run }) => {
+      const late = fail(`no answer within ${withinMs / 1_000} s`, todo);
+      const found = run().catch((error: unknown) => fail(reasonOf(error), todo));
       const findings = await Promise.race([found, sleep(withinMs, late, { ref: false })]);
       return [findings].flat().map((finding) => ({ name, ...finding }));
     }),
   );
   return results.flat();
 }
-
-/** What to do where a check could not even be made. */
-const TODO: Readonly<Record<string, string>> = {
-  database: 'start PostgreSQL, or correct HELIOGRAPH_DATABASE_URL',
-  temporal:
-    'start Temporal, or correct HELIOGRAPH_TEMPORAL_ADDRESS and its TLS settings; deliveries go on meanwhile',
-  'object store': 'start the object store, or correct HELIOGRAPH_OBJECT_STORE_*; media waits meanwhile',
-  'public address': 'correct HELIOGRAPH_PUBLIC_URL, DNS or the proxy; upstream and tenants come this way',
-  upstream: 'correct HELIOGRAPH_UPSTREAM_GRAPH_URL, or let this machine reach it',
-};
 
 /** The worst of all. */
 export function overall(results: readonly CheckResult[]): Finding['status'] {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { connect } from 'node:tls';
 import { listWabas, openAccessToken } from '../accounts/accounts.ts';
+import { makeMailSender } from '../mail/smtp.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
 import { openAccountClient } from '../platform/graph/graph-client.ts';
@@ -18,12 +19,38 @@ import { durationOf, sizeOf } from './database-checks.ts';
 /** What the service needs beside PostgreSQL. */
 export function serverChecks(config: Config, tools: SealedDatabase): Check[] {
   return [
-    { name: 'temporal', run: () => checkTemporal(config) },
-    { name: 'object store', run: () => checkObjectStore(config) },
-    { name: 'upstream', run: () => checkUpstream(config, tools) },
-    { name: 'public address', run: () => checkPublicAddress(config) },
-    { name: 'certificates', run: () => checkCertificates(config) },
-    { name: 'disk', run: checkDisk },
+    {
+      name: 'temporal',
+      todo: 'start Temporal, or correct HELIOGRAPH_TEMPORAL_ADDRESS and its TLS settings; deliveries go on meanwhile',
+      run: () => checkTemporal(config),
+    },
+    {
+      name: 'object store',
+      todo: 'start the object store, or correct HELIOGRAPH_OBJECT_STORE_*; media waits meanwhile',
+      run: () => checkObjectStore(config),
+    },
+    {
+      name: 'upstream',
+      todo: 'correct HELIOGRAPH_UPSTREAM_GRAPH_URL, or let this machine reach it',
+      run: () => checkUpstream(config, tools),
+    },
+    {
+      name: 'public address',
+      todo: 'correct HELIOGRAPH_PUBLIC_URL, DNS or the proxy; upstream and tenants come this way',
+      run: () => checkPublicAddress(config),
+    },
+    { name: 'mail', todo: 'correct HELIOGRAPH_SMTP_*', run: () => checkMail(config) },
+    {
+      name: 'traces',
+      todo: 'start the receiver of traces, or correct HELIOGRAPH_TRACES_*; traces are dropped meanwhile',
+      run: () => checkTraces(config),
+    },
+    {
+      name: 'certificates',
+      todo: 'correct the settings that name certificate files',
+      run: () => checkCertificates(config),
+    },
+    { name: 'disk', todo: 'look with df', run: checkDisk },
   ];
 }
 
@@ -180,6 +207,32 @@ function ending(which: string, endMs: number): Finding {
   if (leftMs <= 0) return fail(`the certificate ${which} has ended`, todo);
   const text = `the certificate ${which} ends in ${durationOf(leftMs)}`;
   return leftMs < SOON_MS ? warn(text, todo) : ok(text);
+}
+
+async function checkMail({ mail }: Config): Promise<Finding> {
+  if (mail.smtpUrl === '') return ok('HELIOGRAPH_SMTP_URL is not set: no e-mail is sent');
+  const reason = await makeMailSender(mail).verify();
+  if (reason === null) return ok('the mail server takes the login');
+  return fail(
+    `the mail server: ${reason}`,
+    'correct HELIOGRAPH_SMTP_*, then try "admin mail test <address>"; e-mails wait for a day',
+  );
+}
+
+/** With a request that has no span. */
+async function checkTraces({ traces: { url, headers } }: Config): Promise<Finding> {
+  if (url === '') return ok('they are off');
+  const response = await fetch(`${url}/v1/traces`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: '{"resourceSpans":[]}',
+    signal: AbortSignal.timeout(PUBLIC_WITHIN_MS),
+  });
+  if (response.ok) return ok(`${new URL(url).host} takes them`);
+  return warn(
+    `${new URL(url).host} returns ${response.status}`,
+    'correct HELIOGRAPH_TRACES_URL and HELIOGRAPH_TRACES_HEADERS; traces are dropped meanwhile',
+  );
 }
 
 async function checkCertificates(config: Config): Promise<Finding[]> {

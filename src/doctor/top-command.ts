@@ -7,7 +7,7 @@ import { shownUrl } from '../platform/http/outbound-url.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { listLiveWorkers } from '../platform/postgres/worker-processes.ts';
-import { durationOf } from './database-checks.ts';
+import { durationOf, LATELY, readTraffic } from './database-checks.ts';
 
 type BusyEndpoint = {
   id: string;
@@ -142,20 +142,6 @@ function since(words: string, at: Date | null): string {
   return at === null ? '' : `${words} ${durationOf(Math.max(0, Date.now() - at.getTime()))}`;
 }
 
-/** Of the minute before this one and of this one so far: workers add to it every second. */
-const SINCE = `date_trunc('minute', now()) - interval '1 minute'`;
-
-async function readTraffic(database: Database): Promise<{ delivered: number; failed: number }> {
-  const [row] = await query<{ delivered: number; failed: number }>(
-    database,
-    `select coalesce(sum(successes), 0) / seconds as delivered, coalesce(sum(failures), 0) / seconds as failed
-       from (select cast(extract(epoch from now() - (${SINCE})) as double precision) as seconds) as span
-       left join endpoint_minutes on minute >= ${SINCE}
-      group by seconds`,
-  );
-  return row ?? { delivered: 0, failed: 0 };
-}
-
 /** Those that fail most first, then the busiest; what may be secret in a URL is masked. */
 async function listBusyEndpoints(database: Database): Promise<BusyEndpoint[]> {
   const rows = await query<BusyEndpoint>(
@@ -163,7 +149,7 @@ async function listBusyEndpoints(database: Database): Promise<BusyEndpoint[]> {
     `select e.id, e.waba_id as "wabaId", e.url, e.mode, m.successes, m.failures, m.average_ms as "averageMs"
        from (select endpoint_id, sum(successes)::integer as successes, sum(failures)::integer as failures,
                     sum(total_ms) / greatest(1, sum(successes + failures)) as average_ms
-               from endpoint_minutes where minute >= ${SINCE}
+               from endpoint_minutes where minute >= ${LATELY}
               group by endpoint_id order by sum(failures) desc, sum(successes) desc limit ?) as m
        join webhook_endpoints e on e.id = m.endpoint_id
       order by m.failures desc, m.successes desc, e.id`,

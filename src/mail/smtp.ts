@@ -24,12 +24,15 @@ export type MailSender = {
   send(mail: MailContent & { id: string; recipient: string }): Promise<MailOutcome>;
 };
 
+/** Connects to the mail server and signs in; returns why it cannot, null when it can. */
+type MailVerifier = { verify(): Promise<string | null> };
+
 const CONNECT_TIMEOUT_MS = 10_000;
 const SILENCE_TIMEOUT_MS = 30_000;
 const MAX_REASON_CHARS = 300;
 
 /** Gives e-mails to the mail server, each over a connection of its own. */
-export function makeMailSender({ smtpUrl, tls, caFile, from }: MailSettings): MailSender {
+export function makeMailSender({ smtpUrl, tls, caFile, from }: MailSettings): MailSender & MailVerifier {
   const { hostname, port, protocol, username, password } = new URL(smtpUrl);
   const secure = protocol === 'smtps:';
   const host = hostname.replace(/^\[|\]$/g, '');
@@ -63,6 +66,14 @@ export function makeMailSender({ smtpUrl, tls, caFile, from }: MailSettings): Ma
         return { kind: 'sent', reply: shown(response) };
       } catch (error) {
         return outcomeOf(error);
+      }
+    },
+    verify: async () => {
+      try {
+        await transport.verify();
+        return null;
+      } catch (error) {
+        return shown((error as Error).message);
       }
     },
   };

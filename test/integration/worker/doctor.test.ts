@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { startApiProcess } from '../../support/application-process.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { startMailServer } from '../../support/mail-server.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
@@ -31,7 +32,14 @@ test('checks a running installation, and finds what is wrong with what to do', a
   const { database, url } = await testDatabase(20);
   await seedFixtureAccounts(database);
   const bucket = `test-${randomBytes(6).toString('hex')}`;
-  const settings = testSettings(url, { HELIOGRAPH_OBJECT_STORE_BUCKET: bucket });
+  const mailServer = await startMailServer();
+  onTestFinished(() => mailServer.close());
+  const settings = testSettings(url, {
+    HELIOGRAPH_OBJECT_STORE_BUCKET: bucket,
+    HELIOGRAPH_SMTP_URL: mailServer.url,
+    HELIOGRAPH_SMTP_TLS_CA_FILE: mailServer.caFile,
+    HELIOGRAPH_MAIL_FROM: 'heliograph@mail.example',
+  });
   const worker = startWorkerProcess(settings);
   onTestFinished(() => worker.stop());
   const api = await startApiProcess(settings);
@@ -47,8 +55,12 @@ test('checks a running installation, and finds what is wrong with what to do', a
     'workers',
     'intake',
     'deliveries',
+    'alerts',
+    'quotas',
     'temporal',
     'object store',
+    'mail',
+    'traces',
   ];
   for (const name of names)
     expect(ofName(said, name), name).toEqual([{ name, status: 'ok', detail: expect.any(String) }]);
@@ -62,13 +74,36 @@ test('checks a running installation, and finds what is wrong with what to do', a
 
   await worker.stop();
   await query(database, 'delete from schema_migrations');
-  const broken = await doctor({ ...running, HELIOGRAPH_OBJECT_STORE_URL: 'http://127.0.0.1:9' });
+  await query(
+    database,
+    `insert into alerts (id, kind, subject, reason) values (gen_random_uuid(), 'intake_failed', '', '3 bodies failed')`,
+  );
+  await query(
+    database,
+    `insert into endpoint_minutes (endpoint_id, minute, successes, failures, total_ms)
+     values (?, date_trunc('minute', now()), 10, 90, 0)`,
+    [(await addEndpoint(database, '900000000000101', 'https://failing.example/')).id],
+  );
+  const broken = await doctor({
+    ...running,
+    HELIOGRAPH_OBJECT_STORE_URL: 'http://127.0.0.1:9',
+    HELIOGRAPH_SMTP_URL: mailServer.url.replace(/:[^:@]+@/, ':wrong@'),
+    HELIOGRAPH_TRACES_URL: api.url,
+  });
   expect(broken.code).toBe(1);
   expect(broken.stdout).toMatch(
     /^fail {2}schema +migrations are missing: 0001-baseline\n +→ run "heliograph migrate"$/m,
   );
   expect(broken.stdout).toMatch(/^fail {2}workers .*\n +→ start "heliograph worker"$/m);
   expect(broken.stdout).toMatch(/^fail {2}object store .*\n +→ start the object store/m);
+  expect(broken.stdout).toMatch(
+    /^warn {2}alerts .*Bodies could not be taken in \(installation\) .*3 bodies failed\n +→ see docs\/operators\/runbooks\.md#bodies-could-not-be-taken-in: Read why/m,
+  );
+  expect(broken.stdout).toMatch(/^warn {2}deliveries .*most attempts fail.*\n +→ "admin top" names/m);
+  expect(broken.stdout).toMatch(/^fail {2}mail .*\n +→ correct HELIOGRAPH_SMTP_\*/m);
+  expect(broken.stdout).toMatch(/^warn {2}traces .* returns 404\n +→ correct HELIOGRAPH_TRACES_URL/m);
+  // Whatever is not ok says what to do, in the line below it.
+  expect(broken.stdout).not.toMatch(/^(?:warn|fail) {2}.*\n(?! +→ \S)/m);
 }, 180_000);
 
 test('says so when there is no database, or when settings are wrong', async () => {

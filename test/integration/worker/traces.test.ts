@@ -26,6 +26,7 @@ type Span = {
   startTimeUnixNano: string;
   endTimeUnixNano: string;
   links: { traceId: string; spanId: string }[];
+  attributes: { key: string }[];
   service: string;
 };
 
@@ -137,6 +138,15 @@ test('one trace has all that was done for a message, from the body of upstream t
     if (name !== 'receive') expect(known, name).toContain(parentSpanId);
     expect(BigInt(endTimeUnixNano) >= BigInt(startTimeUnixNano), name).toBe(true);
   }
+  // A retry is made by a workflow: its attempt is below the activity, which names the workflow.
+  const byId = new Map(spans().map((span) => [span.spanId, span]));
+  const parents = spans()
+    .filter(({ name }) => name === 'attempt')
+    .map(({ parentSpanId = '' }) => byId.get(parentSpanId));
+  const retried = parents.filter((parent) => parent?.name === 'activity retryDelivery');
+  expect(retried.length).toBeGreaterThanOrEqual(2);
+  for (const parent of retried)
+    expect(parent?.attributes.map(({ key }) => key)).toContain('heliograph.workflow_id');
   expect(collector.refused).toEqual([]);
   // An id of upstream may hold the customer's phone number.
   expect(collector.texts.join()).not.toMatch(new RegExp(`${upstreamId}|12025550143|${TOKEN}`));
