@@ -55,7 +55,10 @@ const fail = (error: Error) => {
 process.env.HELIOGRAPH_RATE_LIMIT_READS_PER_SECOND ??= '100000';
 
 const stack = await startStack({ log, processes: 'two', profileDir: values.profile ?? null, onCrash: fail });
-await stack.useProduct({ deliveryWorkflows: 'auto', workers: 1, coresPerWorker: null }, { fresh: true });
+await stack.useProduct(
+  { deliveryWorkflows: 'auto', workers: 1, coresPerWorker: null, tracesPercent: 0 },
+  { fresh: true },
+);
 const driver = startChild<ReadsDriverProtocol>(new URL('./reads-driver-process.ts', import.meta.url), fail);
 const release = onStopSignals({
   onFirst: () => void stack.stop().finally(() => process.exit(130)),

@@ -29,7 +29,12 @@ export type Scenario = {
   fresh: boolean;
 };
 
-const LAYOUT: ProductLayout = { deliveryWorkflows: 'auto', workers: 1, coresPerWorker: null };
+const LAYOUT: ProductLayout = {
+  deliveryWorkflows: 'auto',
+  workers: 1,
+  coresPerWorker: null,
+  tracesPercent: 0,
+};
 
 const PLAIN = {
   driver: 'upstream',
@@ -57,6 +62,7 @@ export function listScenarios(quick: boolean): Scenario[] {
     ...floorScenarios(pick),
     ...workerScenarios(pick),
     ...alwaysScenarios(pick),
+    ...tracesScenarios(pick),
     ...neighbourScenarios(pick),
   ];
 }
@@ -175,6 +181,15 @@ function alwaysScenarios(pick: Pick): Scenario[] {
       count: pick(600, 100),
     },
   ];
+}
+
+/** What traces cost: the same flow on processes that differ in nothing else. */
+function tracesScenarios(pick: Pick): Scenario[] {
+  return ([0, 10, 100] as const).map((tracesPercent) => ({
+    ...{ ...PLAIN, fresh: true, layout: { ...LAYOUT, tracesPercent }, name: `traces-${tracesPercent}` },
+    about: `200 messages per second, ${tracesPercent} % of them traced`,
+    ...{ ratePerSecond: 200, count: 200 * pick(20, 4) },
+  }));
 }
 
 /** What others' trouble does to a tenant. */

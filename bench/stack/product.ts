@@ -10,6 +10,8 @@ export type ProductLayout = {
   workers: number;
   /** Most CPU of each worker, in cores; null: what there is. */
   coresPerWorker: number | null;
+  /** The share of the messages that are traced. */
+  tracesPercent: 0 | 10 | 100;
 };
 
 /** API and worker as processes of their own, or the first worker in the process of the API (`heliograph all`). */
@@ -17,6 +19,8 @@ export type Processes = 'one' | 'two';
 
 export type ProductOptions = {
   processes: Processes;
+  /** Where traces go if there are any. */
+  tracesUrl: string;
   settings: Readonly<Record<string, string>>;
   apiPort: number;
   logDir: string;
@@ -30,7 +34,7 @@ export type Product = { pids: Record<string, number[]>; stop(): Promise<void> };
 type Part = { kind: string; process: HeliographProcess; group: ControlGroup | null };
 
 /** Starts API and workers and waits until they are ready. */
-export async function startProduct(options: ProductOptions, layout: ProductLayout): Promise<Product> {
+export async function startProduct(given: ProductOptions, layout: ProductLayout): Promise<Product> {
   const parts: Part[] = [];
   const stop = async () => {
     for (const { process, group } of parts.splice(0).reverse()) {
@@ -39,6 +43,7 @@ export async function startProduct(options: ProductOptions, layout: ProductLayou
     }
   };
   try {
+    const options = withTraces(given, layout);
     const healthPorts = await findFreePorts(layout.workers);
     for (const [index, healthPort] of healthPorts.entries()) {
       const isFirst = index === 0;
@@ -53,6 +58,15 @@ export async function startProduct(options: ProductOptions, layout: ProductLayou
   const pids: Record<string, number[]> = {};
   for (const { kind, process } of parts) pids[kind] = [...(pids[kind] ?? []), process.pid];
   return { pids, stop };
+}
+
+function withTraces(options: ProductOptions, { tracesPercent }: ProductLayout): ProductOptions {
+  if (tracesPercent === 0) return options;
+  const traces = {
+    HELIOGRAPH_TRACES_URL: options.tracesUrl,
+    HELIOGRAPH_TRACES_PERCENT: String(tracesPercent),
+  };
+  return { ...options, settings: { ...options.settings, ...traces } };
 }
 
 async function startApi(options: ProductOptions): Promise<Part> {

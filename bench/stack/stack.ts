@@ -1,4 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Infrastructure, startInfrastructure } from '../../src/dev/embedded/infrastructure.ts';
@@ -68,7 +70,17 @@ async function assemble(
   await migrate(database);
   const nodeArguments = profileDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
   const logDir = join(dataDir, 'logs');
-  const product = keepProduct({ processes, settings, apiPort, logDir, nodeArguments, onCrash });
+  const traces = await startTracesReceiver(log);
+  cleanups.push(traces.close);
+  const product = keepProduct({
+    processes,
+    settings,
+    tracesUrl: traces.url,
+    apiPort,
+    logDir,
+    nodeArguments,
+    onCrash,
+  });
   cleanups.push(product.stop);
   return {
     ...{ apiPort, database, databaseUrl, stop },
@@ -76,6 +88,28 @@ async function assemble(
     pids: () => ({ ...inLists(infrastructure.pids()), ...product.pids() }),
     useProduct: product.use,
   };
+}
+
+/** Takes traces as fast as they come, and says in the end how many bytes came. */
+async function startTracesReceiver(log: (line: string) => void) {
+  let [requests, bytes] = [0, 0];
+  const server = createServer((request, response) => {
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+    });
+    request.on('end', () => {
+      requests += 1;
+      response.end('{}');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = async () => {
+    if (requests > 0) log(`traces: ${requests} requests, ${(bytes / 1e6).toFixed(1)} MB`);
+    server.closeAllConnections();
+    server.close();
+  };
+  return { url: `http://127.0.0.1:${port}`, close };
 }
 
 /** One product at a time, exchanged for another when it has to be. */

@@ -1,5 +1,11 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { generate } from 'selfsigned';
 import { expect, onTestFinished, test } from 'vitest';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { startApiProcess } from '../../support/application-process.ts';
@@ -25,6 +31,25 @@ async function doctor(settings: Record<string, string>, ...options: string[]) {
   });
 }
 
+/** What stands before the API and speaks https, as its public address. */
+async function startProxy(target: string): Promise<{ url: string; caFile: string }> {
+  const { private: key, cert } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
+    extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }],
+  });
+  const caFile = join(mkdtempSync(join(tmpdir(), 'proxy-')), 'ca.pem');
+  writeFileSync(caFile, cert);
+  const server = createServer({ key, cert }, async ({ url }, response) => {
+    const answer = await fetch(`${target}${url}`);
+    response.writeHead(answer.status).end(await answer.text());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    rmSync(dirname(caFile), { recursive: true });
+  });
+  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, caFile };
+}
+
 const parsed = (stdout: string) => JSON.parse(stdout) as Said;
 const ofName = ({ checks }: Said, name: string) => checks.filter((check) => check.name === name);
 
@@ -45,7 +70,12 @@ test('checks a running installation, and finds what is wrong with what to do', a
   const api = await startApiProcess(settings);
   onTestFinished(() => api.kill());
   await worker.ready();
-  const running = { ...settings, HELIOGRAPH_PUBLIC_URL: api.url };
+  const proxy = await startProxy(api.url);
+  const running = {
+    ...settings,
+    HELIOGRAPH_PUBLIC_URL: proxy.url,
+    NODE_EXTRA_CA_CERTS: proxy.caFile,
+  };
   const { code, stdout } = await doctor(running, '--json');
   const said = parsed(stdout);
   const names = [
@@ -64,7 +94,7 @@ test('checks a running installation, and finds what is wrong with what to do', a
   ];
   for (const name of names)
     expect(ofName(said, name), name).toEqual([{ name, status: 'ok', detail: expect.any(String) }]);
-  expect(ofName(said, 'public address').map(({ status }) => status)).toEqual(['ok']);
+  expect(ofName(said, 'public address').map(({ status }) => status)).toEqual(['ok', 'ok']);
   // The fixtures' WABAs have no access token.
   expect(ofName(said, 'upstream')[0]).toMatchObject({
     status: 'fail',

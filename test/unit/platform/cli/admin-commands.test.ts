@@ -54,6 +54,7 @@ test('the admin command line explains every command with an example of it, and o
       'events search-attribute',
       'inbox status',
       'inbox retry',
+      'top',
       ...['customer', 'conversation', 'waba', 'tenant', 'user'].map((kind) => `erase ${kind}`),
       ...['erasures list', 'erasures show', 'erasures verify'],
       'secrets status',
