@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { verifyUpstreamSignature } from '../../../src/api/inbound/upstream-webhook.ts';
+import { anyText } from '../../support/any-text.ts';
 
 type Vectors = {
   app_secret: string;
@@ -56,7 +57,7 @@ describe.each(Object.entries(vectors.bodies))('the body %s', (_name, vector) => 
 });
 
 test('never throws, whatever the header is', () => {
-  const headers = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.anything());
+  const headers = fc.oneof(fc.string(), anyText(), fc.anything());
   fc.assert(
     fc.property(headers, (header) => {
       expect(verifyUpstreamSignature(Buffer.from('{}'), header as string, [SECRET])).toBe(false);
