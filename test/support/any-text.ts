@@ -4,7 +4,7 @@ const SURROGATES = { first: 0xd800, count: 0x800 };
 const CODE_POINTS = 0x110000 - SURROGATES.count;
 
 /** Any code point but halves of surrogate pairs. fast-check's own unit `binary` says the same, and costs a second to build. */
-const codePoint = fc.nat(CODE_POINTS - 1).map(
+export const codePoint = fc.nat(CODE_POINTS - 1).map(
   (n) => String.fromCodePoint(n < SURROGATES.first ? n : n + SURROGATES.count),
   // With it, fast-check also tries texts that are dangerous in JavaScript, such as __proto__.
   (text) => {

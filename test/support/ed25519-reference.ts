@@ -7,10 +7,10 @@ const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
 const D = mod(-121665n * inverse(121666n));
 const ROOT_OF_MINUS_ONE = power(2n, (P - 1n) / 4n);
 
-/** x, y */
-type Point = [bigint, bigint];
+/** X, Y, Z, T: x = X/Z, y = Y/Z, xy = T/Z. */
+type Point = [bigint, bigint, bigint, bigint];
 
-const BASE: Point = [xOf(mod(4n * inverse(5n)), 0n) ?? 0n, mod(4n * inverse(5n))];
+const BASE = affine(xOf(mod(4n * inverse(5n)), 0n) ?? 0n, mod(4n * inverse(5n)));
 
 /** Whether `signature` is that of the message by the private key of `publicKey`. */
 export function verifiesEd25519(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
@@ -21,7 +21,7 @@ export function verifiesEd25519(publicKey: Uint8Array, message: Uint8Array, sign
   const hash = createHash('sha512').update(signature.subarray(0, 32)).update(publicKey).update(message);
   const right = add(r, times(a, number(hash.digest()) % ORDER));
   const left = times(BASE, s);
-  return left[0] === right[0] && left[1] === right[1];
+  return [0, 1].every((at) => mod((left[at] ?? 0n) * right[2]) === mod((right[at] ?? 0n) * left[2]));
 }
 
 function decoded(bytes: Uint8Array): Point | null {
@@ -29,7 +29,7 @@ function decoded(bytes: Uint8Array): Point | null {
   const y = all & (2n ** 255n - 1n);
   if (bytes.length !== 32 || y >= P) return null;
   const x = xOf(y, all >> 255n);
-  return x === null ? null : [x, y];
+  return x === null ? null : affine(x, y);
 }
 
 function xOf(y: bigint, sign: bigint): bigint | null {
@@ -40,13 +40,22 @@ function xOf(y: bigint, sign: bigint): bigint | null {
   return (x & 1n) === sign ? x : P - x;
 }
 
-function add([x1, y1]: Point, [x2, y2]: Point): Point {
-  const k = mod(D * x1 * x2 * y1 * y2);
-  return [mod((x1 * y2 + x2 * y1) * inverse(1n + k)), mod((y1 * y2 + x1 * x2) * inverse(1n - k))];
+function affine(x: bigint, y: bigint): Point {
+  return [x, y, 1n, mod(x * y)];
+}
+
+/** §5.1.4 */
+function add([x1, y1, z1, t1]: Point, [x2, y2, z2, t2]: Point): Point {
+  const a = mod((y1 - x1) * (y2 - x2));
+  const b = mod((y1 + x1) * (y2 + x2));
+  const c = mod(2n * D * t1 * t2);
+  const d = mod(2n * z1 * z2);
+  const [e, f, g, h] = [b - a, d - c, d + c, b + a];
+  return [mod(e * f), mod(g * h), mod(f * g), mod(e * h)];
 }
 
 function times(point: Point, scalar: bigint): Point {
-  let sum: Point = [0n, 1n];
+  let sum = affine(0n, 1n);
   let doubled = point;
   for (let rest = scalar; rest > 0n; rest >>= 1n) {
     if ((rest & 1n) === 1n) sum = add(sum, doubled);

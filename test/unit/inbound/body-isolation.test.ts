@@ -6,7 +6,7 @@ import {
   type UpstreamItem,
 } from '../../../src/inbound/split/upstream-items.ts';
 import { parseJson } from '../../../src/platform/json/json-text.ts';
-import { anyText } from '../../support/any-text.ts';
+import { anyText, codePoint } from '../../support/any-text.ts';
 import { bodyText, CONTACTS, METADATA, splitText } from './support/upstream-body.ts';
 
 // Generous, because the machine may be busy with other tests.
@@ -17,7 +17,7 @@ const SOUND_MESSAGE =
 const SOUND_STATUS =
   '{"id":"wamid.OUT","status":"sent","timestamp":"1790000000","recipient_id":"12025550143"}';
 
-const json = fc.jsonValue({ maxDepth: 4, noUnicodeString: false }).map((value) => JSON.stringify(value));
+const json = fc.jsonValue({ maxDepth: 4, stringUnit: codePoint }).map((value) => JSON.stringify(value));
 const memberNames = [
   ...[
     'id',

@@ -14,6 +14,7 @@ import {
   stringOf,
   textOf,
 } from '../../../../src/platform/json/json-text.ts';
+import { codePoint } from '../../../support/any-text.ts';
 
 // Generous, because the machine may be busy with other tests.
 vi.setConfig({ testTimeout: 60_000 });
@@ -117,7 +118,7 @@ describe('parseJson', () => {
 
   test('accepts exactly what JSON.parse accepts after any single change in a valid document', () => {
     const mutated = fc
-      .tuple(fc.json({ noUnicodeString: false }), fc.nat(), fc.constantFrom('', ...TOKENS))
+      .tuple(fc.json({ stringUnit: codePoint }), fc.nat(), fc.constantFrom('', ...TOKENS))
       .map(([text, at, token]) => {
         const cut = at % (text.length + 1);
         return text.slice(0, cut) + token + text.slice(cut + 1);
@@ -140,7 +141,7 @@ describe('parseJson', () => {
 
   test('reads the same values as JSON.parse, and each source span parses to that value', () => {
     fc.assert(
-      fc.property(fc.jsonValue({ noUnicodeString: false }), fc.nat(3), (value, indent) => {
+      fc.property(fc.jsonValue({ stringUnit: codePoint }), fc.nat(3), (value, indent) => {
         const text = ` ${JSON.stringify(value, null, indent)}\n`;
         const root = parseJson(text);
         expect(readValue(root)).toEqual(JSON.parse(text));
