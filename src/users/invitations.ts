@@ -21,7 +21,10 @@ import { type Authority, recordUserChange } from './user-authority.ts';
 import { checkEmail, checkPersonName, checkRole, type PortalRole } from './user-input.ts';
 import { insertUser, lockUser, lockUserByHash, makeOperator, type User } from './user-store.ts';
 
-const LIFETIME_MS = 7 * 86_400_000;
+const DAY_MS = 86_400_000;
+
+/** A link for a new password opens an account that there is. */
+const LIFETIME_MS = { invitation: 7 * DAY_MS, password: DAY_MS };
 
 type Tools = { database: Database };
 
@@ -77,7 +80,7 @@ export async function makeLink(
     invitedBy: actor.name,
     makerId,
     isMailed: mailer !== null,
-    lifetimeMs: LIFETIME_MS,
+    lifetimeMs: link.userId === null ? LIFETIME_MS.invitation : LIFETIME_MS.password,
   });
   const { email, role, userId } = link;
   const path = `/portal/invitations/${token}`;
@@ -219,6 +222,6 @@ async function refuseMember(trx: Transaction, tenantId: string | null, email: st
 export function unknownInvitation(): RequestError {
   return new RequestError(
     'unknown_invitation',
-    'This link does not work (any more): it was used, withdrawn, replaced, or is older than seven days.',
+    'This link does not work (any more): it was used, withdrawn, replaced, or is too old.',
   );
 }

@@ -32,6 +32,7 @@ const NAMED_IN: readonly (readonly [string, string])[] = [
   ['invitations', 'invited_by'],
   ['users', 'password_link_by'],
   ['user_sessions', 'password_link_by'],
+  ['user_notices', 'by'],
 ];
 
 /** A user with sessions, identities and links, and the name where it stands beside what they did. */

@@ -133,7 +133,7 @@ function inviteCommand(): Command {
 
 function passwordLinkCommand(): Command {
   const command = new Command('password-link')
-    .description('make a one-time link by which a user sets a new password; it works for seven days')
+    .description('make a one-time link by which a user sets a new password; it works for a day')
     .argument('<user>', WHO)
     .option('--show-link', SHOW_LINK);
   const example = 'user password-link asha@store.example';

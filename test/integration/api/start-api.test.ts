@@ -6,7 +6,7 @@ import https from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { expect, inject, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test, vi } from 'vitest';
 import { ensureCertificate } from '../../../src/dev/embedded/certificate.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
@@ -18,7 +18,7 @@ const MAIN = new URL('../../../src/main.ts', import.meta.url).pathname;
 const SECRET = 'secret-of-the-upstream-app';
 const ENCRYPTION_KEY = Buffer.from(Array.from({ length: 32 }, (_, byte) => byte + 100)).toString('base64');
 
-async function startProcess(mode: 'production' | 'development') {
+async function startProcess(mode: 'production' | 'development', settings: Record<string, string> = {}) {
   const { database, url, close } = await createTestDatabase();
   onTestFinished(close);
   const directory = mkdtempSync(join(tmpdir(), 'heliograph-api-'));
@@ -41,6 +41,7 @@ async function startProcess(mode: 'production' | 'development') {
       HELIOGRAPH_UPSTREAM_APP_SECRETS: SECRET,
       HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: 'verify-me',
       HELIOGRAPH_ENCRYPTION_KEYS: `k1:${ENCRYPTION_KEY}`,
+      ...settings,
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -114,6 +115,21 @@ test('both ports serve everything, https with HSTS, and a stop ends the process 
   expect(code).toBe(0);
   expect(lines.every((line) => line.startsWith('{'))).toBe(true);
   expect(lines.join('\n')).not.toMatch(new RegExp(`${SECRET}|verify-me|${ENCRYPTION_KEY.slice(0, 8)}`));
+});
+
+test('operators have a port of their own where that is set, and production tells browsers to keep to https', async () => {
+  const listen = { HELIOGRAPH_PORTAL_OPERATOR_LISTEN: '127.0.0.1:0' };
+  const { plain, secure, ca, lines } = await startProcess('production', listen);
+  const operators = await vi.waitUntil(() => {
+    const urls = lines.map((line) => /api listens at (http:\/\/[^"\s]+)/.exec(line)?.[1]);
+    return urls.find((url) => url !== undefined && url !== plain);
+  }, 30_000);
+  const pages = [`${operators}/portal/operator/health`, `${plain}/portal/operator/health`];
+  const [own, other] = await Promise.all(pages.map((url) => send(url)));
+  expect([own?.status, own?.headers.location?.split('?')[0]]).toEqual([303, '/portal/sign-in']);
+  expect(other?.status).toBe(404);
+  expect((await send(`${secure}/portal/operator/health`, { ca })).status).toBe(404);
+  expect(other?.headers['strict-transport-security']).toBe('max-age=31536000; includeSubDomains');
 });
 
 test('a stop says not ready first, lets requests under way finish, and ends with what was acknowledged kept', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { startSession } from '../../../src/users/user-sessions.ts';
 import { insertUser } from '../../../src/users/user-store.ts';
 import { startAdmin } from '../../support/admin-cli.ts';
 
@@ -45,5 +46,41 @@ test('commands name one of several accounts of an address by its id, remove a me
   expect(actions).toEqual([
     { action: 'user.removed', tenant_id: '1' },
     { action: 'user.removed', tenant_id: '2' },
+  ]);
+});
+
+test('commands list and end the sessions of a user, and reset the second factor', {
+  timeout: 240_000,
+}, async () => {
+  const { admin, json, database } = await startAdmin();
+  const email = 'asha@store.example';
+  const userId = await insertUser(database, { email, name: 'Asha', isOperator: true, passwordHash: null });
+  const place = { userId, tenantId: null, passwordLinkBy: 'ravi@host.example', begunBy: 'oidc' } as const;
+  const client = { ip: '192.0.2.1', userAgent: 'a browser' };
+  for (const hasSecondFactor of [false, true, true]) {
+    await startSession({ database }, { ...place, hasSecondFactor }, client);
+  }
+  const sessions = await json('user', 'sessions', email);
+  expect(sessions).toHaveLength(3);
+  expect(sessions).toContainEqual(
+    expect.objectContaining({
+      begunBy: 'oidc',
+      hasSecondFactor: false,
+      ip: '192.0.2.1',
+      passwordLinkBy: 'ravi@host.example',
+    }),
+  );
+  const [{ id }] = sessions as [{ id: string }];
+  expect(await json('user', 'sign-out', email, '--session', id)).toEqual({ id: userId, email, ended: 1 });
+  expect((await admin(['user', 'sign-out', email, '--session', id])).exitCode).not.toBe(0);
+  await database.raw(`insert into user_totp (user_id, secret_sealed, last_step) values (?, 'v1:x', 1)`, [
+    userId,
+  ]);
+  expect(await json('user', 'totp-reset', email)).toEqual({ id: userId, email, state: 'reset' });
+  expect((await admin(['user', 'totp-reset', email])).stderr).toContain('has no second factor');
+  expect(await query(database, 'select from user_sessions')).toEqual([]);
+  expect(await query(database, 'select kind, by from user_notices order by id')).toEqual([
+    { kind: 'sessions_ended', by: 'operator command' },
+    { kind: 'second_factor_reset', by: 'operator command' },
   ]);
 });

@@ -121,7 +121,7 @@ function showQuestion(
   const body = html`${error !== null && noticeBox({ kind: 'error', text: error.message })}
 ${field !== null && formOf(field, 'Continue', 'primary')}
 ${canAtProvider && html`<p>${field !== null && 'Or: '}<a href="${start}" target="_blank" rel="noopener">Sign in again at your identity provider</a> (in a new tab), and then come back here.</p>${formOf(nothing, 'I have signed in again', 'secondary')}`}
-<p><a href="/portal">Cancel</a></p>`;
+<p><a class="button" href="/portal">Cancel</a></p>`;
   const lead =
     'This needs a proof of who you are that is not older than ten minutes. What you entered is kept.';
   const view = { title: 'Confirm that it is you', lead, body };

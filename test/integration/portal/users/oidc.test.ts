@@ -4,8 +4,9 @@ import { Provider } from 'oidc-provider';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
-import { query } from '../../../../src/platform/postgres/sql.ts';
+import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { inviteUser } from '../../../../src/users/invitations.ts';
+import { makePasswordLink } from '../../../../src/users/password-links.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 import { OTHER_WABA, PUBLIC_URL, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
@@ -14,7 +15,7 @@ import { addUser, openBrowser, PASSWORD, type PortalBrowser, tenantOf } from '..
 const CALLBACK = `${PUBLIC_URL}/portal/oidc/callback`;
 
 /** What the provider says of the people who sign in there, by their subject. */
-const PEOPLE = new Map<string, { email: string; email_verified: boolean; name: string }>();
+const PEOPLE = new Map<string, { email: string; email_verified: boolean; name: string; amr?: string[] }>();
 
 let issuer: string;
 let server: Server;
@@ -44,12 +45,15 @@ async function startProvider(): Promise<void> {
       claims: async () => ({ sub, ...PEOPLE.get(sub) }),
     }),
   });
+  provider.on('interaction.ended', ({ oidc: { session } }) => {
+    if (session !== undefined) session.amr = PEOPLE.get(session.accountId ?? '')?.amr;
+  });
   server.on('request', provider.callback());
 }
 
-beforeAll(async () => {
-  await startProvider();
-  api = await startTestApi(
+/** An API whose users may sign in at the provider. */
+const startApi = (settings: Record<string, string> = {}, atEnd?: (close: () => Promise<void>) => void) =>
+  startTestApi(
     async (databaseUrl) => ({
       config: loadConfig(
         testSettings(databaseUrl, {
@@ -57,13 +61,18 @@ beforeAll(async () => {
           HELIOGRAPH_OIDC_ISSUER: issuer,
           HELIOGRAPH_OIDC_CLIENT_ID: 'portal',
           HELIOGRAPH_OIDC_CLIENT_SECRET: 'a-secret-of-the-portal',
+          ...settings,
         }),
       ),
     }),
-    (closeApi) => {
-      close = closeApi;
-    },
+    atEnd,
   );
+
+beforeAll(async () => {
+  await startProvider();
+  api = await startApi({}, (closeApi) => {
+    close = closeApi;
+  });
   tenantId = await tenantOf(api.database, WABA);
 });
 afterAll(async () => {
@@ -111,12 +120,9 @@ async function signInAtProvider(browser: PortalBrowser, subject: string, next = 
 
 const person = (subject: string, email: string, isVerified = true) =>
   PEOPLE.set(subject, { email, email_verified: isVerified, name: `Person ${subject}` });
-const invite = (email: string, tenant = tenantId) =>
-  inviteUser(
-    { database: api.database },
-    { actor: SYSTEM, tenantId: null, userId: null },
-    { email, role: 'member', tenantId: tenant },
-  );
+const AUTHORITY = { actor: SYSTEM, tenantId: null, userId: null };
+const invite = (email: string, tenant = tenantId, { database } = api) =>
+  inviteUser({ database }, AUTHORITY, { email, role: 'member', tenantId: tenant });
 const users = (email: string) =>
   query(
     api.database,
@@ -341,4 +347,98 @@ test('the sign-in page offers the provider only where there is one', async () =>
   const without = await startTestApi();
   expect((await openBrowser(without.app).get('/portal/sign-in')).body).not.toContain('/portal/oidc/start');
   expect((await openBrowser(without.app).get('/portal/oidc/start')).statusCode).toBe(404);
+});
+
+describe('a proof of who is there', () => {
+  const stale = () =>
+    execute(api.database, `update user_sessions set proven_at = now() - interval '11 minutes'`);
+
+  test('is another sign-in at the provider, by the same person, for those who have no password', async () => {
+    person('lena', 'lena@store.example');
+    await invite('lena@store.example');
+    const browser = openBrowser(api.app);
+    await signInAtProvider(browser, 'lena');
+    await joinIn(browser, 'Fixture Store');
+    await stale();
+    await browser.get('/portal/account');
+    const confirm = () => browser.post('/portal/confirm', { next: '/portal/account' });
+    const question = await confirm();
+    expect(question.statusCode).toBe(403);
+    expect(question.body).not.toContain('type="password"');
+    expect(await markupProblems(question.body)).toEqual([]);
+    const [, link = ''] = /href="(\/portal\/oidc\/start[^"]+)"/.exec(question.body) ?? [];
+    const again = async (subject: string) => {
+      const start = await browser.get(link.replaceAll('&amp;', '&'));
+      const { searchParams } = new URL(String(start.headers.location));
+      expect([searchParams.get('prompt'), searchParams.get('max_age')]).toEqual(['login', '0']);
+      const back = await atProvider(String(start.headers.location), subject);
+      return await browser.get(`${back.pathname}${back.search}`);
+    };
+    const other = await again('asha');
+    expect([other.statusCode, other.body.includes('another person')]).toEqual([422, true]);
+    expect((await confirm()).statusCode).toBe(403);
+    expect((await again('lena')).headers.location).toBe('/portal/confirmed');
+    expect(await markupProblems((await browser.get('/portal/confirmed')).body)).toEqual([]);
+    expect((await confirm()).headers.location).toBe('/portal/account');
+  });
+});
+
+describe('where the provider is the only way in', () => {
+  test('no password opens anything, and invitations are accepted there', async () => {
+    const strict = await startApi({ HELIOGRAPH_PORTAL_PASSWORD_SIGN_IN: 'false' });
+    const { database } = strict;
+    const tenant = await tenantOf(database, WABA);
+    const browser = openBrowser(strict.app);
+    const page = await browser.get('/portal/sign-in');
+    expect(page.body).not.toContain('type="password"');
+    expect(await markupProblems(page.body)).toEqual([]);
+    expect((await browser.get('/portal/set-up')).statusCode).toBe(404);
+    const { path } = await invite('nora@store.example', tenant, strict);
+    const link = await browser.get(path);
+    expect(link.body).toContain('Sign in with your identity provider');
+    expect(link.body).not.toContain('type="password"');
+    expect(await markupProblems(link.body)).toEqual([]);
+    await browser.get('/portal/oidc/join');
+    expect((await browser.post(path, { name: 'Nora', password: PASSWORD })).statusCode).toBe(404);
+    person('nora', 'nora@store.example');
+    await signInAtProvider(browser, 'nora');
+    await joinIn(browser, 'Fixture Store');
+    const account = await browser.get('/portal/account');
+    expect(account.statusCode).toBe(200);
+    expect(account.body).not.toContain('Password');
+    const [user] = await query<{ id: string }>(database, 'select id from users');
+    const passwordLink = await makePasswordLink({ database }, AUTHORITY, user?.id ?? '');
+    expect((await openBrowser(strict.app).get(passwordLink.path)).statusCode).toBe(404);
+    const names = strict.routes.map(({ method, url }) => `${method} ${url}`);
+    for (const gone of [
+      'POST /portal/sign-in',
+      '/password-link',
+      '/portal/account/password',
+      '/identity/link',
+      '/portal/set-up',
+    ]) {
+      expect(names.filter((name) => name.endsWith(gone))).toEqual([]);
+    }
+    // What began with a password before the setting changed ends.
+    await execute(database, `update user_sessions set begun_by = 'password'`);
+    expect((await browser.get('/portal/account')).headers.location).toMatch(/^\/portal\/sign-in/);
+  });
+});
+
+describe('where all must have a second factor', () => {
+  test('a person whose provider vouches for it is let in, and all others set one up', async () => {
+    const strict = await startApi({ HELIOGRAPH_PORTAL_SECOND_FACTOR: 'all' });
+    const tenant = await tenantOf(strict.database, WABA);
+    const start = async (subject: string, amr: string[]) => {
+      const email = `${subject}@store.example`;
+      PEOPLE.set(subject, { email, email_verified: true, name: subject, amr });
+      await invite(email, tenant, strict);
+      const browser = openBrowser(strict.app);
+      await signInAtProvider(browser, subject);
+      await joinIn(browser, 'Fixture Store');
+      return (await browser.get('/portal/account')).headers.location;
+    };
+    expect(await start('strong', ['pwd', 'mfa'])).toBeUndefined();
+    expect(await start('weak', ['pwd'])).toMatch(/^\/portal\/account\/second-factor/);
+  });
 });

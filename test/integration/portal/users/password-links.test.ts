@@ -80,6 +80,19 @@ describe('a link for a new password that another made', () => {
     );
   });
 
+  test('works for a day, as it opens an account that there is; an invitation for seven', async () => {
+    const { id } = await newUser();
+    await makeLink(admin, id);
+    await post(admin, `${USERS}/invite`, { email: 'week@store.example', role: 'member' });
+    const [days] = await query(
+      api.database,
+      `select array_agg(distinct round(extract(epoch from expires_at - created_at) / 86400)) filter (where user_id is null) as "invited",
+              array_agg(distinct round(extract(epoch from expires_at - created_at) / 86400)) filter (where user_id is not null) as "links"
+         from invitations`,
+    );
+    expect(days).toEqual({ invited: ['7'], links: ['1'] });
+  });
+
   test('is named in what is done in the sessions that its password began, and by whom it was made', async () => {
     const { email, id } = await newUser();
     const { browser: maker } = await use(linkIn(await makeLink(admin, id)));

@@ -159,6 +159,22 @@ describe('settings', () => {
     expect(problemsOf({ [name]: value }).join('\n')).toContain(name);
   });
 
+  test('passwords can be switched off only where there is another way in', () => {
+    const off = { HELIOGRAPH_PORTAL_PASSWORD_SIGN_IN: 'false' };
+    expect(problemsOf(off)).toEqual([
+      'HELIOGRAPH_PORTAL_PASSWORD_SIGN_IN can be false only with HELIOGRAPH_OIDC_ISSUER',
+    ]);
+    const oidc = {
+      HELIOGRAPH_OIDC_ISSUER: 'https://login.example',
+      HELIOGRAPH_OIDC_CLIENT_ID: 'portal',
+      HELIOGRAPH_OIDC_CLIENT_SECRET: 'a-secret',
+    };
+    expect(problemsOf({ ...off, ...oidc })).toEqual([]);
+    expect(problemsOf({ HELIOGRAPH_PORTAL_OPERATOR_LISTEN: '8090' })).toEqual([
+      expect.stringContaining('HELIOGRAPH_PORTAL_OPERATOR_LISTEN must be host:port'),
+    ]);
+  });
+
   test('the sandbox is reached in development mode and on this machine only', () => {
     const name = 'HELIOGRAPH_SANDBOX_CONTROL_URL';
     const problems = (value: string) => problemsOf({ HELIOGRAPH_MODE: 'development', [name]: value });
