@@ -28,7 +28,9 @@ type ProofTools = { limit: SignInLimit; hasOidc: boolean };
 export function requireFreshProof(scope: PortalApp, context: PortalContext, tools: ProofTools): void {
   scope.addHook('preValidation', async (request, reply) => {
     const given = takeProof(request.body);
-    if (!request.routeOptions.config.freshProof || viewerOf(request).isProofFresh) return;
+    const { freshProof } = request.routeOptions.config;
+    if (freshProof === undefined || viewerOf(request).isProofFresh) return;
+    if (freshProof === 'code' && !viewerOf(request).proofs.totp) return;
     if (request.method !== 'POST') return reply.redirect(hrefWith(PATH, { next: request.url }), 303);
     if (given === '') return showQuestion(request, reply, context, tools, null);
     try {

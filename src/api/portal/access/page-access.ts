@@ -10,8 +10,11 @@ declare module 'fastify' {
     polled?: boolean;
     /** It is for users who still have to give their second factor, too. */
     beforeSecondFactor?: true;
-    /** Its user must have proved to be there a few minutes ago, or does so now. */
-    freshProof?: true;
+    /**
+     * Its user must have proved to be there a few minutes ago, or does so now. `code`: only users with a second factor,
+     * because the form asks for the password itself.
+     */
+    freshProof?: true | 'code';
   }
 }
 
@@ -31,8 +34,9 @@ export const PAGES = {
 /** For what a thief of a session must not do. A form that comes too late is answered with the question who it is. */
 export function withFreshProof<Access extends { pageAccess: PageAccess }>(
   access: Access,
-): Access & { freshProof: true } {
-  return { ...access, freshProof: true };
+  freshProof: true | 'code' = true,
+): Access & { freshProof: true | 'code' } {
+  return { ...access, freshProof };
 }
 
 const LOOKING = new Set(['GET', 'HEAD']);

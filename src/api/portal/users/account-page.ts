@@ -6,7 +6,7 @@ import { changePassword } from '../../../users/sign-in.ts';
 import { confirmNotices, listUserNotices, type UserNotice } from '../../../users/user-sessions.ts';
 import { findUser, type User } from '../../../users/user-store.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
-import { PAGES } from '../access/page-access.ts';
+import { PAGES, withFreshProof } from '../access/page-access.ts';
 import { orShown, pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { sessionCookie } from '../access/session-cookie.ts';
@@ -49,7 +49,7 @@ function passwordChange(app: PortalApp, context: PortalContext, tools: AccountPa
   const body = Type.Object({ current: formLine(4_096), password: formLine(4_096) });
   app.post(
     '/portal/account/password',
-    { config: PAGES.signedIn, schema: { body } },
+    { config: withFreshProof(PAGES.signedIn, 'code'), schema: { body } },
     async (request, reply) => {
       const session = sessionOf(request);
       const { current, password: next } = request.body;

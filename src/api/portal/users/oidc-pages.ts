@@ -11,7 +11,7 @@ import {
 } from '../../../users/oidc-sign-in.ts';
 import { checkOwnPassword } from '../../../users/sign-in.ts';
 import type { FormTokens } from '../access/form-tokens.ts';
-import { PAGES } from '../access/page-access.ts';
+import { PAGES, withFreshProof } from '../access/page-access.ts';
 import { PageError } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { beginInBrowser, oidcCookie } from '../access/session-cookie.ts';
@@ -113,7 +113,8 @@ async function enter(
 function identityForms(app: PortalApp, context: PortalContext, { client, limit }: OidcTools): void {
   const { database } = context;
   const schema = { body: Type.Object({ own: formLine(4_096) }) };
-  app.post(`${IDENTITY}/link`, { config: PAGES.signedIn, schema }, async (request, reply) => {
+  const config = withFreshProof(PAGES.signedIn, 'code');
+  app.post(`${IDENTITY}/link`, { config, schema }, async (request, reply) => {
     const { id, viewer } = sessionOf(request);
     await limit.count(request, `user ${viewer.userId}`);
     await checkOwnPassword({ database }, viewer.userId, request.body.own);
@@ -124,7 +125,7 @@ function identityForms(app: PortalApp, context: PortalContext, { client, limit }
     const body = html`<p>Sign in there as the person who is to use this account.</p><p><a class="button" href="${url}">Continue at your identity provider</a></p>`;
     return sendPage(reply, { title: 'Connect your identity provider', active: 'account', body });
   });
-  app.post(`${IDENTITY}/unlink`, { config: PAGES.signedIn, schema }, async (request, reply) => {
+  app.post(`${IDENTITY}/unlink`, { config, schema }, async (request, reply) => {
     const session = sessionOf(request);
     const account = `user ${session.viewer.userId}`;
     await limit.count(request, account);

@@ -76,6 +76,7 @@ describe('a form that wants a fresh proof', () => {
       .filter(({ config }) => config?.freshProof)
       .map(({ url, method }) => `${method} ${url}`);
     expect([...new Set(wanting)].filter((name) => name.startsWith('POST')).toSorted()).toEqual([
+      'POST /portal/account/password',
       'POST /portal/account/second-factor',
       'POST /portal/account/second-factor/recovery-codes',
       'POST /portal/account/second-factor/remove',
@@ -149,6 +150,9 @@ describe('a form that wants a fresh proof', () => {
     expect((await invite(used)).statusCode).toBe(200);
     await age(email);
     expect((await invite(used)).statusCode).toBe(422);
+    // With a stolen session, the password alone does not change how the user signs in.
+    const change = { current: PASSWORD, password: 'another long sentence' };
+    expect((await browser.post('/portal/account/password', change)).statusCode).toBe(403);
   });
 
   test('counts guesses', async () => {

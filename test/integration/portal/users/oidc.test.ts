@@ -36,7 +36,7 @@ async function startProvider(): Promise<void> {
         token_endpoint_auth_method: 'client_secret_post',
       },
     ],
-    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
+    claims: { openid: ['sub', 'amr'], email: ['email', 'email_verified'], profile: ['name'] },
     pkce: { required: () => true },
     cookies: { keys: ['test'] },
     features: { devInteractions: { enabled: true } },
@@ -398,10 +398,11 @@ describe('where the provider is the only way in', () => {
     expect(link.body).toContain('Sign in with your identity provider');
     expect(link.body).not.toContain('type="password"');
     expect(await markupProblems(link.body)).toEqual([]);
-    await browser.get('/portal/oidc/join');
-    expect((await browser.post(path, { name: 'Nora', password: PASSWORD })).statusCode).toBe(404);
     person('nora', 'nora@store.example');
     await signInAtProvider(browser, 'nora');
+    // The token of the form that asks whether to join.
+    await browser.get('/portal/oidc/join');
+    expect((await browser.post(path, { name: 'Nora', password: PASSWORD })).statusCode).toBe(404);
     await joinIn(browser, 'Fixture Store');
     const account = await browser.get('/portal/account');
     expect(account.statusCode).toBe(200);
