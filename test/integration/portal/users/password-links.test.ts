@@ -90,7 +90,7 @@ describe('a link for a new password that another made', () => {
               array_agg(distinct round(extract(epoch from expires_at - created_at) / 86400)) filter (where user_id is not null) as "links"
          from invitations`,
     );
-    expect(days).toEqual({ invited: ['7'], links: ['1'] });
+    expect(days).toEqual({ invited: [7], links: [1] });
   });
 
   test('is named in what is done in the sessions that its password began, and by whom it was made', async () => {
