@@ -40,7 +40,8 @@ export const DONE = {
   role: 'The role is changed. The user has to sign in again.',
   disabled: 'The user is disabled and signed out.',
   enabled: 'The user can sign in again.',
-  mailed: 'The link is on its way by e-mail. It works once, for seven days.',
+  mailed:
+    'The link is on its way by e-mail. It works once: an invitation for seven days, a link for a new password for one day.',
   withdrawn: 'The invitation is withdrawn. Its link no longer works.',
 };
 
