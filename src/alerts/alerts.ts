@@ -37,20 +37,29 @@ export async function followConditions(
 
 const CHANGED = 'a.kind, a.waba_id as "wabaId", a.subject, a.reason, a.details';
 
-/** One that an operator resolved is over when it happens anew. */
+/** What happens anew is over where an operator resolved it, and new again to those who have read of it. */
 async function endThoseThatCameAgain(trx: Transaction, found: readonly Condition[]): Promise<void> {
   const again = found.filter(({ latestAt }) => latestAt !== null);
   if (again.length === 0) return;
+  const latest = {
+    kinds: again.map(({ kind }) => kind),
+    subjects: again.map(({ subject }) => subject),
+    latestAt: again.map(({ latestAt }) => latestAt),
+  };
+  const came = `unnest(cast(:kinds as text[]), cast(:subjects as text[]), cast(:latestAt as timestamptz[]))
+         as f (kind, subject, latest_at)`;
   await execute(
     trx,
-    `update alerts a set over_at = now()
-       from unnest(?::text[], ?::text[], ?::timestamptz[]) as f (kind, subject, latest_at)
+    `update alerts a set over_at = now() from ${came}
       where a.kind = f.kind and a.subject = f.subject and a.over_at is null and a.resolved_at < f.latest_at`,
-    [
-      again.map(({ kind }) => kind),
-      again.map(({ subject }) => subject),
-      again.map(({ latestAt }) => latestAt),
-    ],
+    latest,
+  );
+  await execute(
+    trx,
+    `delete from alert_reads r using alerts a, ${came}
+      where a.kind = f.kind and a.subject = f.subject and a.over_at is null and a.resolved_at is null
+        and r.alert_id = a.id and r.read_at < f.latest_at`,
+    latest,
   );
 }
 

@@ -1,21 +1,26 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { noteTokenRefused, noteTokenTaken } from '../../../src/accounts/access-tokens.ts';
+import { keepAlerts } from '../../../src/alerts/alert-keeper.ts';
+import { queueAlertMails } from '../../../src/alerts/alert-mails.ts';
 import {
   type AlertViewer,
   allAlerts,
   countNewAlerts,
+  followConditions,
   forgetOldAlerts,
   listAlerts,
   markAlertsRead,
   resolveAlert,
 } from '../../../src/alerts/alerts.ts';
+import { lookForConditions } from '../../../src/alerts/conditions.ts';
 import { countFailed, tellFailing } from '../../../src/endpoints/endpoint-failures.ts';
 import { disableEndpoint } from '../../../src/endpoints/endpoint-health.ts';
 import { enableEndpoint, holdEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { insertApiKey, revokeApiKey } from '../../../src/keys/api-key-store.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { publish } from '../replays/replay-fixtures.ts';
 import { addUser, OTHER_WABA, openAlerts, tenantOf, turn, WABA } from './alerts-fixtures.ts';
@@ -47,7 +52,7 @@ beforeEach(async () => {
   await database.raw(
     `delete from alerts; delete from alert_notices; delete from workflow_tasks; delete from endpoint_failures;
      delete from delivery_queue; delete from api_keys; delete from webhook_endpoints; delete from quarantine_counts;
-     delete from inbox; delete from mails;
+     delete from inbox; delete from mails; update users set alert_mailed_at = null;
      update wabas set token_refused_at = null, operations_url = null, operations_secret_sealed = null`,
   );
   endpointId = (await addEndpoint(database, WABA, 'https://shop.example/hook')).id;
@@ -76,6 +81,40 @@ describe('an alert', () => {
     const [ended] = await listAlerts(database, admin, { state: 'all', before: null, limit: 10 });
     expect(ended).toMatchObject({ kind: 'endpoint_failing', resolvedBy: null, isNew: false });
     expect(ended?.resolvedAt).toBeInstanceOf(Date);
+  });
+
+  test('is opened, told and sent by e-mail once by workers that look at the same time', async () => {
+    const { database } = store;
+    const mailer = { secretBox: testSecretBox, publicUrl: 'https://gateway.example' };
+    const workers = [1, 2, 3];
+    const all = (work: () => Promise<unknown>) => Promise.all(workers.map(work));
+    await execute(
+      database,
+      `update wabas set token_refused_at = now() - interval '1 hour', token_problem = 'Session has expired',
+              operations_url = 'https://ops.example/alerts', operations_secret_sealed = 'x' where waba_id = ?`,
+      [WABA],
+    );
+    const follow = async () =>
+      await followConditions(database, await lookForConditions(database, new Date()));
+    await all(follow);
+    expect(await seen()).toEqual([`access_token_refused ${WABA}`]);
+    await execute(database, `update alerts set told_at = told_at - interval '25 hours'`);
+    await all(follow);
+    await execute(database, `update alerts set told_at = told_at - interval '2 minutes'`);
+    await all(() => queueAlertMails(database, mailer));
+    const sent = await query(database, 'select recipient from mails order by recipient');
+    expect(sent).toEqual([{ recipient: 'a@store.example' }, { recipient: 'operator@example.com' }]);
+    await execute(database, 'update wabas set token_refused_at = null');
+    await all(follow);
+    expect(await query(database, 'select alert from alert_notices')).toHaveLength(3);
+    // The step of housekeeping is taken by one of them in the first place.
+    await database.raw('delete from alerts; update housekeeping_steps set next_at = now()');
+    await execute(database, `insert into inbox (body, state) values ('{}', 'failed')`);
+    const tools = { database, logger: silentLogger, mailer: null };
+    await keepAlerts(tools, new Date());
+    await execute(database, 'delete from inbox');
+    await all(() => keepAlerts(tools, new Date()));
+    expect(await seen(operator)).toEqual(['intake_failed ']);
   });
 
   test('is new to each user until that user has read it', async () => {
@@ -148,6 +187,13 @@ describe('an alert', () => {
     await database.transaction((trx) => countFailed(trx, endpointId, 1));
     await look();
     expect(await seen()).toEqual([`deliveries_failed ${endpointId}`]);
+    // To those who have read of it, it is new again with the next failure only.
+    await markAlertsRead(database, admin, null);
+    await look();
+    expect(await countNewAlerts(database, admin)).toBe(0);
+    await execute(database, `update alert_reads set read_at = now() - interval '2 hours'`);
+    await look();
+    expect(await countNewAlerts(database, admin)).toBe(1);
     await execute(database, `update endpoint_failures set hour = hour - interval '30 hours'`);
     await look();
     expect(await seen()).toEqual([]);

@@ -170,11 +170,15 @@ describe('a number that we do not know, of a WABA that we know', () => {
     for (let n = 0; n < flood.length; n += 30) await takeIn(database, ...flood.slice(n, n + 30));
     await eventually('upstream is asked', async () => stack.asked() > before);
     expect(stack.asked() - before).toBeLessThan(5);
+    // Of which people are told, until there is another token.
+    await eventually('the refused token is noted', async () => (await refusedTokens()).length > 0);
+    expect(await refusedTokens()).toEqual([{ waba_id: WABA, token_problem: 'gone' }]);
     stack.answer(async () => [...OWN, listed(`${NEW_NUMBER}4`), listed('800000000000221', 'Stolen')]);
     await setAccessToken({ database, secretBox: testSecretBox, actor: OPERATOR_COMMAND }, WABA, 'EAAG-new');
     await eventually('the look-up is done', async () => (await tasks()) === 0);
     await drainInbox(database);
     expect(await eventIds(/^d/)).toHaveLength(150);
+    expect(await refusedTokens()).toEqual([]);
     expect(await listPhoneNumbers(database, OTHER_WABA)).toMatchObject([
       { phoneNumberId: '800000000000221', verifiedName: 'Fixture Bazaar' },
     ]);
@@ -192,6 +196,9 @@ describe('a number that we do not know, of a WABA that we know', () => {
     expect(await tasks()).toBe(0);
   });
 });
+
+const refusedTokens = () =>
+  query(stack.database, 'select waba_id, token_problem from wabas where token_refused_at is not null');
 
 describe('numbers, names and quality', () => {
   test.each(['phone_number_quality_update', 'phone_number_name_update', 'account_update'])(

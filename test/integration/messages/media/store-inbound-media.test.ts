@@ -217,6 +217,11 @@ describe('trouble that passes', () => {
     await pendingFailure(upstreamId, /WABA 900000000000101 has no upstream access token\. Set one/);
     await stack.setAccessToken('EAAG-ended');
     await pendingFailure(upstreamId, /Session has expired.*valid access token/);
+    const noted = await query(
+      stack.database,
+      'select token_problem from wabas where token_refused_at is not null',
+    );
+    expect(noted).toEqual([{ token_problem: expect.stringMatching(/./) }]);
     await stack.setAccessToken('EAAG-test-token');
     expect(await finished(upstreamId, 40_000)).toMatchObject({ state: 'stored' });
   });

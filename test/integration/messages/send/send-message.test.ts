@@ -239,6 +239,14 @@ describe('an upstream refusal', () => {
     expect(body.error.advice).toMatch(/operator/);
     expect(await stack.sendRequests()).toEqual([]);
   });
+
+  test('of the access token is noted at the WABA, of which people are told', async () => {
+    await stack.addFault({ match: 'send', kind: 'status', status: 401, code: 190, times: 1 });
+    expect((await stack.send(textTo())).status).toBe(424);
+    const refused =
+      'select waba_id, token_problem is not null as told from wabas where token_refused_at is not null';
+    expect(await query(stack.database, refused)).toEqual([{ waba_id: WABA, told: true }]);
+  });
 });
 
 describe('an attempt without an answer', () => {
