@@ -157,6 +157,10 @@ const scopeOf = ({ tenantId }: Pick<AlertViewer, 'tenantId'>) =>
     ? 'true'
     : 'a.tenant_id = cast(:tenantId as bigint) and a.kind = any (cast(:kinds as text[]))';
 
+/** The kinds that the bell counts. */
+const toldTo = ({ tenantId }: Pick<AlertViewer, 'tenantId'>) =>
+  kindsFor(tenantId === null ? 'operator' : 'tenant');
+
 /** The bell counts no further. */
 const MOST_COUNTED = 100;
 
@@ -171,7 +175,7 @@ export async function countNewAlerts(database: Database, viewer: AlertViewer): P
         where a.resolved_at is null and a.kind = any (cast(:kinds as text[])) ${owner}
           and not exists (select from alert_reads r where r.alert_id = a.id and r.user_id = cast(:userId as bigint))
         limit ${MOST_COUNTED}) as new`,
-    { userId, tenantId, kinds: kindsFor(tenantId === null ? 'operator' : 'tenant') },
+    { userId, tenantId, kinds: toldTo(viewer) },
   );
   return row?.count ?? 0;
 }
@@ -179,7 +183,7 @@ export async function countNewAlerts(database: Database, viewer: AlertViewer): P
 /** What is listed: `before` is the id of the last alert of the page before. */
 export type AlertFilter = { state: 'open' | 'all'; before: string | null; limit: number };
 
-/** The alerts that a viewer may see, the newest first; `isNew`: open, and this user has not read it. */
+/** The alerts that a viewer may see, the newest first; `isNew`: the bell counts it. */
 export async function listAlerts(
   database: Database,
   viewer: AlertViewer,
@@ -188,13 +192,13 @@ export async function listAlerts(
   const { userId, tenantId } = viewer;
   return await query<ShownAlert & { isNew: boolean }>(
     database,
-    `select ${SHOWN}, a.resolved_at is null and r.user_id is null as "isNew"
+    `select ${SHOWN}, a.resolved_at is null and r.user_id is null and a.kind = any (cast(:told as text[])) as "isNew"
        from alerts a left join tenants t on t.id = a.tenant_id
        left join alert_reads r on r.alert_id = a.id and r.user_id = cast(:userId as bigint)
       where ${scopeOf(viewer)} ${state === 'open' ? 'and a.resolved_at is null' : ''}
             ${before === null ? '' : 'and a.id < cast(:before as uuid)'}
       order by a.id desc limit :limit`,
-    { userId, tenantId, kinds: kindsFor('tenant'), before, limit },
+    { userId, tenantId, kinds: kindsFor('tenant'), told: toldTo(viewer), before, limit },
   );
 }
 

@@ -75,10 +75,13 @@ describe('an alert', () => {
     expect(await countNewAlerts(database, stranger)).toBe(0);
     // Endpoints of tenants are no matter of operators.
     expect(await countNewAlerts(database, operator)).toBe(0);
+    const all = { state: 'all', before: null, limit: 10 } as const;
+    expect(await listAlerts(database, admin, all)).toMatchObject([{ isNew: true }]);
+    expect(await listAlerts(database, operator, all)).toMatchObject([{ isNew: false }]);
     await enableEndpoint({ database, actor: SYSTEM }, WABA, { id: endpointId, waiting: 'send', by: 'x' });
     await look();
     expect(await seen()).toEqual([]);
-    const [ended] = await listAlerts(database, admin, { state: 'all', before: null, limit: 10 });
+    const [ended] = await listAlerts(database, admin, all);
     expect(ended).toMatchObject({ kind: 'endpoint_failing', resolvedBy: null, isNew: false });
     expect(ended?.resolvedAt).toBeInstanceOf(Date);
   });

@@ -19,10 +19,51 @@ export async function launchChrome(): Promise<Browser> {
 /** As `markupProblems`, and what assistive technology stumbles over; axe needs scripts. */
 export async function problemsOf(page: Page, hasScripts: boolean): Promise<string[]> {
   const found = await markupProblems(await page.content());
-  if (!hasScripts) return found;
-  const { violations } = await new AxeBuilder({ page }).analyze();
+  return hasScripts ? [...found, ...(await axeProblems(new AxeBuilder({ page })))] : found;
+}
+
+async function axeProblems(axe: AxeBuilder): Promise<string[]> {
+  // What passes is not written out: nobody reads it, and it takes longer.
+  const { violations } = await axe.options({ resultTypes: ['violations'] }).analyze();
   const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-  return [...found, ...serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)];
+  return serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
+}
+
+const LOOKS = [
+  { name: 'light', colorScheme: 'light', width: 1_280 },
+  { name: 'dark', colorScheme: 'dark', width: 1_280 },
+  { name: 'phone', colorScheme: 'light', width: 390 },
+] as const;
+
+/**
+ * What is wrong with a page, in light, in dark and on a phone, and takes its pictures. The markup is the same in all
+ * of them, so that only colours are looked at again in the dark, and widths on the phone.
+ */
+export async function problemsInAllLooks(page: Page, name: string): Promise<string[]> {
+  const show = async ({ colorScheme, width }: (typeof LOOKS)[number]) => {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height: 900 });
+  };
+  const problems: string[] = [];
+  for (const look of LOOKS) {
+    await show(look);
+    if (!(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'))) {
+      problems.push(`${name}, ${look.name}: too wide`);
+    }
+    const found =
+      look.name === 'light'
+        ? await problemsOf(page, true)
+        : look.name === 'dark'
+          ? await axeProblems(new AxeBuilder({ page }).withRules(['color-contrast']))
+          : [];
+    problems.push(...found.map((problem) => `${name}, ${look.name}: ${problem}`));
+  }
+  // Pictures leave styles behind.
+  for (const look of LOOKS) {
+    await show(look);
+    await picture(page, `${name}-${look.name}`);
+  }
+  return problems;
 }
 
 /** Has the app listen, and returns its origin. */

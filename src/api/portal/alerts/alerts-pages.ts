@@ -93,7 +93,7 @@ async function showAlerts(
     active: 'alerts',
     lead:
       viewer.tenantId === null
-        ? 'What needs attention, of the installation and of all tenants. The bell counts what you have not read and only operators can mend.'
+        ? 'What needs attention, of the installation and of all tenants. The bell counts what is new: what operators can mend and you have not read.'
         : 'What needs attention. The bell counts what you have not read.',
     actions: isNew && actionButton(viewer, `${PATH}/read`, 'Mark all as read'),
     done: DONE,
@@ -119,22 +119,15 @@ function none(state: 'open' | 'all'): Markup {
     : emptyState('No alerts', 'There were none in the last 90 days.');
 }
 
-const COLUMNS = [
-  { label: 'Status', kind: 'narrow' },
-  'Alert',
-  { label: 'Since', kind: 'narrow' },
-  { label: '', kind: 'narrow' },
-] as const;
+const COLUMNS = [{ label: 'Status', kind: 'narrow' }, 'Alert'] as const;
 
 type Alerts = Awaited<ReturnType<typeof listAlerts>>;
 
 function alertTable(viewer: Viewer, alerts: Alerts, now: Date): Markup {
   const isOperator = viewer.role === 'operator';
   const rows = alerts.map((alert): Child[] => [
-    stateOf(alert),
-    html`<a href="${alertPath(alert, isOperator)}"><strong>${KINDS[alert.kind].title}</strong></a>${isOperator && html` <span class="faint">${alert.businessName ?? 'Installation'}</span>`}<br>${alert.reason} <a href="${RUNBOOKS}#${anchorOf(alert.kind)}">Runbook</a>`,
-    html`${timeAgo(alert.openedAt, now)}${alert.resolvedAt !== null && html`<br><span class="faint">resolved ${exactTime(alert.resolvedAt)}${alert.resolvedBy !== null && ' by an operator'}</span>`}`,
-    alert.isNew ? readForm(viewer, alert.id) : nothing,
+    html`${stateOf(alert)}<br><span class="faint">${timeAgo(alert.openedAt, now)}</span>`,
+    html`<div class="with-action"><div><a href="${alertPath(alert, isOperator)}"><strong>${KINDS[alert.kind].title}</strong></a>${isOperator && html` <span class="faint">${alert.businessName ?? 'Installation'}</span>`}<br>${alert.reason} <a href="${RUNBOOKS}#${anchorOf(alert.kind)}">Runbook</a>${ending(alert)}</div>${alert.isNew && readForm(viewer, alert.id)}</div>`,
   ]);
   return dataTable('Alerts', COLUMNS, rows);
 }
@@ -142,6 +135,11 @@ function alertTable(viewer: Viewer, alerts: Alerts, now: Date): Markup {
 function stateOf({ isNew, resolvedAt }: Alerts[number]): Markup {
   if (resolvedAt !== null) return badge('good', 'Resolved');
   return isNew ? badge('bad', 'New') : badge('waiting', 'Open');
+}
+
+function ending({ resolvedAt, resolvedBy }: Alerts[number]): Child {
+  if (resolvedAt === null) return nothing;
+  return html`<br><span class="faint">Resolved ${exactTime(resolvedAt)}${resolvedBy !== null && ' by an operator'}</span>`;
 }
 
 function readForm(viewer: Viewer, id: string): Markup {

@@ -3,14 +3,8 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
-import { launchChrome, listen, picture, problemsOf } from '../chrome.ts';
+import { launchChrome, listen, problemsInAllLooks, problemsOf } from '../chrome.ts';
 import { addUser, PASSWORD, tenantOf } from '../portal-browser.ts';
-
-const LOOKS = [
-  { name: 'light', colorScheme: 'light', width: 1_280 },
-  { name: 'dark', colorScheme: 'dark', width: 1_280 },
-  { name: 'phone', colorScheme: 'light', width: 390 },
-] as const;
 
 let chrome: Browser;
 
@@ -18,32 +12,6 @@ beforeAll(async () => {
   chrome = await launchChrome();
 });
 afterAll(() => chrome.close());
-
-/** Notes what is wrong with a page in each look, and that nothing is wider than it. */
-async function lookAt(page: Page, name: string, hasScripts: boolean, problems: string[]): Promise<void> {
-  if (!hasScripts) {
-    problems.push(...(await problemsOf(page, false)).map((problem) => `${name}: ${problem}`));
-    return;
-  }
-  const show = async ({ colorScheme, width }: (typeof LOOKS)[number]) => {
-    await page.emulateMedia({ colorScheme });
-    await page.setViewportSize({ width, height: 900 });
-  };
-  for (const look of LOOKS) {
-    await show(look);
-    if (!(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'))) {
-      problems.push(`${name}, ${look.name}: too wide`);
-    }
-    // The markup is the same in all looks; colours differ in two of them.
-    const found = look.name === 'phone' ? [] : await problemsOf(page, true);
-    problems.push(...found.map((problem) => `${name}, ${look.name}: ${problem}`));
-  }
-  // Pictures leave styles behind.
-  for (const look of LOOKS) {
-    await show(look);
-    await picture(page, `${name}-${look.name}`);
-  }
-}
 
 async function signIn(page: Page, origin: string, email: string): Promise<void> {
   await page.goto(`${origin}/portal/sign-in`);
@@ -76,7 +44,9 @@ test.each([
       if (/Content Security Policy/i.test(line.text())) refusals.push(line.text());
     });
     const problems: string[] = [];
-    const look = (name: string) => lookAt(page, name, hasScripts, problems);
+    const look = async (name: string) => {
+      problems.push(...(hasScripts ? await problemsInAllLooks(page, name) : await problemsOf(page, false)));
+    };
     let secret = '';
     const code = () => {
       nowMs += 30_000;
