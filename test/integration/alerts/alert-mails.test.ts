@@ -1,21 +1,28 @@
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { queueAlertMails } from '../../../src/alerts/alert-mails.ts';
 import { markAlertsRead } from '../../../src/alerts/alerts.ts';
 import { mailContentPlace } from '../../../src/platform/crypto/secret-box.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
-import { createTestDatabase } from '../../support/test-database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { addUser, OTHER_WABA, tenantOf, turn, WABA } from './alerts-fixtures.ts';
 
 const mailer = { secretBox: testSecretBox, publicUrl: 'https://gateway.example' };
 
+let store: TestDatabase;
 let database: Database;
-beforeEach(async () => {
-  const store = await createTestDatabase(4);
-  onTestFinished(store.close);
+beforeAll(async () => {
+  store = await createTestDatabase(4);
   database = store.database;
   await seedFixtureAccounts(database);
+});
+afterAll(() => store?.close());
+beforeEach(async () => {
+  await database.raw(
+    `delete from alerts; delete from users; delete from mails; delete from workflow_tasks; delete from inbox;
+     delete from webhook_endpoints`,
+  );
 });
 
 async function fail(wabaId: string, count: number): Promise<void> {

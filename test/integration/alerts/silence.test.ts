@@ -1,10 +1,10 @@
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { listSilentWabas, noteActivity } from '../../../src/alerts/silence.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { uuidV7 } from '../../../src/platform/public-ids.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { createTestDatabase } from '../../support/test-database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { addUser, openAlerts, turn, WABA } from './alerts-fixtures.ts';
 
 const HOUR_MS = 3_600_000;
@@ -12,13 +12,20 @@ const DAY_MS = 24 * HOUR_MS;
 /** The beginning of a Monday of long ago: no event of the present disturbs. */
 const MONDAY = Date.parse('2026-06-01T00:00:00Z');
 
+let store: TestDatabase;
 let database: Database;
 
-beforeEach(async () => {
-  const store = await createTestDatabase(4);
-  onTestFinished(store.close);
+beforeAll(async () => {
+  store = await createTestDatabase(4);
   database = store.database;
   await seedFixtureAccounts(database);
+});
+afterAll(() => store?.close());
+beforeEach(async () => {
+  await database.raw(
+    `delete from waba_hours; delete from alerts; delete from users; delete from events; delete from inbox;
+     delete from housekeeping_steps`,
+  );
 });
 
 /** Notes activity in hours of the four weeks before MONDAY and of `days` days from it on. */

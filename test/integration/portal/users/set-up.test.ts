@@ -1,26 +1,36 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { announceSetUp } from '../../../../src/api/portal/users/set-up-page.ts';
 import { seedDemoUsers } from '../../../../src/dev/start.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
-import { query } from '../../../../src/platform/postgres/sql.ts';
+import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { setUpPath } from '../../../../src/users/first-operator.ts';
 import { startAdmin } from '../../../support/admin-cli.ts';
 import { testSettings } from '../../../support/test-settings.ts';
-import { startTestApi, WABA } from '../../api/api-harness.ts';
+import { startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { addUser, openBrowser, PASSWORD, signInWith, tenantOf } from '../portal-browser.ts';
 
 const KEYS = [{ id: 'k1', key: Buffer.alloc(32, 1) }];
 const PERSON = { email: 'Op@Example.com', name: 'Op', password: PASSWORD };
 
+let api: TestApi;
+let close: () => Promise<void>;
+beforeAll(async () => {
+  api = await startTestApi(undefined, (closeApi) => {
+    close = closeApi;
+  });
+});
+afterAll(() => close?.());
+
+/** Without users, as at first. */
 async function emptyPortal() {
-  const api = await startTestApi();
+  await execute(api.database, 'delete from users');
   const path = (await setUpPath({ database: api.database, encryptionKeys: KEYS })) ?? '';
-  return { api, path, code: path.split('code=')[1] ?? '' };
+  return { path, code: path.split('code=')[1] ?? '' };
 }
 
 describe('the set-up link', () => {
   test('makes the first operator, who is signed in, and works no more', async () => {
-    const { api, path, code } = await emptyPortal();
+    const { path, code } = await emptyPortal();
     const browser = openBrowser(api.app);
     expect((await browser.get(path)).statusCode).toBe(200);
     expect((await browser.post('/portal/set-up', { ...PERSON, code, password: 'short' })).statusCode).toBe(
@@ -42,7 +52,7 @@ describe('the set-up link', () => {
   });
 
   test('is needed: no code, a wrong one, and that of other keys open nothing', async () => {
-    const { api, code } = await emptyPortal();
+    const { code } = await emptyPortal();
     const other = await setUpPath({
       database: api.database,
       encryptionKeys: [{ id: 'k', key: Buffer.alloc(32, 2) }],
@@ -58,7 +68,7 @@ describe('the set-up link', () => {
   });
 
   test('works for a day, and its time cannot be changed', async () => {
-    const { api, code } = await emptyPortal();
+    const { code } = await emptyPortal();
     const tools = { database: api.database, encryptionKeys: KEYS };
     const dayMs = 86_400_000;
     const statusAfter = async (ageMs: number) => {
@@ -72,7 +82,7 @@ describe('the set-up link', () => {
   });
 
   test('makes one operator when two use it at the same time', async () => {
-    const { api, path, code } = await emptyPortal();
+    const { path, code } = await emptyPortal();
     const browsers = [openBrowser(api.app), openBrowser(api.app), openBrowser(api.app)];
     for (const browser of browsers) await browser.get(path);
     const answers = await Promise.all(
@@ -85,7 +95,7 @@ describe('the set-up link', () => {
   });
 
   test('is closed by any user, one that was invited by a command too', async () => {
-    const { api, path } = await emptyPortal();
+    const { path } = await emptyPortal();
     await addUser(api, {
       email: 'a@store.example',
       role: 'member',
@@ -95,7 +105,7 @@ describe('the set-up link', () => {
   });
 
   test('is logged by a starting API while there is no user, and not after', async () => {
-    const { api, path, code } = await emptyPortal();
+    const { path, code } = await emptyPortal();
     const settings = testSettings(api.databaseUrl, {
       HELIOGRAPH_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
     });
@@ -115,7 +125,8 @@ describe('the set-up link', () => {
 });
 
 test('the demonstration’s users can sign in with what the terminal says, after every start', async () => {
-  const { app, database } = await startTestApi();
+  const { app, database } = api;
+  await execute(database, 'delete from users');
   const tenantId = await tenantOf(database, WABA);
   const user = { email: 'admin@store.example', name: 'Admin', role: 'admin' as const, tenantId };
   for (const password of ['kept-with-the-data', 'kept-with-the-data', 'of-another-data-directory']) {
