@@ -18,17 +18,20 @@ export function tenantRetentionSteps(tools: Tools): { name: string; run: () => P
 /** A WABA and for how many days its tenant keeps something. */
 type Limit = { wabaId: string; days: number };
 
-/** Each is one transaction. */
+/** Looked at by one statement, and taken away by one transaction. */
 const ROWS_PER_BATCH = 200;
 
 /** For one WABA in one turn of housekeeping; what is left goes in the next. */
 const LONGEST_MS = 60_000;
 
-/** Goes over the WABAs whose tenants keep it for a time of their own. `batch` returns how many it took away. */
+/** Where the next batch begins, behind what had to stay; null: there is none. */
+type Next = string | null;
+
+/** Goes over the WABAs whose tenants keep it for a time of their own, batch by batch. */
 async function forEachLimit(
   database: Database,
   column: 'media_days' | 'event_days' | 'message_days',
-  batch: (limit: Limit) => Promise<number>,
+  batch: (limit: Limit, after: Next) => Promise<Next>,
 ): Promise<void> {
   const limits = await query<Limit>(
     database,
@@ -38,7 +41,10 @@ async function forEachLimit(
   );
   for (const limit of limits) {
     const endMs = performance.now() + LONGEST_MS;
-    while ((await batch(limit)) === ROWS_PER_BATCH && performance.now() < endMs);
+    for (let after: Next = null; ; ) {
+      after = await batch(limit, after);
+      if (after === null || performance.now() >= endMs) break;
+    }
   }
 }
 
@@ -66,7 +72,7 @@ export async function expireMedia({ database, objectStore }: Tools): Promise<voi
        insert into erased_files (message_id, waba_id, object_key) select * from gone`,
       { ids: files.map(({ id }) => id), keys: files.map(({ key }) => key) },
     );
-    return files.length;
+    return files.length === ROWS_PER_BATCH ? '' : null;
   });
 }
 
@@ -75,20 +81,24 @@ export async function expireMedia({ database, objectStore }: Tools): Promise<voi
  * open. Reports of payments and numbers of ordering keys stay, as they do when the installation drops a day.
  */
 export async function expireEvents({ database }: Pick<Tools, 'database'>): Promise<void> {
-  await forEachLimit(database, 'event_days', async (limit) => await expireEventsOf(database, limit));
+  await forEachLimit(database, 'event_days', async (limit, after) => expireEventsOf(database, limit, after));
 }
 
-async function expireEventsOf(database: Database, { wabaId, days }: Limit): Promise<number> {
+const FIRST_UUID = '00000000-0000-0000-0000-000000000000';
+
+async function expireEventsOf(database: Database, { wabaId, days }: Limit, after: Next): Promise<Next> {
   return await database.transaction(async (trx) => {
-    const events = await query<{ day: string; id: string }>(
+    const walked = await query<{ day: string; id: string; isOver: boolean }>(
       trx,
-      `select day, id from events e
-        where waba_id = :wabaId and id < cast(:before as uuid) and body is not null
-          and not exists (select from deliveries d join delivery_queue q on q.delivery_id = d.id
-                           where d.event_uuid = e.id)
-        order by id limit ${ROWS_PER_BATCH}`,
-      { wabaId, before: firstUuidOf(days) },
+      `select day, id, body is not null and not exists (
+                select from deliveries d join delivery_queue q on q.delivery_id = d.id
+                 where d.event_uuid = e.id) as "isOver"
+         from (select day, id, body from events
+                where waba_id = :wabaId and id < cast(:before as uuid) and id > cast(:after as uuid)
+                order by id limit ${ROWS_PER_BATCH}) as e`,
+      { wabaId, before: firstUuidOf(days), after: after ?? FIRST_UUID },
     );
+    const events = walked.filter(({ isOver }) => isOver);
     const ids = events.map(({ id }) => id);
     await execute(
       trx,
@@ -102,7 +112,7 @@ async function expireEventsOf(database: Database, { wabaId, days }: Limit): Prom
       'delete from events where (day, id) in (select * from unnest(cast(? as date[]), cast(? as uuid[])))',
       [events.map(({ day }) => day), ids],
     );
-    return events.length;
+    return walked.length === ROWS_PER_BATCH ? (walked.at(-1)?.id ?? null) : null;
   });
 }
 
@@ -130,18 +140,36 @@ const IS_AT_REST = `
  * and customers without messages. What is under way stays until it has ended.
  */
 export async function expireMessages(tools: Tools): Promise<void> {
-  await forEachLimit(tools.database, 'message_days', async (limit) => await expireMessagesOf(tools, limit));
+  await forEachLimit(tools.database, 'message_days', async (limit, after) =>
+    expireMessagesOf(tools, limit, after),
+  );
 }
 
-async function expireMessagesOf({ database, objectStore }: Tools, limit: Limit): Promise<number> {
-  const { wabaId } = limit;
-  const messages = await query<ErasedMessage & { conversationId: string }>(
-    database,
-    `select ${ERASED_MESSAGE}, m.conversation_id as "conversationId" from messages m
-      where m.waba_id = :wabaId and m.created_at < now() - :days * interval '1 day' and ${IS_AT_REST}
-      order by m.created_at limit ${ROWS_PER_BATCH}`,
-    limit,
+type WalkedMessage = ErasedMessage & { conversationId: string; at: string; isAtRest: boolean };
+
+async function expireMessagesOf(tools: Tools, limit: Limit, after: Next): Promise<Next> {
+  const [afterAt = '-infinity', afterId = '0'] = after?.split(' ') ?? [];
+  const walked = await query<WalkedMessage>(
+    tools.database,
+    `select ${ERASED_MESSAGE}, m.conversation_id as "conversationId", m.at, ${IS_AT_REST} as "isAtRest"
+       from (select *, to_char(created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from messages
+              where waba_id = :wabaId and created_at < now() - :days * interval '1 day'
+                and (created_at, id) > (cast(:afterAt as timestamptz), cast(:afterId as bigint))
+              order by created_at, id limit ${ROWS_PER_BATCH}) as m`,
+    { ...limit, afterAt, afterId },
   );
+  const messages = walked.filter(({ isAtRest }) => isAtRest);
+  if (messages.length > 0) await eraseOld(tools, limit, messages);
+  const last = walked.at(-1);
+  return walked.length === ROWS_PER_BATCH && last !== undefined ? `${last.at} ${last.id}` : null;
+}
+
+async function eraseOld(
+  { database, objectStore }: Tools,
+  limit: Limit,
+  messages: readonly WalkedMessage[],
+): Promise<void> {
+  const { wabaId } = limit;
   const files = await query<{ key: string }>(
     database,
     'select object_key as key from media where message_id = any (?::bigint[]) and object_key is not null',
@@ -157,7 +185,6 @@ async function expireMessagesOf({ database, objectStore }: Tools, limit: Limit):
     await eraseMessages(trx, wabaId, messages);
     await forgetConversations(trx, limit, [...new Set(messages.map((one) => one.conversationId))]);
   });
-  return messages.length;
 }
 
 /** Whoever adds a message locks its conversation first and gives it a new time, so one that is in use stays. */

@@ -13,6 +13,7 @@ import {
   setTenantPolicy,
   type TenantPolicy,
 } from '../tenant-policies.ts';
+import { listTenantUsage } from '../tenant-usage.ts';
 
 /** `admin tenant policy` */
 export function showPolicyCommand(): Command {
@@ -25,6 +26,41 @@ export function showPolicyCommand(): Command {
     const own = await readTenantPolicy(tools.database, userId);
     return policyOutcome(userId, own, policyDefaults(tools.config));
   });
+}
+
+const DEFAULT_LIMIT = 50;
+
+/** `admin tenant usage` */
+export function usageCommand(): Command {
+  const command = new Command('usage')
+    .description('what tenants store and have uploaded today (UTC), those nearest to a quota first')
+    .option('--limit <n>', 'how many tenants at most', parseLimit, DEFAULT_LIMIT);
+  return adminAction<{ limit: number }>(command, 'tenant usage', async ({ tools, options }) => {
+    const tenants = await listTenantUsage(tools.database, options.limit);
+    return {
+      json: tenants.map((tenant) => ({ ...tenant, userId: Number(tenant.userId) })),
+      text: alignedTable(
+        ['USER ID', 'BUSINESS', 'FILES', 'STORED BYTES', 'FILES TODAY', 'BYTES TODAY', 'OF A QUOTA'],
+        tenants.map((tenant) => [
+          ...[tenant.userId, tenant.businessName, tenant.storedFiles],
+          ofQuota(tenant.storedBytes, tenant.storedBytesQuota),
+          ofQuota(tenant.uploadedFiles, tenant.uploadFilesPerDay),
+          ofQuota(tenant.uploadedBytes, tenant.uploadBytesPerDay),
+          tenant.share === null ? '–' : `${Math.floor(tenant.share * 100)} %`,
+        ]),
+        'There are no tenants yet.',
+      ),
+    };
+  });
+}
+
+function ofQuota(used: number, quota: number | null): string {
+  return quota === null ? String(used) : `${used} of ${quota}`;
+}
+
+function parseLimit(text: string): number {
+  if (/^\d{1,4}$/.test(text) && Number(text) > 0) return Number(text);
+  throw new InvalidArgumentError('Write a whole number from 1 to 9999.');
 }
 
 /** `admin tenant set-policy` */

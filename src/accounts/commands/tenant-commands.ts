@@ -3,7 +3,7 @@ import { adminAction, alignedFields, alignedTable } from '../../platform/cli/adm
 import { invalidValue } from '../../platform/request-input.ts';
 import { removeTenant, renameTenant } from '../account-removal.ts';
 import { createTenant, knownTenant, listTenants } from '../accounts.ts';
-import { setPolicyCommand, showPolicyCommand } from './policy-commands.ts';
+import { setPolicyCommand, showPolicyCommand, usageCommand } from './policy-commands.ts';
 
 /** `admin tenant …` */
 export function tenantCommand(): Command {
@@ -14,6 +14,7 @@ export function tenantCommand(): Command {
     .addCommand(renameCommand())
     .addCommand(showPolicyCommand())
     .addCommand(setPolicyCommand())
+    .addCommand(usageCommand())
     .addCommand(removeCommand());
 }
 

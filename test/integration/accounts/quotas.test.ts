@@ -6,11 +6,14 @@ import { readQuotaUse, readTenantUsage } from '../../../src/accounts/tenant-usag
 import { buildApp } from '../../../src/api/app.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { runAdmin } from '../../support/admin-cli.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
+import { testSettings } from '../../support/test-settings.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { addKey } from '../api/api-harness.ts';
 import { type MediaStack, messageBody, startMediaStack, WABA } from '../messages/media/media-stack.ts';
+import { addUser } from '../portal/portal-browser.ts';
 
 const JPEG = Buffer.concat([Buffer.from('ffd8ffe000104a464946', 'hex'), randomBytes(1_990)]);
 
@@ -150,6 +153,44 @@ test.each([
   await query(stack.database, `update tenant_usage set upload_day = upload_day - 1`);
   expect((await upload(1)).status).toBe(201);
   expect(await usage()).toMatchObject({ uploadedFiles: 1, uploadedBytes: 1 });
+});
+
+test('how much of its quotas a tenant uses is shown to it, to operators on its page, and by command', async () => {
+  await quotas({ storedBytesQuota: 10_240, uploadFilesPerDay: 40 });
+  await query(
+    stack.database,
+    `update tenant_usage set stored_bytes = 5120, stored_files = 3, uploaded_files = 30, uploaded_bytes = 2048,
+            upload_day = (now() at time zone 'utc')::date where tenant_id = ?`,
+    [tenantId],
+  );
+  onTestFinished(async () => {
+    await query(stack.database, 'delete from tenant_usage');
+  });
+  const api = { app, database: stack.database } as Parameters<typeof addUser>[0];
+  const member = await addUser(api, { email: 'member@store.example', role: 'member', tenantId });
+  const operator = await addUser(api, { email: 'ops@gateway.example', role: 'operator', tenantId: null });
+  const pages = [
+    await member.get(`/portal/w/${WABA}/data`),
+    await operator.get(`/portal/operator/tenants/${tenantId}/data`),
+  ];
+  for (const { body } of pages) {
+    expect(body).toMatch(/<progress max="10240" value="5120"[^>]*>50 %<\/progress> 5 KiB of 10 KiB \(50 %\)/);
+    expect(body).toContain('30 of 40 (75 %)');
+    expect(body).toContain('2 KiB, no quota');
+  }
+  const settings = testSettings(stack.config.database.url);
+  const [json, table] = await Promise.all([
+    runAdmin(settings, ['tenant', 'usage', '--json', '--limit', '1']),
+    runAdmin(settings, ['tenant', 'usage']),
+  ]);
+  expect(JSON.parse(json.stdout)).toEqual([
+    {
+      ...{ userId: Number(tenantId), businessName: 'Fixture Store', share: 0.75 },
+      ...{ storedBytes: 5_120, storedFiles: 3, uploadedBytes: 2_048, uploadedFiles: 30 },
+      ...{ storedBytesQuota: 10_240, uploadFilesPerDay: 40, uploadBytesPerDay: null },
+    },
+  ]);
+  expect(table.stdout).toMatch(/Fixture Store +3 +5120 of 10240 +30 of 40 +2048 +75 %\n/);
 });
 
 test('two uploads at the same time do not both get the last place', async () => {

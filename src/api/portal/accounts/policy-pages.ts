@@ -129,19 +129,51 @@ async function showPolicy(
     ...{ title, active, done: DONE },
     ...(trail !== undefined && { trail }),
     lead: 'What is kept, for how long, and how much.',
-    body: html`${usageView(await readTenantUsage(database, place.tenantId))}${inForce(own, defaults)}
+    body: html`${usageView(await readTenantUsage(database, place.tenantId), effectivePolicy(own, defaults))}${inForce(own, defaults)}
 ${names.length > 0 && html`<section class="card"><h2>Own values</h2>${postForm(viewer, path, form)}</section>`}`,
   };
   return sendPage(reply, view, error === null ? 200 : 422);
 }
 
-function usageView({ storedBytes, storedFiles, uploadedBytes, uploadedFiles }: TenantUsage): Markup {
-  const inWords = (bytes: number, files: number) =>
-    `${files.toLocaleString('en-US')} files, ${bytes.toLocaleString('en-US')} bytes`;
-  return detailList([
-    ['Stored files', inWords(storedBytes, storedFiles)],
-    ['Uploaded today (UTC)', inWords(uploadedBytes, uploadedFiles)],
-  ]);
+/** What is used, and of which quota. */
+function usageView(usage: TenantUsage, policy: TenantPolicy): Markup {
+  const { storedBytes, storedFiles, uploadedBytes, uploadedFiles } = usage;
+  const files = html`<span class="faint">in ${counted(storedFiles)} ${storedFiles === 1 ? 'file' : 'files'}</span>`;
+  return html`<section class="card"><h2>In use</h2>${detailList([
+    [
+      'Stored files',
+      html`${quotaUse('Stored files', storedBytes, policy.storedBytesQuota, sizeText)} ${files}`,
+    ],
+    [
+      'Files uploaded today (UTC)',
+      quotaUse('Files uploaded', uploadedFiles, policy.uploadFilesPerDay, counted),
+    ],
+    [
+      'Bytes uploaded today (UTC)',
+      quotaUse('Bytes uploaded', uploadedBytes, policy.uploadBytesPerDay, sizeText),
+    ],
+  ])}</section>`;
+}
+
+function quotaUse(
+  name: string,
+  used: number,
+  quota: number | null,
+  shown: (amount: number) => string,
+): Markup {
+  if (quota === null) return html`${shown(used)}, no quota`;
+  const percent = quota === 0 ? 100 : Math.floor((used / quota) * 100);
+  return html`<progress max="${Math.max(1, quota)}" value="${quota === 0 ? 1 : Math.min(used, quota)}" aria-label="${name}">${percent} %</progress> ${shown(used)} of ${shown(quota)} (${percent} %)`;
+}
+
+const counted = (amount: number) => amount.toLocaleString('en-US');
+
+const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+function sizeText(bytes: number): string {
+  const unit = bytes < 1_024 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(bytes) / 10));
+  const size = bytes / 1_024 ** unit;
+  return `${size.toLocaleString('en-US', { maximumFractionDigits: unit === 0 ? 0 : 1 })} ${UNITS[unit]}`;
 }
 
 function inForce(own: TenantPolicy, defaults: PolicyDefaults): Markup {
@@ -156,7 +188,8 @@ function inForce(own: TenantPolicy, defaults: PolicyDefaults): Markup {
 
 function amount(name: PolicyName, value: number | null): string {
   if (value === null) return 'no limit';
-  return `${value.toLocaleString('en-US')} ${POLICY_VALUES[name].unit}`;
+  const { unit } = POLICY_VALUES[name];
+  return unit === 'bytes' ? sizeText(value) : `${counted(value)} ${unit}`;
 }
 
 function valueField(

@@ -316,7 +316,7 @@ create unique index messages_upstream on messages (phone_number_id, upstream_id)
 -- A walk by id; filters and times are judged in the index, so that what they pass over is cheap.
 create index messages_conversation on messages (conversation_id, id) include (created_at, direction, type);
 -- What tenants keep no longer.
-create index messages_age on messages (waba_id, created_at);
+create index messages_age on messages (waba_id, created_at, id);
 -- Reactions, edits and deletions by the message they are about; other messages are not in it.
 create index messages_target on messages (phone_number_id, target_id, direction, type, id)
   where target_id is not null;
