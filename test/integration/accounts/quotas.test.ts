@@ -5,13 +5,14 @@ import { policyDefaults, setTenantPolicy } from '../../../src/accounts/tenant-po
 import { readQuotaUse, readTenantUsage } from '../../../src/accounts/tenant-usage.ts';
 import { buildApp } from '../../../src/api/app.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
-import { addKey } from '../api/api-harness.ts';
+import { addKey, PUBLIC_URL } from '../api/api-harness.ts';
 import { type MediaStack, messageBody, startMediaStack, WABA } from '../messages/media/media-stack.ts';
 import { addUser } from '../portal/portal-browser.ts';
 
@@ -166,7 +167,11 @@ test('how much of its quotas a tenant uses is shown to it, to operators on its p
   onTestFinished(async () => {
     await query(stack.database, 'delete from tenant_usage');
   });
-  const api = { app, database: stack.database } as Parameters<typeof addUser>[0];
+  const settings = testSettings(stack.config.database.url, { HELIOGRAPH_PUBLIC_URL: PUBLIC_URL });
+  const { database, objectStore } = stack;
+  const portal = buildApp({ config: loadConfig(settings), database, objectStore, logger: silentLogger });
+  onTestFinished(() => portal.close());
+  const api = { app: portal, database };
   const member = await addUser(api, { email: 'member@store.example', role: 'member', tenantId });
   const operator = await addUser(api, { email: 'ops@gateway.example', role: 'operator', tenantId: null });
   const pages = [
@@ -178,7 +183,6 @@ test('how much of its quotas a tenant uses is shown to it, to operators on its p
     expect(body).toContain('30 of 40 (75 %)');
     expect(body).toContain('2 KiB, no quota');
   }
-  const settings = testSettings(stack.config.database.url);
   const [json, table] = await Promise.all([
     runAdmin(settings, ['tenant', 'usage', '--json', '--limit', '1']),
     runAdmin(settings, ['tenant', 'usage']),

@@ -18,6 +18,7 @@ test('the admin command line explains every command with an example of it, and o
       'tenant rename',
       'tenant policy',
       'tenant set-policy',
+      'tenant usage',
       'tenant remove',
     ],
     ...['waba add', 'waba list', 'waba set-token', 'waba set-pace', 'waba remove', 'waba remove-number'],
