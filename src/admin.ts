@@ -6,7 +6,7 @@ import { eventsCommand, findCommand } from './deliveries/commands/find-command.t
 import { topCommand } from './doctor/top-command.ts';
 import { endpointCommand } from './endpoints/commands/endpoint-commands.ts';
 import { operationsUrlCommand } from './endpoints/commands/operations-url-commands.ts';
-import { eraseCommand, erasuresCommand } from './erasures/commands/erase-commands.ts';
+import { eraseCommand, erasuresCommand, exportCommand } from './erasures/commands/erase-commands.ts';
 import { inboxCommand } from './inbound/commands/inbox-commands.ts';
 import { keyCommand, keyRequestCommand } from './keys/commands/key-commands.ts';
 import { mailCommand } from './mail/commands/mail-commands.ts';
@@ -39,6 +39,7 @@ export function buildAdminCommand(): Command {
     topCommand(),
     eraseCommand(),
     erasuresCommand(),
+    exportCommand(),
     secretsCommand(),
     migrateCommand(),
   ];

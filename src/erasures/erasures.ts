@@ -161,7 +161,7 @@ function namelessOf({ name, userId }: Actor): string {
 }
 
 /** A customer of a WABA, with the ids that are known. Throws RequestError: `invalid_value`, `unknown_customer`. */
-async function knownCustomer(
+export async function knownCustomer(
   database: Database,
   wabaId: string,
   named: CustomerName,

@@ -52,8 +52,7 @@ export async function eraseFromBodies(
 ): Promise<PageEnd> {
   await lockIntake(trx, shardOf(who.wabaId));
   const page = await readPage(trx, after);
-  if (page === null) return { next: null, changed: 0, deleted: 0, busy: false };
-  const found = await findBodies(trx, who, after, page);
+  const found = await findBodies(trx, who, page);
   if (found.some(({ state }) => state === 'new')) return { next: after, changed: 0, deleted: 0, busy: true };
   const changes = found.map((row) => ({
     row,
@@ -65,7 +64,7 @@ export async function eraseFromBodies(
     rest === null || rest.equals(row.body) ? [] : [{ id: row.id, rest }],
   );
   await replaceBodies(trx, page.day, cut);
-  return { next: page, changed: cut.length, deleted: deleted.length, busy: false };
+  return { next: page.next, changed: cut.length, deleted: deleted.length, busy: false };
 }
 
 /** Deletes the next raw bodies of a WABA, whatever their state. */
@@ -75,15 +74,14 @@ export async function eraseWabaBodies(
   after: BodyPlace,
 ): Promise<Pick<PageEnd, 'next' | 'deleted'>> {
   const page = await readPage(trx, after);
-  if (page === null) return { next: null, deleted: 0 };
   const rows = await query<{ id: string }>(
     trx,
     `select id from inbox where received_day = :day and id > :from and id <= :id and waba_id = :wabaId`,
-    { ...page, from: page.from, wabaId },
+    { day: page.day, id: page.id, from: page.from, wabaId },
   );
   const ids = rows.map(({ id }) => id);
   await deleteBodies(trx, page.day, ids);
-  return { next: page, deleted: ids.length };
+  return { next: page.next, deleted: ids.length };
 }
 
 /** Cuts out of the next raw bodies of a WABA what was erased before it came again. */
@@ -98,13 +96,12 @@ export async function eraseRepeats(
 ): Promise<BodyPlace | null> {
   const { wabaId, since, findErased } = repeats;
   const page = await readPage(trx, after);
-  if (page === null) return null;
   const rows = await query<FoundBody>(
     trx,
     `select id, state, body from inbox
       where received_day = :day and id > :from and id <= :id and waba_id = :wabaId and received_at >= :since
         and state <> 'new'`,
-    { ...page, wabaId, since },
+    { day: page.day, id: page.id, from: page.from, wabaId, since },
   );
   const bodies = rows.flatMap((row) => {
     const split = splitOrNull(row.body);
@@ -130,26 +127,31 @@ export async function eraseRepeats(
       return { id: row.id, rest };
     });
   await replaceBodies(trx, page.day, cut);
-  return page;
+  return page.next;
 }
 
-/** The day and id of its last body, and the id that it begins behind. */
-type Page = BodyPlace & { from: string };
+/** The day and id of its last body, the id that it begins behind, and where the next page begins. */
+type Page = BodyPlace & { from: string; next: BodyPlace | null };
 
-async function readPage(trx: Transaction, { day, id }: BodyPlace): Promise<Page | null> {
-  const [row] = await query<{ id: string | null }>(
+/** A page that is not full is the day's last one: bodies that arrive as fast as pages are read would never end. */
+async function readPage(trx: Transaction, { day, id: from }: BodyPlace): Promise<Page> {
+  const [row] = await query<{ last: string | null; count: number }>(
     trx,
-    `select max(id) as id from (
-       select id from inbox where received_day = :day and id > :id order by id limit ${ROWS_PER_PAGE}) as page`,
-    { day, id },
+    `select max(id) as last, cast(count(*) as integer) as count from (
+       select id from inbox where received_day = :day and id > :from order by id limit ${ROWS_PER_PAGE}) as page`,
+    { day, from },
   );
-  if (row !== undefined && row.id !== null) return { day, id: row.id, from: id };
+  const id = row?.last ?? from;
+  return { day, id, from, next: row?.count === ROWS_PER_PAGE ? { day, id } : await dayAfter(trx, day) };
+}
+
+async function dayAfter(trx: Transaction, day: string): Promise<BodyPlace | null> {
   const [next] = await query<{ day: string | null }>(
     trx,
     'select min(received_day) as day from inbox where received_day > cast(? as date)',
     [day],
   );
-  return next === undefined || next.day === null ? null : { day: next.day, id: '0', from: '0' };
+  return next === undefined || next.day === null ? null : { day: next.day, id: '0' };
 }
 
 type FoundBody = { id: string; state: string; body: Buffer };
@@ -157,19 +159,15 @@ type FoundBody = { id: string; state: string; body: Buffer };
 async function findBodies(
   trx: Transaction,
   who: ErasedFromBodies,
-  { id: from }: BodyPlace,
-  page: Page,
+  { day, id, from }: Page,
 ): Promise<FoundBody[]> {
-  if (page.id === '0') return [];
   return await query<FoundBody>(
     trx,
     `select id, state, body from inbox
       where received_day = :day and id > :from and id <= :id and waba_id = :wabaId and received_at <= :before
         and exists (select from unnest(cast(:needles as bytea[])) as n (needle) where position(needle in body) > 0)`,
     {
-      ...page,
-      from,
-      wabaId: who.wabaId,
+      ...{ day, id, from, wabaId: who.wabaId },
       before: who.receivedBefore,
       needles: byteaArray([...who.ids].map((id) => Buffer.from(id))),
     },

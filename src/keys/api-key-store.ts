@@ -1,6 +1,6 @@
 import type { Database } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import { API_KEY_SCOPES, type ApiKeyScope } from './api-key.ts';
+import { type ApiKeyScope, DEFAULT_SCOPES } from './api-key.ts';
 
 export type ApiKeyState = {
   id: string;
@@ -63,7 +63,7 @@ export async function insertApiKey(database: Database, wabaId: string, key: NewA
     database,
     `insert into api_keys (waba_id, name, key_hash, prefix, last_four, expires_at, scopes)
      values (?, ?, ?, ?, ?, ?, ?) returning id`,
-    [wabaId, key.name, key.keyHash, key.prefix, key.lastFour, key.expiresAt, key.scopes ?? API_KEY_SCOPES],
+    [wabaId, key.name, key.keyHash, key.prefix, key.lastFour, key.expiresAt, key.scopes ?? DEFAULT_SCOPES],
   );
   if (row === undefined) throw new Error('the API key was not stored');
   return row.id;

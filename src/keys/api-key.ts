@@ -44,7 +44,13 @@ export function apiKeyHints(key: string): { prefix: string; last4: string } {
   return { prefix: key.slice(0, KEY_PREFIX.length + 8), last4: key.slice(-4) };
 }
 
-/** What a key may be limited to: reading, sending messages, changing webhook endpoints and sending events again. */
-export const API_KEY_SCOPES = ['read', 'send', 'manage_webhooks'] as const;
+/**
+ * What a key may be limited to: reading, sending messages, changing webhook endpoints and sending events again, exporting
+ * all data of a customer, erasing it.
+ */
+export const API_KEY_SCOPES = ['read', 'send', 'manage_webhooks', 'export', 'erase'] as const;
+
+/** What a key may do for which nothing is said: `export` and `erase` are given by name only. */
+export const DEFAULT_SCOPES: readonly ApiKeyScope[] = ['read', 'send', 'manage_webhooks'];
 
 export type ApiKeyScope = (typeof API_KEY_SCOPES)[number];

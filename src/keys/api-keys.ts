@@ -2,7 +2,14 @@ import { knownWaba } from '../accounts/accounts.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { checkName, checkRowId, invalidValue, RequestError, shown } from '../platform/request-input.ts';
-import { API_KEY_SCOPES, type ApiKeyScope, apiKeyHints, hashApiKey, newApiKey } from './api-key.ts';
+import {
+  API_KEY_SCOPES,
+  type ApiKeyScope,
+  apiKeyHints,
+  DEFAULT_SCOPES,
+  hashApiKey,
+  newApiKey,
+} from './api-key.ts';
 import {
   type ApiKeyDetails,
   findApiKeyDetails,
@@ -26,8 +33,8 @@ export type CreatedKey = {
 };
 
 /**
- * Makes an API key for a WABA, with all scopes unless some are named. An expiry in the past makes a key that is refused as expired, which scripts test with.
- * Throws RequestError: `invalid_value`, `unknown_waba`.
+ * Makes an API key for a WABA, with the default scopes unless some are named. An expiry in the past makes a key that is
+ * refused as expired, which scripts test with. Throws RequestError: `invalid_value`, `unknown_waba`.
  */
 export async function createKey(
   { database, actor }: KeyTools & Audited,
@@ -50,8 +57,8 @@ export async function createKey(
   return { id, apiKey, prefix, wabaId, name, scopes, expiresAt };
 }
 
-/** The scopes with these names, all of them unless some are named. Throws RequestError `invalid_value`. */
-export function checkScopes(names: readonly string[] = API_KEY_SCOPES): ApiKeyScope[] {
+/** The scopes with these names, the default ones unless some are named. Throws RequestError `invalid_value`. */
+export function checkScopes(names: readonly string[] = DEFAULT_SCOPES): ApiKeyScope[] {
   const known = API_KEY_SCOPES.join(', ');
   const unknown = names.find((name) => !API_KEY_SCOPES.some((scope) => scope === name));
   if (unknown !== undefined) throw invalidValue(`A scope must be one of ${known}, not ${shown(unknown)}.`);

@@ -4,6 +4,7 @@ import { connectionTest } from '../accounts/connection-test.ts';
 import { usageRoute } from '../accounts/usage.ts';
 import { eventList, getEvent } from '../deliveries/events.ts';
 import { webhookRoutes } from '../endpoints/endpoint-routes.ts';
+import { exportOfCustomer, getErasure, listErasures, requestErasure } from '../erasures/erasures.ts';
 import { requireApiKey } from '../keys/api-key-auth.ts';
 import { ownKey } from '../keys/own-key.ts';
 import { conversationMessages } from '../messages/conversation-messages.ts';
@@ -68,5 +69,9 @@ export async function externalRoutes(scope: FastifyInstance, context: ExternalCo
     mediaRoutes(secured, context);
     listTemplates(secured, context);
     getPayment(secured, context);
+    requestErasure(secured, context);
+    listErasures(secured, context);
+    getErasure(secured, context);
+    exportOfCustomer(secured, context);
   });
 }

@@ -130,6 +130,8 @@ export const SCOPES = {
   /** Reading what concerns webhooks is part of managing them. */
   readWebhooks: { scopes: ['read', 'manage_webhooks'] },
   manageWebhooks: { scopes: ['manage_webhooks'] },
+  export: { scopes: ['export'] },
+  erase: { scopes: ['erase'] },
 } as const satisfies Record<string, { scopes: readonly ApiKeyScope[] }>;
 
 /** Throws ApiError 403 unless a key with the scopes `has` may use the route of this request. */

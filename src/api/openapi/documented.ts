@@ -8,6 +8,8 @@ export type AnswerDocs = {
   /** In what the example differs from the one that the schema gives. */
   example?: Readonly<Record<string, unknown>>;
   headers?: readonly AnswerHeader[];
+  /** The media type unless it is JSON. */
+  type?: string;
 };
 
 /** What the document says about an operation beyond the schemas that validate it, which describe their own members. */
@@ -47,6 +49,10 @@ export const TAGS = [
   { name: 'Payments', description: 'What became of payments that messages asked for.' },
   { name: 'Events', description: 'What was sent to webhook endpoints, attempt by attempt.' },
   { name: 'Replays', description: 'Sending events again.' },
+  {
+    name: 'Erasures',
+    description: 'Erasing customers and conversations, and exporting what is stored of a customer.',
+  },
   { name: 'Webhook endpoints', description: 'Where events are sent, and how.' },
   { name: 'Endpoint alerts', description: 'Who is told when an endpoint fails.' },
   { name: 'Service', description: 'The service itself.' },

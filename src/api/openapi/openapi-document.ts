@@ -200,13 +200,13 @@ function completeBody(
 
 function completeAnswer(
   given: Operation['responses'][string] | undefined,
-  { description, headers = [] }: AnswerDocs,
+  { description, headers = [], type: mediaType }: AnswerDocs,
   example: unknown,
   everyHeader: readonly HeaderName[],
 ): Operation['responses'][string] {
   if (given === undefined) throw new Error(`an answer without a schema is documented: ${description}`);
   const content = Object.entries(given.content ?? {}).map(([type, media]) => [
-    type,
+    mediaType ?? type,
     { ...media, examples: { example: { value: example } } },
   ]);
   return {

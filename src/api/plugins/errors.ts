@@ -113,7 +113,7 @@ const RENAMED: Readonly<Record<string, ErrorCode>> = {
 };
 
 /** Objects that a path can name; one that a body names has a `param`. */
-const NAMED_BY_PATH = new Set(['unknown_endpoint', 'unknown_replay']);
+const NAMED_BY_PATH = new Set(['unknown_endpoint', 'unknown_replay', 'unknown_erasure']);
 
 /** A code that no tenant can cause is our fault: 500. The 404 has the common text, which does not tell what exists. */
 function refusalAsApiError(error: RequestError): ApiError {

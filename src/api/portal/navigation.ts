@@ -15,6 +15,7 @@ const TENANT_PAGES = [
   ['deliveries', 'Deliveries', '/deliveries'],
   ['replays', 'Replays', '/replays'],
   ['conversations', 'Conversations', '/conversations'],
+  ['erasures', 'Erasures', '/erasures'],
   ['event-types', 'Event types', '/event-types'],
   ['keys', 'API keys', '/keys'],
   ['data', 'Data and storage', '/data'],
@@ -28,6 +29,7 @@ const OPERATOR_PAGES = [
   ['operator/deliveries', 'All deliveries', '/deliveries'],
   ['operator/users', 'Users', '/users'],
   ['operator/settings', 'Settings', '/settings'],
+  ['operator/erasures', 'Erasures', '/erasures'],
   ['operator/audit', 'Audit log', '/audit'],
 ] as const;
 

@@ -11,6 +11,8 @@ import { auditPages } from './audit/audit-pages.ts';
 import { deliveryPages, operatorDeliveryPages } from './deliveries/delivery-pages.ts';
 import { endpointPages } from './endpoints/endpoint-pages.ts';
 import { eventTypePages } from './endpoints/event-type-pages.ts';
+import { erasurePages } from './erasures/erasure-pages.ts';
+import { operatorErasurePages } from './erasures/operator-erasure-pages.ts';
 import { approvalPages } from './keys/approval-pages.ts';
 import { keyPages } from './keys/key-pages.ts';
 import { conversationPages } from './messages/conversation-pages.ts';
@@ -43,6 +45,8 @@ export async function portalRoutes(scope: PortalApp, context: PortalContext): Pr
     replayPages(pages, context);
     eventTypePages(pages);
     conversationPages(pages, context);
+    erasurePages(pages, context);
+    operatorErasurePages(pages, context);
     keyPages(pages, context);
     approvalPages(pages, context);
     auditPages(pages, context);

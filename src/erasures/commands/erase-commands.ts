@@ -1,4 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { createWriteStream, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { Command } from 'commander';
 import {
   type AdminOutcome,
@@ -8,6 +11,7 @@ import {
   alignedTable,
 } from '../../platform/cli/admin-action.ts';
 import { parseEncryptionKeys } from '../../platform/crypto/secret-box.ts';
+import { openObjectStore } from '../../platform/object-store/object-store.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { workflowUrl } from '../../platform/temporal/client-connection.ts';
 import { userNamed } from '../../users/users.ts';
@@ -24,6 +28,7 @@ import {
   erasureOf,
   erasuresOf,
 } from '../erasures.ts';
+import { exportCustomer } from '../export-customer.ts';
 
 type Yes = { yes?: true };
 
@@ -115,6 +120,44 @@ function userCommand(): Command {
 
 function confirmed({ yes }: Yes, what: string): void {
   if (!yes) throw invalidValue(`${what} would be erased for good: say so with --yes.`);
+}
+
+/** `admin export …` */
+export function exportCommand(): Command {
+  const command = new Command('customer')
+    .description('everything that is stored of a customer, as a zip archive')
+    .requiredOption('--waba <id>', 'of which WABA')
+    .requiredOption('--output <file>', 'where to write the archive; a file that is there is not replaced')
+    .option('--phone <digits>', 'by phone number')
+    .option('--user-id <id>', 'by business-scoped user id')
+    .option('--customer <id>', 'by our id');
+  const example = 'export customer --waba 900000000000101 --phone 12025550143 --output customer.zip';
+  const withAction = adminAction<CustomerOptions & { output: string }>(
+    command,
+    example,
+    async ({ tools, options }) => {
+      const { waba: wabaId, output } = options;
+      const objectStore = openObjectStore(tools.config.objectStore);
+      try {
+        const { archive } = await exportCustomer({ ...tools, objectStore }, wabaId, customerOf(options));
+        await writeNewFile(output, archive);
+      } finally {
+        objectStore.close();
+      }
+      return { json: { output }, text: `The archive is ${output}.` };
+    },
+  );
+  return new Command('export').description('export data').addCommand(withAction);
+}
+
+/** Half an archive does not stay behind. */
+async function writeNewFile(path: string, content: Readable): Promise<void> {
+  try {
+    await pipeline(content, createWriteStream(path, { flags: 'wx', mode: 0o600 }));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(path, { force: true });
+    throw error;
+  }
 }
 
 /** `admin erasures …` */

@@ -5,7 +5,7 @@ import type { ErasureStep, StepContext } from '../erasure-step.ts';
 import { deleteWhere, type ErasedEvent, eraseEvents, quietEvents, rememberErased } from './erase-rows.ts';
 
 // What no id leads to, such as a status of a message that another system sent, is found by the customer's ids in its
-// text, as upstream writes them: as a JSON string of their own.
+// text, as upstream writes them: as a JSON string of their own. What came after the cut-off is a new customer's.
 
 const ROWS_PER_BATCH = 1_000;
 
@@ -31,7 +31,7 @@ export const statusScan: ErasureStep = {
     const page = await query<StatusKey & { isTheirs: boolean }>(
       trx,
       `select s.phone_number_id as "phoneNumberId", s.upstream_id as "upstreamId", s.status, s.participant,
-              ${holdsOne('s.content')} as "isTheirs"
+              s.received_at <= :until and ${holdsOne('s.content')} as "isTheirs"
          from phone_numbers n cross join lateral (
            select * from message_statuses x where x.phone_number_id = n.phone_number_id
               and (x.phone_number_id, x.upstream_id, x.status, x.participant) > (:phoneNumberId, :upstreamId, :status, :participant)
@@ -39,7 +39,10 @@ export const statusScan: ErasureStep = {
         where n.waba_id = :wabaId and n.phone_number_id >= :phoneNumberId
           and n.phone_number_id = coalesce(:only, n.phone_number_id)
         order by s.phone_number_id, s.upstream_id, s.status, s.participant limit ${ROWS_PER_BATCH}`,
-      { ...from, needles, wabaId: context.wabaId, only: context.subject.phoneNumberId },
+      {
+        ...{ ...from, needles, wabaId: context.wabaId, only: context.subject.phoneNumberId },
+        until: context.erasure.startedAt,
+      },
     );
     const theirs = page.filter(({ isTheirs }) => isTheirs);
     await execute(
@@ -88,11 +91,15 @@ export const paymentScan: ErasureStep = {
     const page = await query<{ lane: string; id: string; isTheirs: boolean }>(
       trx,
       `select lane, event_uuid as id,
-              phone_number_id = coalesce(:only, phone_number_id) and ${holdsOne('data')} as "isTheirs"
+              phone_number_id = coalesce(:only, phone_number_id) and created_at <= :until
+                and ${holdsOne('data')} as "isTheirs"
          from payment_reports
         where waba_id = :wabaId and (lane, event_uuid) > (:lane, cast(:id as uuid))
         order by lane, event_uuid limit ${ROWS_PER_BATCH}`,
-      { ...from, needles, wabaId: context.wabaId, only: context.subject.phoneNumberId },
+      {
+        ...{ ...from, needles, wabaId: context.wabaId, only: context.subject.phoneNumberId },
+        until: context.erasure.startedAt,
+      },
     );
     const theirs = page.filter(({ isTheirs }) => isTheirs);
     // Those whose event is still there go with it.
@@ -135,13 +142,14 @@ async function nextEvents(
   context: StepContext,
   after: string | null,
 ): Promise<{ theirs: ErasedEvent[]; next: string | null }> {
-  const { subject, wabaId } = context;
+  const { subject, wabaId, erasure } = context;
   const from: ErasedEvent = after === null ? FIRST_EVENT : JSON.parse(after);
   const holds = `exists (select from unnest(cast(:needles as bytea[])) as n (needle) where position(needle in ev.body) > 0)`;
   const page = await query<ErasedEvent & { isTheirs: boolean }>(
     database,
     `select day, id, case
               when conversation_id = any (cast(:conversationIds as bigint[])) then true
+              when created_at > :until then false
               when phone_number_id <> coalesce(:only, phone_number_id) then false
               when conversation_id is null then coalesce(${holds}, false)
               when event_type = 'status' and exists (select from conversations c
@@ -155,7 +163,7 @@ async function nextEvents(
       wabaId,
       conversationIds: subject.conversationIds,
       needles: byteaArray(needlesOf(context).map((needle) => Buffer.from(needle))),
-      only: subject.phoneNumberId,
+      ...{ only: subject.phoneNumberId, until: erasure.startedAt },
     },
   );
   const theirs = page.filter(({ isTheirs }) => isTheirs);

@@ -40,7 +40,7 @@ function createCommand(): Command {
     )
     .option(
       '--scopes <scopes>',
-      'what it may do, comma separated: read, send, manage_webhooks (default: all)',
+      'what it may do, comma separated: read, send, manage_webhooks (the default), export, erase',
       parseScopes,
     );
   const example = 'key create --waba 900000000000101 --name "order system" --json';

@@ -35,6 +35,7 @@ export async function addAccountObjects(database: Database, account: Numbers): P
       at: new Date(Date.now() - 60_000),
     });
     await addReplay(database, account);
+    await addErasure(database, account.wabaId);
     await addAlert(database, account);
   }
   await addUpload(database, account);
@@ -105,6 +106,17 @@ async function addReplay(database: Database, { wabaId }: Numbers): Promise<void>
       wabaId,
       '{"deliveryIds":null,"endpointId":null,"from":null,"to":"2026-01-01T00:00:00Z","eventTypes":null,"states":null}',
     ],
+  );
+}
+
+/** One that is done, with a report. */
+export async function addErasure(database: Database, wabaId: string): Promise<void> {
+  const signature = { algorithm: 'ed25519', keyId: 'k1', publicKey: 'AA==', value: 'AA==' };
+  await execute(
+    database,
+    `insert into erasures (kind, subject_id, waba_id, state, requested_by, finished_at, counts, report, signature)
+     values ('customer', '900111222', ?, 'done', 'API key 1', now(), '{"messages":2}', '{"version":1}', ?)`,
+    [wabaId, JSON.stringify(signature)],
   );
 }
 

@@ -55,7 +55,8 @@ beforeAll(async () => {
   await spreadIds(database);
   const accountOf = async (wabaId: string, phoneNumberId: string) => {
     await addAccountObjects(database, { wabaId, phoneNumberId });
-    const { authorization } = await addKey(database, wabaId);
+    const { id: keyId, authorization } = await addKey(database, wabaId);
+    await execute(database, 'update api_keys set scopes = ? where id = ?', [API_KEY_SCOPES, keyId]);
     return { authorization, ids: await objectIdsOf(database, wabaId) };
   };
   own = await accountOf(WABA, NUMBER);

@@ -1,9 +1,18 @@
 import { describe, expect, test } from 'vitest';
+import { insertTenant, saveWaba } from '../../../src/accounts/accounts.ts';
 import { verifyReport } from '../../../src/erasures/erasure-report.ts';
-import { eraseConversation, eraseCustomer, erasureOf } from '../../../src/erasures/erasures.ts';
+import {
+  eraseConversation,
+  eraseCustomer,
+  eraseTenant,
+  eraseUser,
+  eraseWaba,
+  erasureOf,
+} from '../../../src/erasures/erasures.ts';
 import { sweepRepeats } from '../../../src/erasures/repeats.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { insertUser } from '../../../src/users/user-store.ts';
 import { objectsHolding, tablesHolding } from '../../support/database-scan.ts';
 import { storedEvents, takeIn } from '../../support/take-in.ts';
 import {
@@ -97,8 +106,8 @@ async function send({ database, objectStore }: ErasureWorld, who: Person): Promi
   const uuid = `019aa2b3-7c4d-7e8f-9a0b-${who.waId.padStart(12, '0').slice(-12)}`;
   await execute(
     database,
-    `insert into media_uploads (id, waba_id, state, object_key, file_name, expires_at)
-     values (?, ?, 'ready', ?, ?, now() + interval '1 day')`,
+    `insert into media_uploads (id, waba_id, state, object_key, file_name, size_bytes, expires_at)
+     values (?, ?, 'ready', ?, ?, 5, now() + interval '1 day')`,
     [uuid, WABA, key, `for ${who.name}.jpg`],
   );
   const [row] = await query<{ id: string }>(
@@ -226,5 +235,66 @@ describe('erasing a customer', () => {
       0,
     );
     expect(await count(database, 'contacts', `wa_id = '${ASHA.waId}'`)).toBe(0);
+  });
+});
+
+describe('erasing an account', () => {
+  test('a WABA goes with its history, and is free for another tenant', async () => {
+    const world = await startErasureWorld();
+    const { database, config, tools } = world;
+    await fill(world);
+    const { erasureId } = await eraseWaba(tools, WABA);
+    await world.erase(erasureId);
+    const traces = [...tracesOf(ASHA), ...tracesOf(BO), GROUP, 'tenant.example', NUMBER];
+    expect(await tablesHolding(database, traces)).toEqual([]);
+    const named = (await tablesHolding(database, [WABA])).map((found) => found.split(':')[0]);
+    expect(named).toEqual(['audit_log', 'erasures']);
+    expect((await objectsHolding(config, [])).all).toEqual([]);
+    expect((await erasureOf(tools, null, erasureId)).counts).toMatchObject({ wabas: 1, contacts: 2 });
+    const otherTenant = await insertTenant(database, 'Another');
+    await saveWaba(database, otherTenant, { wabaId: WABA, accessTokenSealed: null });
+  });
+
+  test('a tenant goes with its WABAs and the users that belong nowhere else', async () => {
+    const world = await startErasureWorld();
+    const { database, tools } = world;
+    await fill(world);
+    const [tenant] = await query<{ id: string }>(
+      database,
+      'select tenant_id as id from wabas where waba_id = ?',
+      [WABA],
+    );
+    const kim = { email: 'kim.only@store.example', name: 'Kim', isOperator: false, passwordHash: null };
+    const userId = await insertUser(database, kim);
+    await execute(database, `insert into memberships (user_id, tenant_id, role) values (?, ?, 'admin')`, [
+      ...[userId, tenant?.id ?? ''],
+    ]);
+    const { erasureId } = await eraseTenant(tools, tenant?.id ?? '');
+    await world.erase(erasureId);
+    expect(await tablesHolding(database, [...tracesOf(ASHA), ...tracesOf(BO), kim.email])).toEqual([]);
+    expect(await count(database, 'tenants')).toBe(1);
+    // Who removed it stays in the audit log.
+    const named = (await tablesHolding(database, ['Fixture Store'])).map((found) => found.split(':')[0]);
+    expect(named).toEqual(['audit_log']);
+  });
+
+  test('a user goes, with the name where it stood beside what they did', async () => {
+    const world = await startErasureWorld();
+    const { database, tools } = world;
+    const kim = { email: 'kim@store.example', name: 'Kim Quill', isOperator: false, passwordHash: null };
+    const userId = await insertUser(database, kim);
+    await execute(
+      database,
+      `insert into replays (waba_id, selection, state, total, requested_by) values (?, '{}', 'done', 0, ?)`,
+      [WABA, kim.email],
+    );
+    const authority = { actor: tools.actor, tenantId: null, userId: null };
+    const { erasureId } = await eraseUser(tools, authority, userId);
+    await world.erase(erasureId);
+    expect(await tablesHolding(database, [kim.email, kim.name])).toEqual([]);
+    const [replay] = await query<{ by: string }>(database, 'select requested_by as by from replays');
+    expect(replay?.by).toBe(`erased user ${userId}`);
+    const operator = await insertUser(database, { ...kim, email: 'op@host.example', isOperator: true });
+    await expect(eraseUser(tools, authority, operator)).rejects.toMatchObject({ code: 'last_operator' });
   });
 });

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { onTestFinished } from 'vitest';
 import { type ErasedBatch, type EraseTools, eraseNextBatch } from '../../../src/erasures/erase.ts';
 import { type Config, loadConfig } from '../../../src/platform/config/config.ts';
-import { parseEncryptionKeys } from '../../../src/platform/crypto/secret-box.ts';
+import { makeSecretBox, parseEncryptionKeys } from '../../../src/platform/crypto/secret-box.ts';
 import { type ObjectStore, openObjectStore } from '../../../src/platform/object-store/object-store.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 
@@ -32,12 +32,10 @@ export async function startErasureWorld(): Promise<ErasureWorld> {
   const bucket = `test-${randomBytes(6).toString('hex')}`;
   const settings = testSettings(url, { HELIOGRAPH_OBJECT_STORE_BUCKET: bucket });
   const config = loadConfig(settings);
-  const objectStore = openObjectStore(config.objectStore);
-  onTestFinished(() => objectStore.close());
+  const { objectStore } = toolsFor(database, config);
   const cancelled: string[] = [];
   const tools = {
-    ...{ database, objectStore, secretBox: testSecretBox },
-    encryptionKeys: parseEncryptionKeys(config.encryptionKeys),
+    ...{ ...toolsFor(database, config), objectStore },
     cancelWorkflows: async (ids: readonly string[]) => {
       cancelled.push(...ids);
     },
@@ -48,8 +46,19 @@ export async function startErasureWorld(): Promise<ErasureWorld> {
   return { config, settings, database, objectStore, tools, endpointId, cancelled, erase };
 }
 
+/** What erases in a process without Temporal. */
+export function toolsFor(database: Database, config: Config): EraseTools & { objectStore: ObjectStore } {
+  const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
+  const objectStore = openObjectStore(config.objectStore);
+  onTestFinished(() => objectStore.close());
+  return {
+    ...{ database, objectStore, encryptionKeys, secretBox: makeSecretBox(encryptionKeys) },
+    cancelWorkflows: async () => {},
+  };
+}
+
 /** Runs batches until the erasure is done; one that waits for ever fails. */
-async function eraseAll(tools: EraseTools, erasureId: string): Promise<ErasedBatch> {
+export async function eraseAll(tools: EraseTools, erasureId: string): Promise<ErasedBatch> {
   for (let batches = 0; batches < 500; batches += 1) {
     const batch = await eraseNextBatch(tools, erasureId);
     if (batch === null) throw new Error('there is no such erasure');

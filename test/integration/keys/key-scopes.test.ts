@@ -13,16 +13,20 @@ async function keyWith(api: TestApi, scopes: readonly string[]): Promise<string>
   return `Bearer ${apiKey}`;
 }
 
-test('only a key for webhooks changes them or sends events again; only one for sending sends', async () => {
+const SCOPE_OF = [
+  ['messages', 'send'],
+  ['media', 'send'],
+  ['erasures', 'erase'],
+  ['exports', 'export'],
+] as const;
+
+test('only a key for webhooks changes them or sends events again; sending, erasing and exporting need their own', async () => {
   const api = await startTestApi();
   const secured = matrixRoutes(api.routes).filter(({ scopes }) => scopes !== undefined);
   for (const { method, url, scopes } of secured) {
     if (method === 'GET' || method === 'HEAD') continue;
-    const expected =
-      url.startsWith('/api/external/messages') || url.startsWith('/api/external/media')
-        ? 'send'
-        : 'manage_webhooks';
-    expect([method, url, scopes]).toEqual([method, url, [expected]]);
+    const named = SCOPE_OF.find(([path]) => url.startsWith(`/api/external/${path}`));
+    expect([method, url, scopes]).toEqual([method, url, [named?.[1] ?? 'manage_webhooks']]);
   }
 });
 

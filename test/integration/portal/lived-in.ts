@@ -8,6 +8,7 @@ import { inviteUser } from '../../../src/users/invitations.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { fixtureBody, fixtureNames } from '../../support/upstream-fixtures.ts';
+import { addErasure } from '../api/account-objects.ts';
 import { OTHER_WABA, type TestApi, WABA } from '../api/api-harness.ts';
 import { addActivity, addDelivery } from './delivery-fixtures.ts';
 import { HOSTILE_TEXTS } from './hostile-texts.ts';
@@ -78,6 +79,7 @@ export async function liveIn(
             sha256 = '00' where message_id % 2 = 0`,
   );
   await addAttempts(database);
+  await addErasure(database, WABA);
   const user = (email: string, role: string) =>
     addUser(api, {
       email,

@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import { type Client, formDataBodySerializer, type Options as Options2, type TDataShape } from './client/index.js';
-import type { CancelReplayData, CancelReplayErrors, CancelReplayResponses, CreateWebhookEndpointData, CreateWebhookEndpointErrors, CreateWebhookEndpointResponses, DeleteMediaData, DeleteMediaErrors, DeleteMediaResponses, DeleteOperationsUrlData, DeleteOperationsUrlErrors, DeleteOperationsUrlResponses, DeleteWebhookEndpointData, DeleteWebhookEndpointErrors, DeleteWebhookEndpointResponses, EnableWebhookEndpointData, EnableWebhookEndpointErrors, EnableWebhookEndpointResponses, GetAccountIdentityData, GetAccountIdentityErrors, GetAccountIdentityResponses, GetAccountIdentityUnderPrefixData, GetAccountIdentityUnderPrefixErrors, GetAccountIdentityUnderPrefixResponses, GetConversationData, GetConversationErrors, GetConversationResponses, GetEventData, GetEventErrors, GetEventResponses, GetMediaData, GetMediaErrors, GetMediaResponses, GetMessageData, GetMessageErrors, GetMessageMediaData, GetMessageMediaErrors, GetMessageMediaResponses, GetMessageResponses, GetOpenApiDocumentData, GetOpenApiDocumentErrors, GetOpenApiDocumentResponses, GetOperationsUrlData, GetOperationsUrlErrors, GetOperationsUrlResponses, GetOwnKeyData, GetOwnKeyErrors, GetOwnKeyResponses, GetPaymentData, GetPaymentErrors, GetPaymentResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GetWebhookEndpointData, GetWebhookEndpointErrors, GetWebhookEndpointResponses, GetWebhookEndpointStatisticsData, GetWebhookEndpointStatisticsErrors, GetWebhookEndpointStatisticsResponses, ListConversationMessagesData, ListConversationMessagesErrors, ListConversationMessagesResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListEndpointAlertsData, ListEndpointAlertsErrors, ListEndpointAlertsResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListTemplatesData, ListTemplatesErrors, ListTemplatesResponses, ListWebhookEndpointsData, ListWebhookEndpointsErrors, ListWebhookEndpointsResponses, MarkMessageReadData, MarkMessageReadErrors, MarkMessageReadResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseWebhookEndpointData, PauseWebhookEndpointErrors, PauseWebhookEndpointResponses, ReplayEventData, ReplayEventErrors, ReplayEventResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, RotateOperationsUrlSecretData, RotateOperationsUrlSecretErrors, RotateOperationsUrlSecretResponses, RotateWebhookEndpointSecretData, RotateWebhookEndpointSecretErrors, RotateWebhookEndpointSecretResponses, RotateWebhookEndpointSigningKeyData, RotateWebhookEndpointSigningKeyErrors, RotateWebhookEndpointSigningKeyResponses, SendMessageData, SendMessageErrors, SendMessageResponses, SetOperationsUrlData, SetOperationsUrlErrors, SetOperationsUrlResponses, StartReplayData, StartReplayErrors, StartReplayResponses, TestConnectionData, TestConnectionErrors, TestConnectionResponses, TestWebhookEndpointData, TestWebhookEndpointErrors, TestWebhookEndpointResponses, UpdateWebhookEndpointData, UpdateWebhookEndpointErrors, UpdateWebhookEndpointResponses, UploadMediaData, UploadMediaErrors, UploadMediaResponses } from './types.gen.js';
+import type { CancelReplayData, CancelReplayErrors, CancelReplayResponses, CreateWebhookEndpointData, CreateWebhookEndpointErrors, CreateWebhookEndpointResponses, DeleteMediaData, DeleteMediaErrors, DeleteMediaResponses, DeleteOperationsUrlData, DeleteOperationsUrlErrors, DeleteOperationsUrlResponses, DeleteWebhookEndpointData, DeleteWebhookEndpointErrors, DeleteWebhookEndpointResponses, EnableWebhookEndpointData, EnableWebhookEndpointErrors, EnableWebhookEndpointResponses, ExportCustomerData, ExportCustomerErrors, ExportCustomerResponses, GetAccountIdentityData, GetAccountIdentityErrors, GetAccountIdentityResponses, GetAccountIdentityUnderPrefixData, GetAccountIdentityUnderPrefixErrors, GetAccountIdentityUnderPrefixResponses, GetConversationData, GetConversationErrors, GetConversationResponses, GetErasureData, GetErasureErrors, GetErasureResponses, GetEventData, GetEventErrors, GetEventResponses, GetMediaData, GetMediaErrors, GetMediaResponses, GetMessageData, GetMessageErrors, GetMessageMediaData, GetMessageMediaErrors, GetMessageMediaResponses, GetMessageResponses, GetOpenApiDocumentData, GetOpenApiDocumentErrors, GetOpenApiDocumentResponses, GetOperationsUrlData, GetOperationsUrlErrors, GetOperationsUrlResponses, GetOwnKeyData, GetOwnKeyErrors, GetOwnKeyResponses, GetPaymentData, GetPaymentErrors, GetPaymentResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GetWebhookEndpointData, GetWebhookEndpointErrors, GetWebhookEndpointResponses, GetWebhookEndpointStatisticsData, GetWebhookEndpointStatisticsErrors, GetWebhookEndpointStatisticsResponses, ListConversationMessagesData, ListConversationMessagesErrors, ListConversationMessagesResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListEndpointAlertsData, ListEndpointAlertsErrors, ListEndpointAlertsResponses, ListErasuresData, ListErasuresErrors, ListErasuresResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListTemplatesData, ListTemplatesErrors, ListTemplatesResponses, ListWebhookEndpointsData, ListWebhookEndpointsErrors, ListWebhookEndpointsResponses, MarkMessageReadData, MarkMessageReadErrors, MarkMessageReadResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseWebhookEndpointData, PauseWebhookEndpointErrors, PauseWebhookEndpointResponses, ReplayEventData, ReplayEventErrors, ReplayEventResponses, RequestErasureData, RequestErasureErrors, RequestErasureResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, RotateOperationsUrlSecretData, RotateOperationsUrlSecretErrors, RotateOperationsUrlSecretResponses, RotateWebhookEndpointSecretData, RotateWebhookEndpointSecretErrors, RotateWebhookEndpointSecretResponses, RotateWebhookEndpointSigningKeyData, RotateWebhookEndpointSigningKeyErrors, RotateWebhookEndpointSigningKeyResponses, SendMessageData, SendMessageErrors, SendMessageResponses, SetOperationsUrlData, SetOperationsUrlErrors, SetOperationsUrlResponses, StartReplayData, StartReplayErrors, StartReplayResponses, TestConnectionData, TestConnectionErrors, TestConnectionResponses, TestWebhookEndpointData, TestWebhookEndpointErrors, TestWebhookEndpointResponses, UpdateWebhookEndpointData, UpdateWebhookEndpointErrors, UpdateWebhookEndpointResponses, UploadMediaData, UploadMediaErrors, UploadMediaResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -736,6 +736,74 @@ export class HeliographApi extends HeyApiClient {
             security: [{ scheme: 'bearer', type: 'http' }],
             url: '/api/external/payments/{referenceId}',
             ...options
+        });
+    }
+    
+    /**
+     * List erasures
+     *
+     * The newest first.
+     *
+     * Scope: `erase`.
+     */
+    public listErasures<ThrowOnError extends boolean = true>(options?: Options<ListErasuresData, ThrowOnError>) {
+        return (options?.client ?? this.client).get<ListErasuresResponses, ListErasuresErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/erasures',
+            ...options
+        });
+    }
+    
+    /**
+     * Erase a customer or a conversation
+     *
+     * For good: messages, files, events and their deliveries, and what is known of the customer. Name either `customer` or `conversationId`. What the customer writes afterwards is accepted as from a new customer. While an erasure of the same subject is open, that one is returned.
+     *
+     * Scope: `erase`.
+     */
+    public requestErasure<ThrowOnError extends boolean = true>(options?: Options<RequestErasureData, ThrowOnError>) {
+        return (options?.client ?? this.client).post<RequestErasureResponses, RequestErasureErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/erasures',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options?.headers
+            }
+        });
+    }
+    
+    /**
+     * Get an erasure
+     *
+     * How far it is; once it is done, with the signed report.
+     *
+     * Scope: `erase`.
+     */
+    public getErasure<ThrowOnError extends boolean = true>(options: Options<GetErasureData, ThrowOnError>) {
+        return (options.client ?? this.client).get<GetErasureResponses, GetErasureErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/erasures/{id}',
+            ...options
+        });
+    }
+    
+    /**
+     * Export the data of a customer
+     *
+     * A zip archive: `customer.json`, `conversations.json`, `messages.ndjson` and `payments.ndjson` (one JSON object per line), and the files that messages carried.
+     *
+     * Scope: `export`.
+     */
+    public exportCustomer<ThrowOnError extends boolean = true>(options: Options<ExportCustomerData, ThrowOnError>) {
+        return (options.client ?? this.client).post<ExportCustomerResponses, ExportCustomerErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/exports',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
         });
     }
     

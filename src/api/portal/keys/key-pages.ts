@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { API_KEY_SCOPES, type ApiKeyScope } from '../../../keys/api-key.ts';
+import { API_KEY_SCOPES, type ApiKeyScope, DEFAULT_SCOPES } from '../../../keys/api-key.ts';
 import type { ApiKeyDetails } from '../../../keys/api-key-store.ts';
 import { listKeys, revokeKey } from '../../../keys/api-keys.ts';
 import type { KeyRequest } from '../../../keys/key-request-store.ts';
@@ -207,6 +207,8 @@ const SCOPE_LABELS: Readonly<Record<ApiKeyScope, string>> = {
   read: 'read: conversations, messages, media, events',
   send: 'send: messages to customers',
   manage_webhooks: 'manage_webhooks: endpoints, secrets, replays',
+  export: 'export: all data of a customer as one archive',
+  erase: 'erase: customers and conversations, for good',
 };
 
 /** What the form says, for the service; what is no number is refused there. */
@@ -233,7 +235,7 @@ function numberOf(text: string): number | null {
 function emptyKeyForm(replaced: ApiKeyDetails | null): KeyForm {
   return {
     purpose: replaced?.name ?? '',
-    scopes: replaced?.scopes ?? [...API_KEY_SCOPES],
+    scopes: replaced?.scopes ?? [...DEFAULT_SCOPES],
     validDays: '90',
     replacesKeyId: replaced?.id ?? '',
     overlapHours: '168',

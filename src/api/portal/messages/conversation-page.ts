@@ -15,12 +15,14 @@ import { annotationMembers, editedContent, mediaAddress, mediaErrorOf } from '..
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { wabaOf } from '../access/viewer.ts';
+import { viewerOf, wabaOf } from '../access/viewer.ts';
 import { badge, type Tone } from '../components/badge.ts';
 import { codeBlock, copyable } from '../components/copyable.ts';
 import { detailList, emptyState } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';
 import { prettyJson, shownText } from '../deliveries/shown-text.ts';
+import { mayChange } from '../endpoints/endpoint-status.ts';
+import { erasuresPath } from '../erasures/erasure-pages.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 
@@ -52,6 +54,9 @@ export function conversationPage(app: PortalApp, context: PortalContext): void {
       title: nameOf(conversation),
       active: 'conversations',
       trail: [{ label: 'Conversations', href: path }],
+      actions:
+        mayChange(viewerOf(request)) &&
+        html`<a class="button" href="${erasuresPath(waba.wabaId)}/new?conversationId=${conversation.id}">Erase</a>`,
       assets: ['conversations.css'],
       body: html`${about(conversation)}
 ${earlier !== null && html`<p class="earlier"><a class="button" href="${earlier}">Earlier messages</a></p>`}
