@@ -57,7 +57,7 @@ test('the admin command line explains every command with an example of it, and o
       'inbox retry',
       'top',
       ...['customer', 'conversation', 'waba', 'tenant', 'user'].map((kind) => `erase ${kind}`),
-      ...['erasures list', 'erasures show', 'erasures verify'],
+      ...['erasures list', 'erasures show', 'erasures verify', 'export customer'],
       'secrets status',
       'secrets reencrypt',
       'migrate status',
