@@ -1,12 +1,7 @@
 import { askForAllNumbersAnew } from '../accounts/followed-numbers.ts';
 import { passOrderNumbers, passSequences } from '../deliveries/queue/passed-numbers.ts';
 import { ERASURE_WORKFLOW_TYPES, eraseAgain, findLostErasure } from '../erasures/lost-erasures.ts';
-import {
-  type IdSequence,
-  listIdSequences,
-  passIds,
-  readGreatestId,
-} from '../platform/postgres/id-sequences.ts';
+import { listIdSequences, passIds, readGreatestId, readLastId } from '../platform/postgres/id-sequences.ts';
 import { ensurePartitions, readPartitions } from '../platform/postgres/partitions.ts';
 import { taskQueues } from '../platform/temporal/workflow-options.ts';
 import { listWorkflows } from '../platform/temporal/workflow-states.ts';
@@ -55,9 +50,11 @@ export const LATER_LOOKS: readonly Look[] = [
 async function lookAtSequences({ database, fix }: ReconcileTools, tally: Tally): Promise<void> {
   for (const sequence of await listIdSequences(database)) {
     const greatest = await readGreatestId(database, sequence);
-    if (greatest <= sequence.lastId) continue;
+    // Read afterwards, for what runs meanwhile draws more.
+    const lastId = await readLastId(database, sequence);
+    if (greatest <= lastId) continue;
     if (fix) await passIds(database, sequence, greatest);
-    tally.found(`${sequence.table}.${sequence.column}: ${sequence.lastId} < ${greatest}`, fix);
+    tally.found(`${sequence.table}.${sequence.column}: ${lastId} < ${greatest}`, fix);
   }
 }
 
@@ -85,27 +82,21 @@ const PASSED_OTHERWISE = 1_000n;
 async function lookAtGivenIds(tools: ReconcileTools, tally: Tally): Promise<void> {
   const { database, fix, rewound } = tools;
   const isMended = fix && rewound;
-  const sequences = await listIdSequences(database);
   const known = await readKnownIds(tools);
+  for (const sequence of await listIdSequences(database)) {
+    const { table } = sequence;
+    const [id, lastId] = [known.get(table) ?? 0n, await readLastId(database, sequence)];
+    if (isMended) {
+      const from = id > lastId ? id : lastId;
+      await passIds(database, sequence, from + (PASSED[table] ?? PASSED_OTHERWISE));
+    }
+    if (id > lastId) tally.found(`${table}: ${id}`, isMended);
+  }
   if (isMended) {
-    for (const sequence of sequences) await passGivenIds(tools, sequence, known.get(sequence.table) ?? 0n);
     const keys = await passSequences(database);
     await passOrderNumbers(database);
     tally.note(`ids, order numbers and the X-Service-Sequence of ${keys} ordering keys were passed over`);
   }
-  for (const { table, lastId } of sequences) {
-    const id = known.get(table) ?? 0n;
-    if (id > lastId) tally.found(`${table}: ${id}`, isMended);
-  }
-}
-
-async function passGivenIds(
-  { database }: ReconcileTools,
-  sequence: IdSequence,
-  known: bigint,
-): Promise<void> {
-  const from = known > sequence.lastId ? known : sequence.lastId;
-  await passIds(database, sequence, from + (PASSED[sequence.table] ?? PASSED_OTHERWISE));
 }
 
 /** The greatest id of each table that Temporal has seen. */

@@ -1,12 +1,12 @@
 import type { Database } from './database.ts';
 import { query } from './sql.ts';
 
-/** A column that draws its ids, the sequence they come from, and the id that it gave last. */
-export type IdSequence = { table: string; column: string; sequence: string; lastId: bigint };
+/** A column that draws its ids, and the sequence they come from. */
+export type IdSequence = { table: string; column: string; sequence: string };
 
 /** All columns that draw ids. */
 export async function listIdSequences(database: Database): Promise<IdSequence[]> {
-  const columns = await query<{ table: string; column: string; sequence: string }>(
+  return await query<IdSequence>(
     database,
     `select c.relname as "table", a.attname as "column",
             pg_get_serial_sequence(quote_ident(c.relname), a.attname) as sequence
@@ -14,15 +14,15 @@ export async function listIdSequences(database: Database): Promise<IdSequence[]>
       where a.attidentity <> '' and not c.relispartition and c.relnamespace = current_schema()::regnamespace
       order by c.relname, a.attname`,
   );
-  return await Promise.all(
-    columns.map(async (column) => {
-      const [row] = await query<{ lastId: string }>(
-        database,
-        `select case when is_called then last_value else last_value - 1 end as "lastId" from ${column.sequence}`,
-      );
-      return { ...column, lastId: BigInt(row?.lastId ?? 0) };
-    }),
+}
+
+/** The id that was drawn last. */
+export async function readLastId(database: Database, { sequence }: IdSequence): Promise<bigint> {
+  const [row] = await query<{ lastId: string }>(
+    database,
+    `select case when is_called then last_value else last_value - 1 end as "lastId" from ${sequence}`,
   );
+  return BigInt(row?.lastId ?? 0);
 }
 
 /** The greatest id in the table; 0: it is empty. */

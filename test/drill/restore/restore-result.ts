@@ -36,7 +36,7 @@ export type Restored = {
   forgotten: { bodies: number; events: number; repeated: number };
   /** What the look before the mending found. */
   found: Record<string, number>;
-  /** What a look found after it that should not be. */
+  /** What `--fix` could not mend. */
   left: string[];
 };
 

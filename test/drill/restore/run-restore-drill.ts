@@ -20,6 +20,7 @@ import {
   type Run,
   seconds,
   takeDatabaseBack,
+  unfinished,
 } from './scenarios.ts';
 import { checkSends, type Sends, startSends } from './sends.ts';
 
@@ -151,11 +152,16 @@ async function judge(
 ): Promise<Pick<RestoreResult, 'ok' | 'counts' | 'offences'>> {
   const { bodies } = senders;
   const arrivals = receivers.arrivals();
+  // Only now, for what is on its way is found as well.
+  const last = unfinished(await installation.reconcile());
   const { sentTwice, neverSent } = await checkSends(installation.sandboxUrl, sends.sent, gaps);
   const offences = {
     ...checkRestored({ accounts, bodies, arrivals, gaps }),
     ...{ sentTwice, neverSent },
-    left: restores.flatMap(({ name, left: lines }) => lines.map((line) => `${name}: ${line}`)),
+    left: [
+      ...restores.flatMap(({ name, left: lines }) => lines.map((line) => `${name}: ${line}`)),
+      ...last.map((line) => `at the end: ${line}`),
+    ],
   };
   const accepted = arrivals.filter((arrival) => arrival.accepted);
   const different = new Set(accepted.map(({ endpoint, content }) => `${endpoint} ${content?.identity}`));

@@ -95,7 +95,7 @@ async function restoreDatabase(
     ...{ name, rpo: seconds(lostMs - newestMs), forgotten: counts },
     seconds: { restored: seconds(restoredMs - lostMs), reconciled: seconds(reconciledMs - lostMs), ...after },
     found: countsOf(found),
-    left: [...unfinished(mended), ...(await lookAfterwards(run))],
+    left: unfinished(mended),
   };
 }
 
@@ -152,7 +152,7 @@ async function mendRunning(run: Run, name: string, lostMs: number, rpo: number):
     ...{ name, rpo, forgotten: { bodies: 0, events: 0, repeated: 0 } },
     seconds: { restored: seconds(restoredMs - lostMs), reconciled: seconds(reconciledMs - lostMs), ...after },
     found: countsOf(found),
-    left: [...unfinished(mended), ...(await lookAfterwards(run))],
+    left: unfinished(mended),
   };
 }
 
@@ -240,21 +240,8 @@ export function missingOf({ accounts, taken }: Run, bodies: readonly SentBody[])
   }, 0);
 }
 
-/** What differs again and again while everything runs, though it was mended. */
-async function lookAfterwards({ installation, print }: Run): Promise<string[]> {
-  print('what had waited is done; looking once more');
-  let left: string[] = [];
-  for (let looks = 0; looks < 4; looks += 1) {
-    left = unfinished(await installation.reconcile());
-    if (left.length === 0) return [];
-    for (const line of left) print(`still there: ${line}`);
-    await delay(5_000);
-  }
-  return left;
-}
-
 /** Objects that no row names stay, until somebody says that they may go. */
-function unfinished(differences: readonly Difference[]): string[] {
+export function unfinished(differences: readonly Difference[]): string[] {
   return differences
     .filter(({ kind, left, problem }) => problem !== null || (left > 0 && kind !== 'object_without_row'))
     .map(({ kind, left, problem, examples }) => `${kind}: ${problem ?? `${left} (${examples.join(', ')})`}`);
