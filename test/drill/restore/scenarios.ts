@@ -79,9 +79,7 @@ async function restoreDatabase(
   const restoredMs = Date.now();
   print(`PostgreSQL is back; its newest commit is ${seconds(lostMs - newestMs)} s older than the loss`);
   await installation.heliograph('migrate');
-  const found = await installation.reconcile();
-  const mended = await installation.reconcile('--fix', '--rewound');
-  printDifferences(print, found);
+  const { found, left } = await mend(run, '--rewound');
   const reconciledMs = Date.now();
   const gap = { fromMs: newestMs, toMs: Date.now() };
   gaps.push(gap);
@@ -95,7 +93,7 @@ async function restoreDatabase(
     ...{ name, rpo: seconds(lostMs - newestMs), forgotten: counts },
     seconds: { restored: seconds(restoredMs - lostMs), reconciled: seconds(reconciledMs - lostMs), ...after },
     found: countsOf(found),
-    left: unfinished(mended),
+    left,
   };
 }
 
@@ -141,18 +139,15 @@ export async function loseObjectStore(run: Run): Promise<Restored> {
 }
 
 async function mendRunning(run: Run, name: string, lostMs: number, rpo: number): Promise<Restored> {
-  const { installation, print } = run;
   const restoredMs = Date.now();
-  const found = await installation.reconcile();
-  const mended = await installation.reconcile('--fix');
-  printDifferences(print, found);
+  const { found, left } = await mend(run);
   const reconciledMs = Date.now();
   const after = await follow(run, lostMs, reconciledMs);
   return {
     ...{ name, rpo, forgotten: { bodies: 0, events: 0, repeated: 0 } },
     seconds: { restored: seconds(restoredMs - lostMs), reconciled: seconds(reconciledMs - lostMs), ...after },
     found: countsOf(found),
-    left: unfinished(mended),
+    left,
   };
 }
 
@@ -240,6 +235,22 @@ export function missingOf({ accounts, taken }: Run, bodies: readonly SentBody[])
   }, 0);
 }
 
+const MENDING_TRIES = 5;
+
+/** A look, and what an operator does then: mends, and again until every look could be finished. */
+async function mend({ installation, print }: Run, ...more: string[]) {
+  const found = await installation.reconcile();
+  for (const { kind, found: count, problem } of found) {
+    if (count > 0 || problem !== null) print(`reconcile: ${kind} ${problem ?? count}`);
+  }
+  for (let tries = 1; ; tries += 1) {
+    const mended = await installation.reconcile('--fix', ...more);
+    const isFinished = mended.every(({ problem }) => problem === null);
+    if (isFinished || tries === MENDING_TRIES) return { found, left: unfinished(mended) };
+    print('a look could not be finished; mending again');
+  }
+}
+
 /** Objects that no row names stay, until somebody says that they may go. */
 export function unfinished(differences: readonly Difference[]): string[] {
   return differences
@@ -251,10 +262,6 @@ function countsOf(differences: readonly Difference[]): Record<string, number> {
   return Object.fromEntries(
     differences.filter(({ found }) => found > 0).map(({ kind, found }) => [kind, found]),
   );
-}
-
-function printDifferences(print: Run['print'], differences: readonly Difference[]): void {
-  for (const [kind, found] of Object.entries(countsOf(differences))) print(`reconcile: ${kind} ${found}`);
 }
 
 export function seconds(ms: number): number {
