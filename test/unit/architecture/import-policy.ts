@@ -154,7 +154,15 @@ function mayUse(from: string, to: string): boolean {
   return narrow === undefined || narrow[1].includes(name);
 }
 
+/** Asked for every import of every check. */
+const RULES = new Map<string, Rule | undefined>();
+
 function ruleOf(path: string): Rule | undefined {
+  if (!RULES.has(path)) RULES.set(path, longestRule(path));
+  return RULES.get(path);
+}
+
+function longestRule(path: string): Rule | undefined {
   if (posix.dirname(path) === 'src') return HOUSE.find(({ folder }) => folder === 'src/*.ts');
   return HOUSE.filter(({ folder }) => isBelow(path, folder)).toSorted(
     (one, other) => other.folder.length - one.folder.length,
@@ -195,7 +203,11 @@ export function importsOf(path: string, text: string): Import[] {
 /** Files that import each other, through others too: one list per circle. */
 function circles(imports: readonly Import[]): string[][] {
   const targets = new Map<string, string[]>();
-  for (const { from, to } of imports) targets.set(from, [...(targets.get(from) ?? []), to]);
+  for (const { from, to } of imports) {
+    const known = targets.get(from);
+    if (known === undefined) targets.set(from, [to]);
+    else known.push(to);
+  }
   const done = new Set<string>();
   const found: string[][] = [];
   const walk = (path: string, way: readonly string[]): void => {
