@@ -137,7 +137,9 @@ export function sendErasure(
   const { erasureId, counts, createdAt, startedAt, finishedAt, waitsFor, report } = erasure;
   const workflow =
     viewer.role === 'operator' ? workflowUrl(config.temporal, erasureWorkflowId(erasure)) : null;
-  const went = Object.entries(counts).map(([name, count]) => `${count.toLocaleString('en-US')} ${name}`);
+  const went = Object.entries(counts)
+    .toSorted(([a], [b]) => a.localeCompare(b))
+    .map(([name, count]) => `${wordsOf(name)}: ${count.toLocaleString('en-US')}`);
   const facts: [string, Child][] = [
     ['Status', stateBadge(erasure)],
     ['Erased', went.length === 0 ? 'nothing yet' : went.join(', ')],
@@ -158,6 +160,11 @@ export function sendErasure(
       html`<a class="button" href="${path}/${erasureId}/report">Download the signed report</a>`,
     body: html`<div class="card">${detailList(facts)}</div>`,
   });
+}
+
+/** `rawBodiesCut` is `raw bodies cut`. */
+function wordsOf(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
 /** The signed report as a file. */
