@@ -10,6 +10,7 @@ import { eraseCommand, erasuresCommand, exportCommand } from './erasures/command
 import { inboxCommand } from './inbound/commands/inbox-commands.ts';
 import { keyCommand, keyRequestCommand } from './keys/commands/key-commands.ts';
 import { mailCommand } from './mail/commands/mail-commands.ts';
+import { auditCommand } from './platform/audit/audit-commands.ts';
 import { secretsCommand } from './platform/crypto/secrets-commands.ts';
 import { migrateCommand } from './platform/postgres/migrate-commands.ts';
 import { replayCommand } from './replays/commands/replay-commands.ts';
@@ -41,6 +42,7 @@ export function buildAdminCommand(): Command {
     erasuresCommand(),
     exportCommand(),
     secretsCommand(),
+    auditCommand(),
     migrateCommand(),
   ];
   for (const part of parts) command.addCommand(part);

@@ -40,14 +40,14 @@ do $$
 declare
   name text;
 begin
-  foreach name in array array['schema_migrations', 'schema_migrations_lock', 'schema_files', 'audit_log'] loop
+  foreach name in array array['schema_migrations', 'schema_migrations_lock', 'schema_files'] loop
     if to_regclass(name) is not null then
-      execute format('revoke update, delete on %I from heliograph_app', name);
-    end if;
-    if to_regclass(name) is not null and name like 'schema%' then
-      execute format('revoke insert on %I from heliograph_app', name);
+      execute format('revoke insert, update, delete on %I from heliograph_app', name);
     end if;
   end loop;
+  if to_regprocedure('protect_audit_log()') is not null then
+    perform protect_audit_log();
+  end if;
   foreach name in array array['users', 'user_sessions', 'user_identities', 'invitations', 'password_salt', 'api_keys',
     'api_key_requests', 'idempotency_keys'] loop
     if to_regclass(name) is not null then

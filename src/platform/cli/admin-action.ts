@@ -31,6 +31,8 @@ export type AdminOutcome = {
   notes?: string[];
   /** False: what was asked for is not there, and the exit code says so. */
   found?: boolean;
+  /** The command has written its result to standard output itself. */
+  isPrinted?: boolean;
 };
 
 type CommonOptions = { json?: boolean; dataDir: string };
@@ -74,9 +76,12 @@ async function perform(
   }
 }
 
-function report({ json, text, notes = [], found = true }: AdminOutcome, options: CommonOptions): void {
+function report(
+  { json, text, notes = [], found = true, isPrinted = false }: AdminOutcome,
+  options: CommonOptions,
+): void {
   for (const note of notes) process.stderr.write(`note: ${note}\n`);
-  process.stdout.write(options.json ? `${JSON.stringify(json)}\n` : `${text}\n`);
+  if (!isPrinted) process.stdout.write(options.json ? `${JSON.stringify(json)}\n` : `${text}\n`);
   if (!found) process.exitCode = 1;
 }
 

@@ -10,6 +10,7 @@ import { forgetOldMails } from '../../mail/mails.ts';
 import { forgetOldIdempotencyKeys } from '../../messages/send/idempotency-keys.ts';
 import { removeSpentUploads } from '../../messages/send/media-uploads.ts';
 import { forgetSpentPacing } from '../../messages/send/send-pacing.ts';
+import { auditAnchor } from '../../platform/audit/audit-chain.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
@@ -27,6 +28,8 @@ const EVERY_MS = 3_600_000;
 
 /** A step that fails, or whose process died in it, has its next turn then. */
 const AGAIN_MS = 10 * 60_000;
+
+const DAY_MS = 24 * EVERY_MS;
 
 /**
  * Hourly, in one of all workers: partitions for the coming days, and an end to what nothing can ask for any more. Each
@@ -54,7 +57,7 @@ export function startHousekeeping(tools: HousekeepingTools): Loop {
 /** Does a step that is due and that no other process does; true when it was done, well or not. */
 export async function runStep(
   { database, logger }: Pick<HousekeepingTools, 'database' | 'logger'>,
-  { name, run }: HousekeepingStep,
+  { name, run, everyMs = EVERY_MS }: HousekeepingStep,
 ): Promise<boolean> {
   if (!(await takeHousekeepingStep(database, name, AGAIN_MS))) return false;
   const failure = await run().then(
@@ -63,7 +66,7 @@ export async function runStep(
   );
   if (failure !== null) logger.warn({ step: name, err: failure }, 'a step of housekeeping failed');
   const error = failure === null ? null : failure instanceof Error ? failure.message : String(failure);
-  await finishHousekeepingStep(database, name, { error, nextMs: failure === null ? EVERY_MS : AGAIN_MS });
+  await finishHousekeepingStep(database, name, { error, nextMs: failure === null ? everyMs : AGAIN_MS });
   return true;
 }
 
@@ -81,7 +84,7 @@ type HousekeepingTools = {
   retentionDays: RetentionDays;
 };
 
-type HousekeepingStep = { name: string; run: () => Promise<unknown> };
+type HousekeepingStep = { name: string; run: () => Promise<unknown>; everyMs?: number };
 
 /** For charts; the breaker looks at the last five minutes only. */
 const MINUTES_KEPT_DAYS = 90;
@@ -103,6 +106,7 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
     { name: 'retention', run: () => applyRetention(tools, retentionDays) },
     ...tenantRetentionSteps(tools),
     { name: 'deduplication keys', run: () => inBatches((limit) => forgetOldDedupKeys(database, limit)) },
+    { name: 'audit anchor', run: () => sayAnchor(tools), everyMs: DAY_MS },
     {
       name: 'endpoint charts',
       run: async () => {
@@ -136,6 +140,12 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
       },
     },
   ];
+}
+
+/** What the log stream keeps, no change of the database can take back: `admin audit verify --anchor`. */
+async function sayAnchor({ database, logger }: HousekeepingTools): Promise<void> {
+  const { position, hash } = await auditAnchor(database);
+  logger.info({ security: true, anchor: `${position}:${hash}` }, 'the audit log ends here');
 }
 
 async function makePartitions(database: Database): Promise<void> {

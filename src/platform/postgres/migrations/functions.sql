@@ -53,10 +53,60 @@ begin
   return null;
 end $$;
 
--- Entries of the audit log stay as they are.
+-- Entries of the audit log stay as they are, and so does their chain.
 create or replace function refuse_audit_change() returns trigger language plpgsql as $$
 begin
-  raise exception 'audit_log is append-only';
+  raise exception '% is append-only', tg_table_name;
+end $$;
+
+-- An entry as it is hashed and exported. A column that a later release adds must be left out where it is null, so that the
+-- hashes of earlier entries hold.
+create or replace function audit_entry_text(entry jsonb) returns text language sql immutable as $$
+  select jsonb_build_object(
+    'id', entry -> 'id', 'at', entry -> 'at', 'tenantId', entry -> 'tenant_id', 'wabaId', entry -> 'waba_id',
+    'actor', entry -> 'actor', 'actorUserId', entry -> 'actor_user_id', 'byOperator', entry -> 'by_operator',
+    'action', entry -> 'action', 'target', entry -> 'target', 'detail', entry -> 'detail',
+    'requestId', entry -> 'request_id', 'ip', entry -> 'ip')::text
+$$;
+
+-- Links an entry to the one before: its hash is over that one's hash and its own text. Runs at the commit, so the lock that
+-- puts entries in one order is held for as long as a commit takes (docs/decisions/0064). Belongs to the owner: the
+-- application's role has no way into the chain but this.
+create or replace function chain_audit_entry() returns trigger language plpgsql security definer
+  set search_path = public, pg_temp set timezone = 'UTC' as $$
+declare
+  last_position bigint;
+  last_hash bytea;
+begin
+  perform pg_advisory_xact_lock(7340006);
+  select c.position, c.hash into last_position, last_hash from audit_chain c order by c.position desc limit 1;
+  insert into audit_chain (position, entry_id, hash)
+  values (coalesce(last_position, 0) + 1, new.id,
+          sha256(coalesce(last_hash, '') || convert_to(audit_entry_text(to_jsonb(new)), 'UTF8')));
+  return null;
+end $$;
+
+-- The chain behind a position, with the entries as they are now; null: the entry is gone.
+create or replace function audit_chain_after(after_position bigint, most integer)
+  returns table (at_position bigint, entry_id bigint, chained_hash bytea, entry_text text)
+  language plpgsql stable set timezone = 'UTC' as $$
+begin
+  return query
+    select c.position, c.entry_id, c.hash, case when a.id is not null then audit_entry_text(to_jsonb(a)) end
+      from audit_chain c left join audit_log a on a.id = c.entry_id
+     where c.position > after_position order by c.position limit most;
+end $$;
+
+-- What the application's role may do with the audit log, if there is such a role: read it and add entries, whose id and
+-- time the database sets. Also called by deploy/postgres/roles.sql.
+create or replace function protect_audit_log() returns void language plpgsql as $$
+begin
+  if exists (select from pg_roles where rolname = 'heliograph_app') then
+    revoke all on audit_log, audit_chain from heliograph_app;
+    grant select on audit_log, audit_chain to heliograph_app;
+    grant insert (tenant_id, waba_id, actor, actor_user_id, by_operator, action, target, detail, request_id, ip)
+      on audit_log to heliograph_app;
+  end if;
 end $$;
 
 -- Queues deliveries in the order given; returns the ids of those that became the heads of their lanes.

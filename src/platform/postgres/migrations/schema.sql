@@ -903,6 +903,20 @@ create trigger audit_log_rows_stay before update or delete on audit_log
 create trigger audit_log_stays before truncate on audit_log
   for each statement execute function refuse_audit_change();
 
+-- Each entry's hash over the hash before and its own text, in the order of the commits. Written by a trigger alone.
+create table audit_chain (
+  position bigint primary key,
+  entry_id bigint not null unique,
+  hash bytea not null
+);
+create trigger audit_chain_rows_stay before update or delete on audit_chain
+  for each row execute function refuse_audit_change();
+create trigger audit_chain_stays before truncate on audit_chain
+  for each statement execute function refuse_audit_change();
+create constraint trigger audit_log_chained after insert on audit_log deferrable initially deferred
+  for each row execute function chain_audit_entry();
+select protect_audit_log();
+
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Installation
 -- ---------------------------------------------------------------------------------------------------------------------

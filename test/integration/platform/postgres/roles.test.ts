@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { insertBodies } from '../../../../src/inbound/inbox.ts';
+import { verifyAudit } from '../../../../src/platform/audit/audit-chain.ts';
 import { openDatabase } from '../../../../src/platform/postgres/database.ts';
 import { migrate } from '../../../../src/platform/postgres/migrate.ts';
 import { ensurePartitions } from '../../../../src/platform/postgres/partitions.ts';
@@ -67,8 +68,6 @@ test('the application works as a role that owns nothing; another one reads; neit
     'create table other (n integer)',
     'drop table tenants',
     'alter table tenants add column other text',
-    'truncate audit_log',
-    'delete from audit_log',
     `insert into schema_migrations (name, batch, migration_time) values ('9999-other', 9, now())`,
     'set role heliograph_owner',
   ]) {
@@ -79,6 +78,37 @@ test('the application works as a role that owns nothing; another one reads; neit
   ).rejects.toMatchObject({
     code: '22023',
   });
+
+  const entry = `(tenant_id, waba_id, actor, action, target) values (1, null, 'x', 'y', 'z')`;
+  await database.raw(`insert into audit_log ${entry}`);
+  for (const statement of [
+    'truncate audit_log',
+    'delete from audit_log',
+    `update audit_log set actor = 'x'`,
+    'alter table audit_log disable trigger all',
+    'alter table audit_log disable trigger audit_log_chained',
+    'drop trigger audit_log_chained on audit_log',
+    'alter table audit_log rename to audit_log_before',
+    'drop table audit_log cascade',
+    'set session_replication_role = replica',
+    `insert into audit_log (at, actor, action, target) values (now() - interval '1 day', 'x', 'y', 'z')`,
+    `insert into audit_log (id, actor, action, target) overriding system value values (1, 'x', 'y', 'z')`,
+    `insert into audit_chain (position, entry_id, hash) values (99, 99, '')`,
+    'delete from audit_chain',
+    `update audit_chain set hash = ''`,
+    'truncate audit_chain',
+    `create or replace function chain_audit_entry() returns trigger language plpgsql as 'begin return null; end'`,
+    'create table audit_log_20261101 partition of audit_log default',
+  ]) {
+    await expect(database.raw(statement), statement).rejects.toMatchObject(REFUSED);
+  }
+  await expect(
+    database.raw(`select change_partition('drop', 'audit_log', current_date)`),
+  ).rejects.toMatchObject({ code: '22023' });
+  await expect(database.raw('select chain_audit_entry()')).rejects.toMatchObject({ code: '0A000' });
+  const verdict = await verifyAudit(database, null);
+  expect(verdict).toMatchObject({ findings: [] });
+  expect(verdict.entries).toBeGreaterThan(0);
 
   expect(await query(readonly, 'select event_type from events')).toHaveLength(1);
   for (const statement of [
