@@ -24,6 +24,7 @@ import { docsPage } from './openapi/document-routes.ts';
 import { addOpenApiDocument } from './openapi/openapi-document.ts';
 import { pageRoutes } from './pages/page-routes.ts';
 import { addErrorHandling } from './plugins/errors.ts';
+import { noteRefusals } from './plugins/refusals.ts';
 import {
   addBaseHeaders,
   addRequestMetrics,
@@ -116,6 +117,7 @@ function openServer(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance {
   addRequestMetrics(app, deps.metrics ?? makeApiMetrics());
   addBaseHeaders(app, config);
   addErrorHandling(app, publicUrl);
+  noteRefusals(app, deps.limitsDatabase ?? deps.database);
   limitConnections(app);
   addOpenApiDocument(app, publicUrl);
   docsPage(app);

@@ -25,6 +25,8 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     account: Account | null;
+    /** A key of ours that was refused. */
+    refusedKey: { keyId: string; wabaId: string } | null;
   }
 }
 
@@ -48,6 +50,7 @@ export function requireApiKey(scope: FastifyInstance, { lookupDatabase, shares, 
   const { wrongKeys } = limits;
   requireDeclaredScopes(scope);
   scope.decorateRequest('account', null);
+  scope.decorateRequest('refusedKey', null);
   scope.addHook('onRequest', async (request, reply) => {
     const token = BEARER.exec(request.headers.authorization ?? '')?.[1];
     if (!isApiKey(token)) throw unauthorized('invalid_api_key', token);
@@ -55,11 +58,14 @@ export function requireApiKey(scope: FastifyInstance, { lookupDatabase, shares, 
     const key = await findKey(hashApiKey(token), isDoubtful);
     if (key === null || key.isRevoked || key.isExpired) {
       wrongKeys.noteWrong(request.ip);
+      if (key !== null) request.refusedKey = { keyId: key.id, wabaId: key.wabaId };
       const isExpired = key?.isExpired === true && !key.isRevoked;
       throw unauthorized(isExpired ? 'expired_api_key' : 'invalid_api_key', token);
     }
     await limits.takeRequest(request, reply, key.id);
+    request.refusedKey = { keyId: key.id, wabaId: key.wabaId };
     checkScopes(request, key.scopes);
+    request.refusedKey = null;
     if (key.isUseStale) usage.note(key.wabaId, key.id);
     request.account = { keyId: key.id, wabaId: key.wabaId, tenantId: key.tenantId };
   });

@@ -7,7 +7,7 @@ import { requirePortalAccess } from './access/portal-access.ts';
 import { policyPages } from './accounts/policy-pages.ts';
 import { alertsPages } from './alerts/alerts-pages.ts';
 import { ASSET_DIRECTORY, ASSET_PREFIX } from './asset-urls.ts';
-import { auditPages } from './audit/audit-pages.ts';
+import { auditExports, auditPages } from './audit/audit-pages.ts';
 import { deliveryPages, operatorDeliveryPages } from './deliveries/delivery-pages.ts';
 import { endpointPages } from './endpoints/endpoint-pages.ts';
 import { eventTypePages } from './endpoints/event-type-pages.ts';
@@ -51,6 +51,7 @@ export async function portalRoutes(scope: PortalApp, context: PortalContext): Pr
     approvalPages(pages, context);
     auditPages(pages, context);
     policyPages(pages, context);
+    auditExports(pages, context);
     operatorPages(pages, context);
     context.consolePages?.(pages, context);
   });

@@ -242,13 +242,15 @@ export type ConversationMessage = {
   statusAt: Date | null;
   /** How far the sending is; null for inbound messages. */
   sendState: SendState | null;
+  /** The key that sent it; null for inbound messages. */
+  apiKeyId: string | null;
 } & MessageMedia;
 
 /** The select list of ConversationMessage but for `content`, over MESSAGE_JOINS. */
 export const MESSAGE_COLUMNS = `m.id, coalesce(o.upstream_id, m.upstream_id, m.superseded_upstream_id) as "upstreamId", n.id as "supersededBy",
   m.conversation_id as "conversationId", m.phone_number_id as "phoneNumberId", m.direction, m.type,
   m.sent_at as "sentAt", m.created_at as "createdAt", m.read_at as "readAt", m.context_id as "contextId", r.id as "repliedId",
-  m.target_id as "targetId", m.group_sender as "groupSender", s.status, s.status_at as "statusAt", o.state as "sendState", ${mediaColumns('d')}`;
+  m.target_id as "targetId", m.group_sender as "groupSender", s.status, s.status_at as "statusAt", o.state as "sendState", o.api_key_id as "apiKeyId", ${mediaColumns('d')}`;
 
 /** What MESSAGE_COLUMNS needs besides `messages m`: at most one row of each. */
 export const MESSAGE_JOINS = `

@@ -27,13 +27,13 @@ const KEPT_DAYS = 30;
 export async function beginMediaUpload(
   database: Database,
   wabaId: string,
-  { uuid, objectKey }: { uuid: string; objectKey: string },
+  { uuid, objectKey, apiKeyId }: { uuid: string; objectKey: string; apiKeyId: string },
 ): Promise<void> {
   await execute(
     database,
-    `insert into media_uploads (id, waba_id, object_key, expires_at)
-     values (?, ?, ?, now() + ? * interval '1 day')`,
-    [uuid, wabaId, objectKey, KEPT_DAYS],
+    `insert into media_uploads (id, waba_id, object_key, api_key_id, expires_at)
+     values (?, ?, ?, ?, now() + ? * interval '1 day')`,
+    [uuid, wabaId, objectKey, apiKeyId, KEPT_DAYS],
   );
 }
 

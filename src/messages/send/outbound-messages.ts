@@ -36,11 +36,13 @@ export type NewOutboundMessage = {
   mediaIds: readonly string[];
   /** What it asks to pay. */
   payment: OrderPayment | null;
+  /** The key that sends it. */
+  apiKeyId?: string | null;
 };
 
 /** Stores a message that is to be sent. */
 export async function insertOutboundMessage(trx: Transaction, message: NewOutboundMessage): Promise<void> {
-  const { recipient, mediaIds, payment, ...row } = message;
+  const { recipient, mediaIds, payment, apiKeyId = null, ...row } = message;
   await execute(
     trx,
     `insert into messages (id, waba_id, phone_number_id, conversation_id, direction, type, content, context_id,
@@ -51,13 +53,14 @@ export async function insertOutboundMessage(trx: Transaction, message: NewOutbou
   await execute(
     trx,
     `insert into outbound_messages (message_id, waba_id, phone_number_id, recipient, media_ids, payment_reference,
-                                    payment_configuration)
-     values (?, ?, ?, ?, ?::uuid[], ?, ?)`,
+                                    payment_configuration, api_key_id)
+     values (?, ?, ?, ?, ?::uuid[], ?, ?, ?)`,
     [
       ...[message.id, message.wabaId, message.phoneNumberId, recipient],
       mediaIds.length === 0 ? null : mediaIds,
       payment?.referenceId ?? null,
       payment?.configuration ?? null,
+      apiKeyId,
     ],
   );
 }

@@ -65,6 +65,25 @@ export async function recordChange(
   await recordBy(database, actor, { detail: {}, ...change, tenantId: null });
 }
 
+/** How far back is looked for the same read: an operator who reads more than that has a second entry, which harms none. */
+const RECENT_ENTRIES = 500;
+
+/** As `recordChange`, for reading; once for each actor, target and hour. */
+export async function recordRead(
+  database: Database,
+  actor: Actor,
+  read: { wabaId: string; action: string; target: string },
+): Promise<void> {
+  const [known] = await query(
+    database,
+    `select from (select action, target, at from audit_log where actor = :actor order by id desc
+                   limit ${RECENT_ENTRIES}) as e
+      where action = :action and target = :target and at >= date_trunc('hour', now()) limit 1`,
+    { actor: storable(actor.name), action: read.action, target: read.target },
+  );
+  if (known === undefined) await recordChange(database, actor, read);
+}
+
 /**
  * The newest entries of a tenant, of a WABA, of a WABA and its tenant as a whole, or of all (`{}`), or those before one;
  * `action` and `actor` narrow them down. Throws RequestError `invalid_value`.

@@ -24,7 +24,7 @@ export const HOLD_MS = 20_000;
  */
 export async function queueMessage(
   database: Database,
-  wabaId: string,
+  { wabaId, keyId }: { wabaId: string; keyId: string | null },
   request: SendRequest,
   key: IdempotencyKey | null,
 ): Promise<string | null> {
@@ -47,6 +47,7 @@ export async function queueMessage(
       targetId: reaction?.message_id ?? null,
       mediaIds: [...mediaIds],
       payment: orderPaymentOf(whole),
+      apiKeyId: keyId,
     });
     if (key !== null) await bindIdempotencyKey(trx, wabaId, key, id);
     await insertWorkflowTasks(trx, [sendTask(wabaId, id)], START_WITHIN_MS);

@@ -100,7 +100,7 @@ async function respondToSend(
     throw new ApiError('unknown_phone_number', { param: 'phoneNumberId' });
   }
   await checkMedia(database, wabaId, body);
-  const messageId = await queueMessage(database, wabaId, body, key);
+  const messageId = await queueMessage(database, accountOf(request), body, key);
   if (messageId === null) return await repeatTaken(context, request, key);
   void sends.starter.start(accountOf(request), messageId);
   return { response: await finalResponse(context, request, messageId, key), replayed: false };

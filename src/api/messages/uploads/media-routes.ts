@@ -18,7 +18,7 @@ import { RequestError } from '../../../platform/request-input.ts';
 import { ApiError, notFound } from '../../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
 import { count, dateTime, idParams, NoQuery, nullable, text } from '../../external/schema-kit.ts';
-import { accountOf, SCOPES } from '../../keys/api-key-auth.ts';
+import { type Account, accountOf, SCOPES } from '../../keys/api-key-auth.ts';
 import { documented } from '../../openapi/documented.ts';
 import { validatorCompiler } from '../../plugins/validation.ts';
 import { openUploadForm, type UploadForm } from './upload-form.ts';
@@ -242,7 +242,8 @@ function uploadMedia(app: ExternalApp, context: ExternalContext): void {
     handlerTimeout: HANDLER_TIMEOUT_MS,
   };
   app.post('/api/external/media', options, async (request, reply) => {
-    const { wabaId } = accountOf(request);
+    const account = accountOf(request);
+    const { wabaId } = account;
     try {
       checkHead(request);
       // Parts of a request whose client is gone would be waited for without end, and the slot be kept.
@@ -251,7 +252,7 @@ function uploadMedia(app: ExternalApp, context: ExternalContext): void {
       cut.promise.catch(() => {});
       const release = slots.take(wabaId, cut.reject);
       const form = openUploadForm(request, cut.promise);
-      const uuid = await store(context, form, wabaId).finally(release);
+      const uuid = await store(context, form, account).finally(release);
       reply.code(201).header('location', `/api/external/media/${publicMediaId(uuid)}`);
       return await findMedia(context.database, wabaId, publicMediaId(uuid));
     } finally {
@@ -283,13 +284,13 @@ function checkHead(request: FastifyRequest): void {
 async function store(
   { database, objectStore }: ExternalContext,
   opening: Promise<UploadForm>,
-  wabaId: string,
+  { wabaId, keyId }: Account,
 ): Promise<string> {
   const form = await opening;
   await checkUploadQuota(database, wabaId, 1);
   const uuid = uuidV7(Date.now());
   const objectKey = `uploads/${randomBytes(KEY_BYTES).toString('base64url')}`;
-  await beginMediaUpload(database, wabaId, { uuid, objectKey });
+  await beginMediaUpload(database, wabaId, { uuid, objectKey, apiKeyId: keyId });
   try {
     await objectStore.put(objectKey, form.source, { contentType: 'application/octet-stream' });
     await finishMediaUpload(database, wabaId, uuid, form.result());

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import type { Actor } from '../../../platform/audit/audit.ts';
+import { type Actor, recordRead } from '../../../platform/audit/audit.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
 import type { Visitor } from '../../../users/sign-in.ts';
 import type { SessionStep } from '../../../users/sign-in-policy.ts';
 import type { OpenSession } from '../../../users/user-sessions.ts';
@@ -70,4 +71,14 @@ type PageWaba = { wabaId: string; tenantId: string; businessName: string };
 export function wabaOf(request: FastifyRequest): PageWaba {
   if (request.portalWaba === null) throw new Error('the path of this page names no WABA');
   return request.portalWaba;
+}
+
+/** Writes down that an operator reads what customers wrote; a tenant's own users are not noted. Once an hour for each target. */
+export async function noteRead(
+  request: FastifyRequest,
+  database: Database,
+  read: { action: string; target: string },
+): Promise<void> {
+  if (viewerOf(request).role !== 'operator') return;
+  await recordRead(database, actorOf(request), { ...read, wabaId: wabaOf(request).wabaId });
 }

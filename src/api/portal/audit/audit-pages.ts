@@ -1,8 +1,12 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { listAudit, type StoredAuditEntry } from '../../../platform/audit/audit.ts';
+import { listAudit, recordBy, type StoredAuditEntry } from '../../../platform/audit/audit.ts';
+import { exportAudit } from '../../../platform/audit/audit-chain.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { wabaOf } from '../access/viewer.ts';
+import { actorOf, wabaOf } from '../access/viewer.ts';
 import { textField } from '../components/form.ts';
 import { pager } from '../components/pager.ts';
 import { dataTable, emptyState } from '../components/table.ts';
@@ -13,6 +17,7 @@ import type { PortalApp, PortalContext } from '../portal-app.ts';
 
 const TITLE = 'Audit log';
 const PAGE_SIZE = 50;
+const EXPORTED_AT_ONCE = 100;
 const OPERATOR_PATH = '/portal/operator/audit';
 
 const Filter = Type.Object({
@@ -36,7 +41,8 @@ export function auditPages(app: PortalApp, context: PortalContext): void {
       owner: { tenantId, wabaId },
       isOperators: false,
     });
-    const lead = 'All changes by pages, API keys and commands. Entries cannot be changed or deleted.';
+    const lead =
+      'All changes by pages, API keys and commands, and what operators have read. Entries cannot be changed or deleted.';
     return sendPage(reply, { title: TITLE, active: 'audit', lead, body });
   });
   app.get(OPERATOR_PATH, { config: PAGES.operator, schema }, async (request, reply) => {
@@ -45,6 +51,49 @@ export function auditPages(app: PortalApp, context: PortalContext): void {
     const lead = 'All changes of all tenants. Entries cannot be changed or deleted.';
     return sendPage(reply, { title: TITLE, active: 'operator/audit', lead, body });
   });
+}
+
+/** GET …/audit/export: all entries as JSON lines; those of operators have the hashes of the chain. */
+export function auditExports(app: PortalApp, { database }: PortalContext): void {
+  app.get('/portal/w/:wabaId/audit/export', { config: PAGES.member }, async (request, reply) => {
+    const { tenantId, wabaId } = wabaOf(request);
+    await noteExport(request, database, { tenantId, wabaId });
+    return sendLines(reply, tenantEntries(database, { tenantId, wabaId }));
+  });
+  app.get(`${OPERATOR_PATH}/export`, { config: PAGES.operator }, async (request, reply) => {
+    await noteExport(request, database, { tenantId: null, wabaId: null });
+    return sendLines(reply, exportAudit(database));
+  });
+}
+
+async function noteExport(
+  request: FastifyRequest,
+  database: Database,
+  owner: { tenantId: string | null; wabaId: string | null },
+): Promise<void> {
+  const change = { ...owner, action: 'audit.exported', target: 'audit log', detail: {} };
+  await recordBy(database, actorOf(request), change);
+}
+
+function sendLines(reply: FastifyReply, lines: AsyncGenerator<string>): FastifyReply {
+  reply.header('content-disposition', 'attachment; filename="audit.jsonl"');
+  return reply.type('application/x-ndjson; charset=utf-8').send(Readable.from(lines));
+}
+
+/** What the pages of a tenant show, the newest first. */
+async function* tenantEntries(
+  database: Database,
+  owner: { tenantId: string; wabaId: string },
+): AsyncGenerator<string> {
+  for (let beforeId: string | null = null; ; ) {
+    const entries: StoredAuditEntry[] = await listAudit({ database }, owner, {
+      beforeId,
+      limit: EXPORTED_AT_ONCE,
+    });
+    yield entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
+    beforeId = entries.at(-1)?.id ?? null;
+    if (entries.length < EXPORTED_AT_ONCE) return;
+  }
 }
 
 async function auditBody(
@@ -64,7 +113,7 @@ async function auditBody(
     entries.length === 0
       ? emptyState('No entries', noneText(action !== '' || actor !== ''))
       : auditTable(entries, isOperators, hrefOf);
-  return html`${filterForm(path, action, actor)}${list}
+  return html`${filterForm(path, action, actor)}<p><a href="${path}/export" download>Download all as JSON lines</a></p>${list}
 ${pager({ firstHref: beforeId === null ? null : hrefOf({}), nextHref })}`;
 }
 

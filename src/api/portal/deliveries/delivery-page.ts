@@ -15,7 +15,7 @@ import { startReplay } from '../../../replays/replays.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
+import { noteRead, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { codeBlock, copyable } from '../components/copyable.ts';
 import { actionButton, postForm } from '../components/form.ts';
 import { detailList } from '../components/table.ts';
@@ -37,17 +37,30 @@ export function deliveryPage(app: PortalApp, context: PortalContext): void {
   const options = { config: PAGES.member, schema: { params: Params } };
   app.get(PATH, options, async (request, reply) => {
     const report = await deliveryOf(context, wabaOf(request).wabaId, request.params.id);
+    await noteDeliveryRead(request, context, report);
     const { eventId } = report.delivery;
     const eventIdHash = eventId === null ? null : await openEventIdHash(context.accounts)(eventId);
     return sendDelivery(request, reply, context, { ...report, eventIdHash });
   });
   app.get(`${PATH}/body`, options, async (request, reply) => {
-    const { delivery } = await deliveryOf(context, wabaOf(request).wabaId, request.params.id);
+    const report = await deliveryOf(context, wabaOf(request).wabaId, request.params.id);
+    const { delivery } = report;
     if (delivery.body === null) throw pageNotFound();
+    await noteDeliveryRead(request, context, report);
     const fileName = `${publicEventId(delivery.eventUuid)}.json`;
     reply.header('content-disposition', `attachment; filename="${fileName}"`);
     return reply.type('application/json; charset=utf-8').send(delivery.body);
   });
+}
+
+/** The page shows the body, and what the receiver answered. */
+async function noteDeliveryRead(
+  request: FastifyRequest,
+  { database }: PortalContext,
+  { delivery }: DeliveryReport,
+): Promise<void> {
+  const target = `delivery ${publicDeliveryId(delivery.id)}`;
+  await noteRead(request, database, { action: 'delivery.read', target });
 }
 
 /** POST …/replay sends it again; GET …/drop asks before POST …/drop drops it. */

@@ -15,7 +15,7 @@ import { annotationMembers, editedContent, mediaAddress, mediaErrorOf } from '..
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf, wabaOf } from '../access/viewer.ts';
+import { noteRead, viewerOf, wabaOf } from '../access/viewer.ts';
 import { badge, type Tone } from '../components/badge.ts';
 import { codeBlock, copyable } from '../components/copyable.ts';
 import { detailList, emptyState } from '../components/table.ts';
@@ -42,6 +42,7 @@ export function conversationPage(app: PortalApp, context: PortalContext): void {
     const { id } = request.params;
     const conversation = ROW_ID.test(id) ? await findConversation(database, waba.wabaId, id) : null;
     if (conversation === null) throw pageNotFound();
+    await noteRead(request, database, { action: 'conversation.read', target: `conversation ${id}` });
     const scope = [waba.wabaId, 'portal-messages', id];
     const [afterId = null] = cursors.decode(scope, request.query.cursor ?? '') ?? [];
     const walk = { order: 'desc' as const, afterId, limit: PAGE_SIZE };
@@ -193,7 +194,7 @@ ${quote(message, shown)}${revokedAt !== undefined && html`<p>${badge('off', 'Del
 ${mediaOf(message, mediaPath)}${messageWords(message.type, edited === null ? object : readMessage(edited))}
 ${editedAt !== undefined && html`<p class="faint">Edited ${exactTime(new Date(editedAt))}</p>`}
 ${reactions.length > 0 && html`<p class="reactions">${reactions.map(({ emoji, from }) => html`<span title="${from}">${emoji}</span> `)}</p>`}
-<footer>${stateBadge(message)}<details><summary>Details</summary><p class="faint">Message <code>${message.id}</code>, upstream <code>${message.upstreamId ?? 'no id yet'}</code></p>${codeBlock(shownJson(message.content), `Message ${message.id} as upstream has it`)}</details></footer>
+<footer>${stateBadge(message)}<details><summary>Details</summary><p class="faint">Message <code>${message.id}</code>, upstream <code>${message.upstreamId ?? 'no id yet'}</code>${message.apiKeyId !== null && html`, sent with API key ${message.apiKeyId}`}</p>${codeBlock(shownJson(message.content), `Message ${message.id} as upstream has it`)}</details></footer>
 </article></li>
 `;
 }

@@ -659,7 +659,9 @@ create table outbound_messages (
   media_ids uuid[],
   -- Of an order_details message.
   payment_reference text,
-  payment_configuration text
+  payment_configuration text,
+  -- The key that sent it.
+  api_key_id bigint
 ) with (fillfactor = 80);
 create index outbound_messages_payment on outbound_messages (waba_id, payment_reference, message_id)
   where payment_reference is not null;
@@ -695,7 +697,9 @@ create table media_uploads (
   size_bytes bigint,
   sha256 text,
   created_at timestamptz not null default now(),
-  expires_at timestamptz not null
+  expires_at timestamptz not null,
+  -- The key that uploaded it.
+  api_key_id bigint
 );
 create index media_uploads_expiry on media_uploads (expires_at);
 create index media_uploads_open on media_uploads (created_at) where state <> 'ready';
