@@ -144,8 +144,8 @@ async function seedAccounts(
       );
       await admin('endpoint', 'add', '--waba', wabaId, '--url', receiverUrl);
       const keys = [
-        await admin('key', 'create', '--waba', wabaId),
-        await admin('key', 'create', '--waba', wabaId),
+        await admin('key', 'create', '--waba', wabaId, '--scopes', 'read,send,manage_webhooks'),
+        await admin('key', 'create', '--waba', wabaId, '--scopes', 'read,send,manage_webhooks'),
       ];
       return { wabaId, phoneNumberId, displayPhoneNumber, apiKeys: keys.map(({ apiKey }) => String(apiKey)) };
     }),

@@ -5,7 +5,7 @@ import { createTenant, findWaba } from '../accounts/accounts.ts';
 import { addWaba } from '../accounts/wabas.ts';
 import { storeEndpoint } from '../endpoints/endpoints.ts';
 import { findEndpointSecret, listEndpoints, setEndpointUrl } from '../endpoints/store.ts';
-import { hashApiKey } from '../keys/api-key.ts';
+import { API_KEY_SCOPES, hashApiKey } from '../keys/api-key.ts';
 import { findApiKey } from '../keys/api-key-store.ts';
 import { createKey } from '../keys/api-keys.ts';
 import { type Audited, SYSTEM } from '../platform/audit/audit.ts';
@@ -225,7 +225,7 @@ async function usableKey(
     const key = await findApiKey(tools.database, hashApiKey(previousKey));
     if (key?.wabaId === wabaId && !key.isRevoked && !key.isExpired) return previousKey;
   }
-  return (await createKey(tools, wabaId, { name: 'demo', expiresAt: null })).apiKey;
+  return (await createKey(tools, wabaId, { name: 'demo', expiresAt: null, scopes: API_KEY_SCOPES })).apiKey;
 }
 
 /** The receiver's port may have changed since the earlier run: its endpoint, and what waits for it, moves along. */

@@ -7,6 +7,8 @@ export type ApiKeyState = {
   wabaId: string;
   tenantId: string;
   scopes: ApiKeyScope[];
+  /** Networks that it may be used from; null: anywhere. */
+  allowedNetworks: string[] | null;
   isRevoked: boolean;
   isExpired: boolean;
   /** Its last use was noted more than a minute ago, or never. */
@@ -30,6 +32,7 @@ export async function findApiKeys(
   return await query<ApiKeyState & { keyHash: Buffer }>(
     database,
     `select k.key_hash as "keyHash", k.id, k.waba_id as "wabaId", w.tenant_id as "tenantId", k.scopes,
+            k.allowed_networks as "allowedNetworks",
             k.revoked_at is not null as "isRevoked", coalesce(k.expires_at <= now(), false) as "isExpired",
             coalesce(k.last_used_at < now() - interval '1 minute', true) as "isUseStale"
        from api_keys k join wabas w using (waba_id) where k.key_hash = any (cast(? as bytea[]))`,
@@ -55,18 +58,34 @@ export type NewApiKey = {
   expiresAt: Date | null;
   /** All of them unless given. */
   scopes?: readonly ApiKeyScope[];
+  allowedNetworks?: readonly string[] | null;
 };
 
 /** Adds a key to a WABA and returns its id; the WABA must exist. */
 export async function insertApiKey(database: Database, wabaId: string, key: NewApiKey): Promise<string> {
   const [row] = await query<{ id: string }>(
     database,
-    `insert into api_keys (waba_id, name, key_hash, prefix, last_four, expires_at, scopes)
-     values (?, ?, ?, ?, ?, ?, ?) returning id`,
-    [wabaId, key.name, key.keyHash, key.prefix, key.lastFour, key.expiresAt, key.scopes ?? DEFAULT_SCOPES],
+    `insert into api_keys (waba_id, name, key_hash, prefix, last_four, expires_at, scopes, allowed_networks)
+     values (?, ?, ?, ?, ?, ?, ?, ?) returning id`,
+    [
+      ...[wabaId, key.name, key.keyHash, key.prefix, key.lastFour, key.expiresAt],
+      key.scopes ?? DEFAULT_SCOPES,
+      key.allowedNetworks ?? null,
+    ],
   );
   if (row === undefined) throw new Error('the API key was not stored');
   return row.id;
+}
+
+/** Sets the networks that a key may be used from. False: the WABA has no such key. */
+export async function saveAllowedNetworks(
+  database: Database,
+  wabaId: string,
+  keyId: string,
+  networks: readonly string[] | null,
+): Promise<boolean> {
+  const text = 'update api_keys set allowed_networks = ?::text[] where waba_id = ? and id = ?';
+  return (await execute(database, text, [networks, wabaId, keyId])) === 1;
 }
 
 /** Revokes a key for good; the first time counts. False: the WABA has no such key. */
@@ -134,6 +153,7 @@ export type ApiKeyDetails = {
   prefix: string;
   lastFour: string;
   scopes: ApiKeyScope[];
+  allowedNetworks: string[] | null;
   state: 'active' | 'expired' | 'revoked';
   createdAt: Date;
   expiresAt: Date | null;
@@ -142,6 +162,7 @@ export type ApiKeyDetails = {
 };
 
 const DETAILS = `id, waba_id as "wabaId", name, prefix, last_four as "lastFour", scopes,
+  allowed_networks as "allowedNetworks",
   case when revoked_at is not null then 'revoked' when expires_at <= now() then 'expired' else 'active' end as state,
   created_at as "createdAt", expires_at as "expiresAt", revoked_at as "revokedAt", last_used_at as "lastUsedAt"`;
 

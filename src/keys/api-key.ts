@@ -45,12 +45,15 @@ export function apiKeyHints(key: string): { prefix: string; last4: string } {
 }
 
 /**
- * What a key may be limited to: reading, sending messages, changing webhook endpoints and sending events again, exporting
- * all data of a customer, erasing it.
+ * What a key may be limited to: reading all, reading events with their bodies, sending messages, changing webhook
+ * endpoints and sending events again, exporting all data of a customer, erasing it.
  */
-export const API_KEY_SCOPES = ['read', 'send', 'manage_webhooks', 'export', 'erase'] as const;
+export const API_KEY_SCOPES = ['read', 'read_events', 'send', 'manage_webhooks', 'export', 'erase'] as const;
 
-/** What a key may do for which nothing is said: `export` and `erase` are given by name only. */
+/** What a key may do unless more is asked for. */
+export const LEAST_SCOPES: readonly ApiKeyScope[] = ['read'];
+
+/** What a key has that is stored without scopes, as of a tenant that is set up by script. */
 export const DEFAULT_SCOPES: readonly ApiKeyScope[] = ['read', 'send', 'manage_webhooks'];
 
 export type ApiKeyScope = (typeof API_KEY_SCOPES)[number];

@@ -1,13 +1,14 @@
 import { knownWaba } from '../accounts/accounts.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import { InvalidCidrError, networkOf } from '../platform/http/outbound-url.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { checkName, checkRowId, invalidValue, RequestError, shown } from '../platform/request-input.ts';
 import {
   API_KEY_SCOPES,
   type ApiKeyScope,
   apiKeyHints,
-  DEFAULT_SCOPES,
   hashApiKey,
+  LEAST_SCOPES,
   newApiKey,
 } from './api-key.ts';
 import {
@@ -17,6 +18,7 @@ import {
   insertApiKey,
   listApiKeys,
   revokeApiKey,
+  saveAllowedNetworks,
 } from './api-key-store.ts';
 
 type KeyTools = { database: Database };
@@ -29,42 +31,108 @@ export type CreatedKey = {
   wabaId: string;
   name: string;
   scopes: ApiKeyScope[];
+  /** Null: it may be used from anywhere. */
+  allowedNetworks: string[] | null;
   expiresAt: Date | null;
 };
 
 /**
- * Makes an API key for a WABA, with the default scopes unless some are named. An expiry in the past makes a key that is
- * refused as expired, which scripts test with. Throws RequestError: `invalid_value`, `unknown_waba`.
+ * Makes an API key for a WABA, which may only read unless scopes are named. An expiry in the past makes a key that is refused as expired, which scripts test with.
+ * Throws RequestError: `invalid_value`, `unknown_waba`.
  */
 export async function createKey(
   { database, actor }: KeyTools & Audited,
   wabaId: string,
-  key: { name: string; expiresAt: Date | null; scopes?: readonly string[] },
+  key: {
+    name: string;
+    expiresAt: Date | null;
+    scopes?: readonly string[];
+    allowedNetworks?: readonly string[] | null;
+  },
 ): Promise<CreatedKey> {
   const name = checkName('The name of the key', key.name);
   const scopes = checkScopes(key.scopes);
+  const allowedNetworks = checkNetworks(key.allowedNetworks ?? null);
   await knownWaba(database, wabaId);
   const apiKey = newApiKey();
   const { prefix, last4 } = apiKeyHints(apiKey);
   const { expiresAt } = key;
-  const row = { name, keyHash: hashApiKey(apiKey), prefix, lastFour: last4, expiresAt, scopes };
+  const row = {
+    name,
+    keyHash: hashApiKey(apiKey),
+    prefix,
+    lastFour: last4,
+    expiresAt,
+    scopes,
+    allowedNetworks,
+  };
   const id = await database.transaction(async (trx) => {
     const keyId = await insertApiKey(trx, wabaId, row);
-    const detail = { name, prefix, scopes: scopes.join(', '), expiresAt: expiresAt?.toISOString() ?? null };
+    const networks = allowedNetworks?.join(', ') ?? null;
+    const detail = {
+      ...{ name, prefix, scopes: scopes.join(', '), networks },
+      expiresAt: expiresAt?.toISOString() ?? null,
+    };
     await recordChange(trx, actor, { wabaId, action: 'key.created', target: nameOf(keyId), detail });
     return keyId;
   });
-  return { id, apiKey, prefix, wabaId, name, scopes, expiresAt };
+  return { id, apiKey, prefix, wabaId, name, scopes, allowedNetworks, expiresAt };
 }
 
-/** The scopes with these names, the default ones unless some are named. Throws RequestError `invalid_value`. */
-export function checkScopes(names: readonly string[] = DEFAULT_SCOPES): ApiKeyScope[] {
+/** The scopes with these names, the least unless some are named. Throws RequestError `invalid_value`. */
+export function checkScopes(names: readonly string[] = LEAST_SCOPES): ApiKeyScope[] {
   const known = API_KEY_SCOPES.join(', ');
   const unknown = names.find((name) => !API_KEY_SCOPES.some((scope) => scope === name));
   if (unknown !== undefined) throw invalidValue(`A scope must be one of ${known}, not ${shown(unknown)}.`);
   const scopes = API_KEY_SCOPES.filter((scope) => names.includes(scope));
   if (scopes.length === 0) throw invalidValue(`Name at least one scope of ${known}.`);
   return scopes;
+}
+
+const MAX_NETWORKS = 50;
+
+/** Networks as they are stored, single addresses too; none: null, anywhere. Throws RequestError `invalid_value`. */
+export function checkNetworks(given: readonly string[] | null): string[] | null {
+  const texts = (given ?? []).map((text) => text.trim()).filter((text) => text !== '');
+  if (texts.length > MAX_NETWORKS) throw invalidValue(`A key has at most ${MAX_NETWORKS} networks.`);
+  try {
+    const networks = [...new Set(texts.map(networkOf))];
+    return networks.length === 0 ? null : networks;
+  } catch (error) {
+    if (error instanceof InvalidCidrError) throw invalidValue(error.message);
+    throw error;
+  }
+}
+
+/**
+ * Sets the networks from which a key may be used, from the next request on; null or none: anywhere.
+ * Throws RequestError: `invalid_value`, `unknown_key`, also for a key of another WABA.
+ */
+export async function limitKey(
+  { database, actor }: KeyTools & Audited,
+  wabaId: string,
+  keyId: string,
+  given: readonly string[] | null,
+): Promise<{ id: string; allowedNetworks: string[] | null }> {
+  const id = checkRowId('The id of the key', keyId);
+  const allowedNetworks = checkNetworks(given);
+  await database.transaction(async (trx) => {
+    if (!(await saveAllowedNetworks(trx, wabaId, id, allowedNetworks))) throw unknownKey(id);
+    const detail = { networks: allowedNetworks?.join(', ') ?? 'anywhere' };
+    await recordChange(trx, actor, { wabaId, action: 'key.limited', target: nameOf(id), detail });
+  });
+  return { id, allowedNetworks };
+}
+
+/** As `limitKey`, for operators, who address keys of every WABA. */
+export async function limitKeyAsOperator(
+  tools: KeyTools & Audited,
+  keyId: string,
+  given: readonly string[] | null,
+): Promise<{ id: string; allowedNetworks: string[] | null }> {
+  const key = await findApiKeyForOperator(tools.database, checkRowId('The id of the key', keyId));
+  if (key === null) throw unknownKey(keyId);
+  return await limitKey(tools, key.wabaId, keyId, given);
 }
 
 /** The keys of a WABA. Throws RequestError: `invalid_value`, `unknown_waba`. */

@@ -18,6 +18,8 @@ export type NewKeyRequest = {
   replacesKeyId: string | null;
   /** How long the replaced key works on after the reveal, in hours; null: until it is revoked. */
   overlapHours: number | null;
+  /** Networks that the key may be used from; null: anywhere. */
+  allowedNetworks: readonly string[] | null;
 };
 
 export type KeyRequest = Omit<NewKeyRequest, 'scopes'> & {
@@ -44,6 +46,7 @@ const IS_OVERDUE = `((r.state = 'requested' and r.decide_until <= now())
 const REQUEST = `r.id, r.tenant_id as "tenantId", r.waba_id as "wabaId", t.business_name as "businessName",
   r.requester_id as "requesterId", r.requester, r.purpose, r.scopes, r.valid_days as "validDays",
   r.replaces_key_id as "replacesKeyId", r.overlap_hours as "overlapHours",
+  r.allowed_networks as "allowedNetworks",
   case when ${IS_OVERDUE} then 'expired' else r.state end as state,
   r.created_at as "createdAt", r.decide_until as "decideUntil", r.reminders, r.decided_by as "decidedBy",
   r.decided_at as "decidedAt", r.note, r.reveal_until as "revealUntil", r.revealed_by as "revealedBy",
@@ -65,9 +68,9 @@ export async function insertKeyRequest(
   const [row] = await query<{ id: string }>(
     trx,
     `insert into api_key_requests (tenant_id, waba_id, requester_id, requester, purpose, scopes, valid_days,
-                                   replaces_key_id, overlap_hours, decide_until)
+                                   replaces_key_id, overlap_hours, allowed_networks, decide_until)
      values (:tenantId, :wabaId, :requesterId, :requester, :purpose, :scopes, :validDays, :replacesKeyId,
-             :overlapHours, now() + :decideWithinDays * interval '1 day')
+             :overlapHours, cast(:allowedNetworks as text[]), now() + :decideWithinDays * interval '1 day')
      returning id`,
     { ...request, decideWithinDays },
   );

@@ -11,7 +11,7 @@ import {
   RequestError,
 } from '../platform/request-input.ts';
 import { findApiKeyDetails } from './api-key-store.ts';
-import { checkScopes } from './api-keys.ts';
+import { checkNetworks, checkScopes } from './api-keys.ts';
 import {
   countKeyRequests,
   expireKeyRequests,
@@ -62,8 +62,9 @@ export async function requestKey(
     const row = { ...wanted, tenantId, wabaId, requesterId: requester.id, requester: requester.name };
     const summary = summaryOf(requester.name, wanted.purpose);
     const id = await insertKeyRequest(trx, row, { decideWithinDays: DECIDE_WITHIN_DAYS, summary });
-    const { purpose, scopes, validDays, replacesKeyId, overlapHours } = wanted;
-    const detail = { purpose, scopes: scopes.join(', '), validDays, replacesKeyId, overlapHours };
+    const { purpose, scopes, allowedNetworks, ...others } = wanted;
+    const networks = allowedNetworks?.join(', ') ?? null;
+    const detail = { purpose, scopes: scopes.join(', '), networks, ...others };
     await recordChange(trx, actor, { wabaId, action: 'key_request.created', target: nameOf(id), detail });
     return await lockedRequest(trx, wabaId, id);
   });
@@ -219,7 +220,7 @@ function tooMany(message: string): RequestError {
   return new RequestError('too_many_key_requests', message);
 }
 
-/** What is asked for; left out: all scopes, no end, no key replaced. */
+/** What is asked for; left out: reading only, from anywhere, no end, no key replaced. */
 export type GivenKeyRequest = {
   /** What the key is for; it becomes its name. */
   purpose: string;
@@ -230,6 +231,8 @@ export type GivenKeyRequest = {
   replacesKeyId?: string | null;
   /** How long that one works on after the reveal, in hours; null: until it is revoked. */
   overlapHours?: number | null;
+  /** From where the key may be used; null or none: anywhere. */
+  allowedNetworks?: readonly string[] | null;
 };
 
 const MAX_VALID_DAYS = 3_650;
@@ -242,6 +245,9 @@ async function checkKeyRequest(database: Database, wabaId: string, given: GivenK
   const wanted = {
     purpose: await checkingMember('purpose', () => checkName('The purpose', given.purpose)),
     scopes: await checkingMember('scopes', () => checkScopes(given.scopes)),
+    allowedNetworks: await checkingMember('allowedNetworks', () =>
+      checkNetworks(given.allowedNetworks ?? null),
+    ),
     validDays: checkWhole('validDays', 'The days that a key works', given.validDays ?? null, {
       min: 1,
       max: MAX_VALID_DAYS,

@@ -24,9 +24,14 @@ export async function revealKey(
   return await database.transaction(async (trx) => {
     const request = await lockedRequest(trx, wabaId, checkRequestId(requestId));
     if (request.state !== 'approved') throw refusalOf(request);
-    const { purpose: name, scopes, validDays, replacesKeyId } = request;
+    const { purpose: name, scopes, allowedNetworks, validDays, replacesKeyId } = request;
     const expiresAt = validDays === null ? null : new Date(Date.now() + validDays * DAY_MS);
-    const key = await createKey({ database: trx, actor }, wabaId, { name, scopes, expiresAt });
+    const key = await createKey({ database: trx, actor }, wabaId, {
+      name,
+      scopes,
+      allowedNetworks,
+      expiresAt,
+    });
     const replacedEndsAt = await endReplaced(trx, request);
     await saveReveal(trx, requestId, { apiKeyId: key.id, by: actor.name });
     const detail = {

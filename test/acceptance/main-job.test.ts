@@ -187,7 +187,7 @@ describe('admin commands in their fixed forms', () => {
   test('a key works until it is revoked; an endpoint gets its test event; an event is found by its eventId', async () => {
     const wabaId = '900000000000202';
     const { receiverUrl, apiUrl } = description();
-    const key = await admin('key', 'create', '--waba', wabaId);
+    const key = await admin('key', 'create', '--waba', wabaId, '--scopes', 'read,send,manage_webhooks');
     const me = async () =>
       (await fetch(`${apiUrl}/me`, { headers: { authorization: `Bearer ${key.apiKey}` } })).status;
     expect(await me()).toBe(200);

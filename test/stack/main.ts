@@ -122,7 +122,16 @@ async function addTenant({ admin }: Installation): Promise<string> {
     ['waba', 'add', '--tenant', '1', '--waba', WABA, '--from-upstream', '--access-token-stdin'],
     'fixture-token\n',
   );
-  await admin(['key', 'create', '--waba', WABA, '--name', 'order system']);
+  await admin([
+    'key',
+    'create',
+    '--waba',
+    WABA,
+    '--name',
+    'order system',
+    '--scopes',
+    'read,send,manage_webhooks',
+  ]);
   const added = await admin([
     'endpoint',
     'add',

@@ -87,7 +87,7 @@ export function eventList(app: ExternalApp, { database, cursors }: ExternalConte
     querystring: EventQuery,
     response: { 200: listOf(EventItem) },
   };
-  app.get('/api/external/events', { schema, config: SCOPES.readWebhooks }, async (request, reply) => {
+  app.get('/api/external/events', { schema, config: SCOPES.readEvents }, async (request, reply) => {
     const { wabaId } = accountOf(request);
     const { limit, cursor, order = 'desc' } = request.query;
     const filter = filterOf(request.query);
@@ -147,7 +147,7 @@ export function getEvent(app: ExternalApp, { database }: ExternalContext): void 
     querystring: NoQuery,
     response: { 200: EventDetails },
   };
-  app.get('/api/external/events/:id', { schema, config: SCOPES.readWebhooks }, async (request, reply) => {
+  app.get('/api/external/events/:id', { schema, config: SCOPES.readEvents }, async (request, reply) => {
     const { wabaId } = accountOf(request);
     const event = await eventOfPath(database, wabaId, request.params.id);
     const deliveries = await listEventDeliveries(database, wabaId, event, MAX_DELIVERIES);

@@ -32,6 +32,13 @@ export const ERROR_CODES = define({
     message: 'The API key has expired.',
     advice: 'Ask for a new key and use it instead.',
   },
+  ip_not_allowed: {
+    status: 403,
+    type: 'authentication_error',
+    message: 'The API key may not be used from this address.',
+    advice:
+      'The key has a list of networks: use it from one of them, or have the list changed in the portal.',
+  },
   insufficient_scope: {
     status: 403,
     type: 'authentication_error',

@@ -8,6 +8,7 @@ import {
 } from '../../keys/api-key.ts';
 import { type ApiKeyState, findApiKeys, noteApiKeyUse } from '../../keys/api-key-store.ts';
 import type { Actor } from '../../platform/audit/audit.ts';
+import { isInNetworks } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError } from '../errors/api-error.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
@@ -64,6 +65,9 @@ export function requireApiKey(scope: FastifyInstance, { lookupDatabase, shares, 
     }
     await limits.takeRequest(request, reply, key.id);
     request.refusedKey = { keyId: key.id, wabaId: key.wabaId };
+    if (key.allowedNetworks !== null && !isInNetworks(request.ip, key.allowedNetworks)) {
+      throw new ApiError('ip_not_allowed');
+    }
     checkScopes(request, key.scopes);
     request.refusedKey = null;
     if (key.isUseStale) usage.note(key.wabaId, key.id);
@@ -133,8 +137,9 @@ export const SCOPES = {
   any: { scopes: API_KEY_SCOPES },
   read: { scopes: ['read'] },
   send: { scopes: ['send'] },
-  /** Reading what concerns webhooks is part of managing them. */
+  /** Reading what concerns webhooks is part of managing them, but for events, whose bodies are what customers wrote. */
   readWebhooks: { scopes: ['read', 'manage_webhooks'] },
+  readEvents: { scopes: ['read', 'read_events'] },
   manageWebhooks: { scopes: ['manage_webhooks'] },
   export: { scopes: ['export'] },
   erase: { scopes: ['erase'] },

@@ -11,6 +11,7 @@ const ACTIONS: Partial<Record<ErrorCode, string>> = {
   invalid_api_key: 'api_key.refused',
   expired_api_key: 'api_key.refused',
   insufficient_scope: 'api_key.refused',
+  ip_not_allowed: 'api_key.refused',
   invalid_signature: 'upstream_signature.refused',
   verification_failed: 'upstream_handshake.refused',
 };

@@ -8,7 +8,7 @@ import {
 } from '../../platform/cli/admin-action.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { workflowUrl } from '../../platform/temporal/client-connection.ts';
-import { createKey, listKeys, revokeKeyAsOperator } from '../api-keys.ts';
+import { createKey, limitKeyAsOperator, listKeys, revokeKeyAsOperator } from '../api-keys.ts';
 import { type KeyRequest, keyRequestWorkflowId } from '../key-request-store.ts';
 import {
   allKeyRequests,
@@ -17,7 +17,7 @@ import {
   waitingKeyRequests,
 } from '../key-requests.ts';
 
-type CreateOptions = { waba: string; name: string; expires?: Date; scopes?: string[] };
+type CreateOptions = { waba: string; name: string; expires?: Date; scopes?: string[]; networks?: string[] };
 
 /** `admin key …` */
 export function keyCommand(): Command {
@@ -25,6 +25,7 @@ export function keyCommand(): Command {
     .description('API keys of the tenants')
     .addCommand(createCommand())
     .addCommand(listCommand())
+    .addCommand(limitCommand())
     .addCommand(revokeCommand());
 }
 
@@ -40,13 +41,18 @@ function createCommand(): Command {
     )
     .option(
       '--scopes <scopes>',
-      'what it may do, comma separated: read, send, manage_webhooks (the default), export, erase',
-      parseScopes,
+      'what it may do, comma separated: read (the default), read_events, send, manage_webhooks, export, erase',
+      parseList,
+    )
+    .option(
+      '--networks <networks>',
+      'from where it may be used, comma separated addresses or CIDR (default: anywhere)',
+      parseList,
     );
   const example = 'key create --waba 900000000000101 --name "order system" --json';
   return adminAction<CreateOptions>(command, example, async ({ tools, options }) => {
-    const { waba, name, expires = null, scopes } = options;
-    const limits = { expiresAt: expires, ...(scopes !== undefined && { scopes }) };
+    const { waba, name, expires = null, scopes, networks: allowedNetworks = null } = options;
+    const limits = { expiresAt: expires, allowedNetworks, ...(scopes !== undefined && { scopes }) };
     const key = await createKey(tools, waba, { name, ...limits });
     const isExpired = expires !== null && expires.getTime() <= Date.now();
     return {
@@ -59,6 +65,7 @@ function createCommand(): Command {
           ['WABA', key.wabaId],
           ['name', key.name],
           ['scopes', key.scopes.join(', ')],
+          ['networks', key.allowedNetworks ?? 'anywhere'],
           ['expires', key.expiresAt ?? 'never'],
         ]),
         '',
@@ -68,8 +75,22 @@ function createCommand(): Command {
   });
 }
 
-function parseScopes(text: string): string[] {
-  return text.split(',').map((scope) => scope.trim());
+function parseList(text: string): string[] {
+  return text.split(',').map((part) => part.trim());
+}
+
+function limitCommand(): Command {
+  const command = new Command('limit')
+    .description('set from where an API key may be used; counts from the next request on')
+    .argument('<id>', 'the id of the key, as key list shows it')
+    .requiredOption('--networks <networks>', 'comma separated addresses or CIDR, or "anywhere"', parseList);
+  const example = 'key limit 7 --networks 192.0.2.0/24,2001:db8::1';
+  return adminAction<{ networks: string[] }>(command, example, async ({ tools, args, options }) => {
+    const networks = options.networks.join() === 'anywhere' ? null : options.networks;
+    const limited = await limitKeyAsOperator(tools, args[0] ?? '', networks);
+    const text = `API key ${limited.id} may be used from ${limited.allowedNetworks?.join(', ') ?? 'anywhere'}.`;
+    return { json: limited, text };
+  });
 }
 
 function listCommand(): Command {
@@ -84,12 +105,13 @@ function listCommand(): Command {
       return {
         json: keys,
         text: alignedTable(
-          ['ID', 'KEY', 'NAME', 'SCOPES', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'],
+          ['ID', 'KEY', 'NAME', 'SCOPES', 'NETWORKS', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'],
           keys.map((key) => [
             key.id,
             `${key.prefix}…${key.lastFour}`,
             key.name,
             key.scopes.join(','),
+            key.allowedNetworks ?? 'anywhere',
             key.state,
             key.createdAt,
             key.expiresAt,

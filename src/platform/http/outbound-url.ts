@@ -115,9 +115,21 @@ const REFUSED_NETWORKS: readonly Network[] = [
   ...['3fff::/20', '5f00::/16', 'fc00::/7', 'fe80::/10', 'fec0::/10', 'ff00::/8'],
 ].map(parseNetwork);
 
+/** Where clouds tell who asks them what a machine may do; never for webhooks, whatever a list says. */
+const METADATA_NETWORKS: readonly Network[] = [
+  ...[
+    '169.254.169.254/32',
+    '169.254.170.0/24',
+    '169.254.169.123/32',
+    '168.63.129.16/32',
+    '100.100.100.200/32',
+  ],
+  ...['192.0.0.192/32', 'fd00:ec2::/32', 'fd20:ce::254/128'],
+].map(parseNetwork);
+
 /**
  * A guard against requests to our own network (SSRF). Refuses every special range of IPv4 and IPv6, and whatever
- * ipaddr.js does not call unicast, except for the networks of `allowCidrs`. An IPv4 address written as IPv6
+ * ipaddr.js does not call unicast, except for the networks of `allowCidrs`; cloud metadata always. An IPv4 address written as IPv6
  * (::ffff:a.b.c.d) is judged as the IPv4 address it reaches. Throws InvalidCidrError.
  */
 export function makeAddressGuard({ allowCidrs }: { allowCidrs: readonly string[] }): AddressGuard {
@@ -126,6 +138,7 @@ export function makeAddressGuard({ allowCidrs }: { allowCidrs: readonly string[]
     check(ip) {
       const address = parseAddress(ip);
       if (address === null) return { allowed: false, reason: 'not_an_address' };
+      if (isInside(address, METADATA_NETWORKS)) return { allowed: false, reason: 'refused_range' };
       if (isInside(address, allowedNetworks)) return { allowed: true, reason: 'allow_listed' };
       const refused = address.range() !== 'unicast' || isInside(address, REFUSED_NETWORKS);
       return refused ? { allowed: false, reason: 'refused_range' } : { allowed: true, reason: 'public' };
@@ -165,6 +178,20 @@ function parseNetwork(cidr: string): Network {
   } catch {
     throw new InvalidCidrError(cidr);
   }
+}
+
+/** A network as CIDR, made of CIDR or of a single address. Throws InvalidCidrError. */
+export function networkOf(text: string): string {
+  const address = parseAddress(text);
+  const cidr = address === null ? text : `${text}/${address.kind() === 'ipv4' ? 32 : 128}`;
+  const [network, prefixBits] = parseNetwork(cidr);
+  return `${network.toString()}/${prefixBits}`;
+}
+
+/** Whether an address is in one of these networks (CIDR). */
+export function isInNetworks(ip: string, networks: readonly string[]): boolean {
+  const address = parseAddress(ip);
+  return address !== null && isInside(address, networks.map(parseNetwork));
 }
 
 /** All addresses of a host name; rejects when there is none. */

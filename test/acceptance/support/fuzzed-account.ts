@@ -28,7 +28,7 @@ export async function fuzzedAccount(): Promise<string> {
     '--access-token',
     'x',
   );
-  const { apiKey } = await admin('key', 'create', '--waba', WABA);
+  const { apiKey } = await admin('key', 'create', '--waba', WABA, '--scopes', 'read,send,manage_webhooks');
   const { sandboxUrl, apiUrl, receiverUrl } = description();
   await post(`${sandboxUrl}/sandbox/phone-numbers`, { wabaId: WABA, ...NUMBER });
   const headers = { authorization: `Bearer ${apiKey}` };

@@ -143,7 +143,8 @@ describe('admin key', () => {
       prefix: key.apiKey.slice(0, 11),
       wabaId: WABA,
       name: 'order system',
-      scopes: ['read', 'send', 'manage_webhooks'],
+      scopes: ['read'],
+      allowedNetworks: null,
       expiresAt: '2027-03-04T05:06:07.000Z',
     });
     const [row] = await query<{ text: string; hash: Buffer }>(

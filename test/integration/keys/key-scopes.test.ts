@@ -1,8 +1,12 @@
 import { expect, test } from 'vitest';
-import { createKey } from '../../../src/keys/api-keys.ts';
+import { createKey, limitKey } from '../../../src/keys/api-keys.ts';
+import { decideKeyRequest, waitingKeyRequests } from '../../../src/keys/key-requests.ts';
+import { revealKey } from '../../../src/keys/reveal-key.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
-import { addKey, startTestApi, type TestApi, WABA } from '../api/api-harness.ts';
+import { addKey, OTHER_WABA, startTestApi, type TestApi, WABA } from '../api/api-harness.ts';
 import { matrixRoutes } from '../api/route-matrix.ts';
+import { markupProblems } from '../portal/markup-problems.ts';
+import { addUser, tenantOf } from '../portal/portal-browser.ts';
 
 async function keyWith(api: TestApi, scopes: readonly string[]): Promise<string> {
   const { apiKey } = await createKey({ database: api.database, actor: OPERATOR_COMMAND }, WABA, {
@@ -43,7 +47,7 @@ test('GET /api/external/key shows the key of the request, not the key itself, an
     lastFour: key.slice(-4),
     name: 'test',
     wabaId: WABA,
-    scopes: ['read', 'send', 'manage_webhooks'],
+    scopes: ['read', 'read_events', 'send', 'manage_webhooks'],
     createdAt: expect.any(String),
     expiresAt: expiresAt.toISOString(),
     // Noted beside the request: it may be there already.
@@ -59,4 +63,87 @@ test('a key without scopes, or with one that is unknown, cannot be made', async 
   for (const scopes of [[], ['write'], ['read', '']]) {
     await expect(keyWith(api, scopes)).rejects.toMatchObject({ code: 'invalid_value' });
   }
+});
+
+test('a key that manages webhooks reads no bodies of events unless that is asked for too', async () => {
+  const api = await startTestApi();
+  const statusWith = async (scopes: string[], url: string) =>
+    (await api.app.inject({ url, headers: { authorization: await keyWith(api, scopes) } })).statusCode;
+  const events = '/api/external/events';
+  expect(await statusWith(['manage_webhooks'], events)).toBe(403);
+  expect(await statusWith(['manage_webhooks'], '/api/external/webhook-endpoints')).toBe(200);
+  expect(await statusWith(['manage_webhooks', 'read_events'], events)).toBe(200);
+  expect(await statusWith(['read'], events)).toBe(200);
+  expect(await statusWith(['read_events'], '/api/external/conversations')).toBe(403);
+});
+
+test('a key made without scopes may only read', async () => {
+  const api = await startTestApi();
+  const tools = { database: api.database, actor: OPERATOR_COMMAND };
+  const { scopes } = await createKey(tools, WABA, { name: 'x', expiresAt: null });
+  expect(scopes).toEqual(['read']);
+});
+
+test('a key with networks is served from these only, IPv4 in any form, from the next request on', async () => {
+  const api = await startTestApi();
+  const tools = { database: api.database, actor: OPERATOR_COMMAND };
+  const allowedNetworks = ['192.0.2.0/24', '2001:db8::7', ' 198.51.100.9 '];
+  const key = { name: 'x', expiresAt: null, allowedNetworks };
+  const { id, apiKey, allowedNetworks: stored } = await createKey(tools, WABA, key);
+  expect(stored).toEqual(['192.0.2.0/24', '2001:db8::7/128', '198.51.100.9/32']);
+  const ask = async (remoteAddress: string) => {
+    const headers = { authorization: `Bearer ${apiKey}` };
+    const response = await api.app.inject({ url: '/me', headers, remoteAddress });
+    return response.statusCode === 200 ? 200 : [response.statusCode, response.json().error.code];
+  };
+  const refused = [403, 'ip_not_allowed'];
+  for (const address of ['192.0.2.200', '::ffff:192.0.2.1', '2001:db8::7', '198.51.100.9']) {
+    expect([address, await ask(address)]).toEqual([address, 200]);
+  }
+  for (const address of ['192.0.3.1', '2001:db8::8', '198.51.100.8', '::1', '127.0.0.1']) {
+    expect([address, await ask(address)]).toEqual([address, refused]);
+  }
+  await limitKey(tools, WABA, id, ['127.0.0.1']);
+  expect([await ask('127.0.0.1'), await ask('192.0.2.1')]).toEqual([200, refused]);
+  await limitKey(tools, WABA, id, null);
+  expect(await ask('203.0.113.1')).toBe(200);
+  for (const wrong of [['300.1.1.1'], ['10.0.0.0/33'], ['shop.example'], Array(51).fill('10.0.0.0/8')]) {
+    const given = wrong.map((text, n) => (wrong.length > 1 ? `10.0.0.${n}` : text));
+    await expect(limitKey(tools, WABA, id, given)).rejects.toMatchObject({ code: 'invalid_value' });
+  }
+  await expect(limitKey(tools, OTHER_WABA, id, null)).rejects.toMatchObject({ code: 'unknown_key' });
+});
+
+test('networks are asked for with a key, shown to who decides, and changed on a page', async () => {
+  const api = await startTestApi();
+  const tenantId = await tenantOf(api.database, WABA);
+  const admin = await addUser(api, { email: 'admin@store.example', role: 'admin', tenantId });
+  const path = `/portal/w/${WABA}/keys`;
+  const form = await admin.get(`${path}/new`);
+  expect(form.body).toMatch(/value="read"[^>]* checked/);
+  expect(form.body).not.toMatch(/value="send"[^>]* checked/);
+  expect(await markupProblems(form.body)).toEqual([]);
+  const fields = { purpose: 'orders', scopes: 'read', validDays: '90' };
+  const wrong = await admin.post(`${path}/requests`, { ...fields, allowedNetworks: 'nonsense' });
+  expect([wrong.statusCode, wrong.body.includes('CIDR')]).toEqual([422, true]);
+  await admin.post(`${path}/requests`, { ...fields, allowedNetworks: '192.0.2.0/24\r\n198.51.100.7' });
+  const tools = { database: api.database, actor: OPERATOR_COMMAND };
+  const [request] = await waitingKeyRequests(tools);
+  expect(request?.allowedNetworks).toEqual(['192.0.2.0/24', '198.51.100.7/32']);
+  await decideKeyRequest(tools, request?.id ?? '', { state: 'approved', note: '' });
+  const { id, allowedNetworks } = await revealKey(tools, WABA, request?.id ?? '');
+  expect(allowedNetworks).toEqual(request?.allowedNetworks);
+  const page = await admin.get(`${path}/${id}/networks`);
+  expect([page.statusCode, page.body.includes('198.51.100.7/32'), await markupProblems(page.body)]).toEqual([
+    200,
+    true,
+    [],
+  ]);
+  expect((await admin.post(`${path}/${id}/networks`, { allowedNetworks: '10.0.0.0/99' })).statusCode).toBe(
+    422,
+  );
+  const saved = await admin.post(`${path}/${id}/networks`, { allowedNetworks: '10.0.0.0/8' });
+  expect(saved.headers.location).toBe(`${path}?done=limited`);
+  const list = await admin.get(path);
+  expect([list.body.includes('10.0.0.0/8'), await markupProblems(list.body)]).toEqual([true, []]);
 });

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { API_KEY_SCOPES, type ApiKeyScope, DEFAULT_SCOPES } from '../../../keys/api-key.ts';
+import { API_KEY_SCOPES, type ApiKeyScope, LEAST_SCOPES } from '../../../keys/api-key.ts';
 import type { ApiKeyDetails } from '../../../keys/api-key-store.ts';
-import { listKeys, revokeKey } from '../../../keys/api-keys.ts';
+import { limitKey, listKeys, revokeKey } from '../../../keys/api-keys.ts';
 import type { KeyRequest } from '../../../keys/key-request-store.ts';
 import {
   type GivenKeyRequest,
@@ -19,7 +19,7 @@ import { pageNotFound, roleRefused } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
-import { actionButton, checkboxes, postForm, selectField, textField } from '../components/form.ts';
+import { actionButton, checkboxes, postForm, selectField, textArea, textField } from '../components/form.ts';
 import type { Notice } from '../components/notice.ts';
 import { numberedPage, numberedPager, pager } from '../components/pager.ts';
 import { detailList } from '../components/table.ts';
@@ -33,7 +33,7 @@ const KEYS_PER_PAGE = 50;
 const REQUESTS_PER_PAGE = 25;
 
 /** Fields of the form, beside which an error stands; without a key there is none to replace. */
-const FIELDS_WITHOUT_KEYS = ['purpose', 'scopes', 'validDays'];
+const FIELDS_WITHOUT_KEYS = ['purpose', 'scopes', 'allowedNetworks', 'validDays'];
 const FIELDS = [...FIELDS_WITHOUT_KEYS, 'replacesKeyId', 'overlapHours'];
 
 const DONE = {
@@ -41,6 +41,7 @@ const DONE = {
     'Your request was sent to the operator. The decision appears here; after an approval you can show the key.',
   withdrawn: 'The request is withdrawn.',
   revoked: 'The key is revoked: the next request with it is refused.',
+  limited: 'The networks of the key are saved. They count from the next request on.',
 };
 
 /** /portal/w/:wabaId/keys: the API keys of a WABA; asking for one, revealing it once, revoking it. */
@@ -72,6 +73,7 @@ ${requests}`;
   newKeyPages(app, context);
   keyRequestPages(app, context);
   revokeKeyPages(app, context);
+  keyNetworkPages(app, context);
 }
 
 /** The newest requests, or those that a cursor leads to. */
@@ -176,10 +178,68 @@ function revokeKeyPages(app: PortalApp, { database, now }: PortalContext): void 
   });
 }
 
+/** From where a key may be used. */
+function keyNetworkPages(app: PortalApp, { database }: PortalContext): void {
+  const params = Type.Object({ wabaId: Type.String(), id: Type.String() });
+  const show = async (
+    request: FastifyRequest<{ Params: Static<typeof params> }>,
+    reply: FastifyReply,
+    given: { value: string; error: string } | null = null,
+  ) => {
+    const keys = await listKeys({ database }, wabaOf(request).wabaId);
+    const key = keys.find((one) => one.id === request.params.id && one.state === 'active');
+    if (key === undefined) throw pageNotFound();
+    const path = keysPath(request);
+    const field = networkField(given?.value ?? key.allowedNetworks?.join('\n') ?? '', given?.error ?? null);
+    const view = {
+      ...keyView(request),
+      title: 'Networks of an API key',
+      trail: [{ label: 'API keys', href: path }],
+      lead: html`<code>${key.prefix}…${key.lastFour}</code> ${key.name}`,
+      body: postForm(
+        viewerOf(request),
+        `${path}/${key.id}/networks`,
+        html`${field}<div class="buttons"><button class="primary">Save</button><a class="button" href="${path}">Cancel</a></div>`,
+      ),
+    };
+    return sendPage(reply, view, given === null ? 200 : 422);
+  };
+  const path = `${KEYS_PATH}/:id/networks`;
+  app.get(path, { config: PAGES.admin, schema: { params } }, async (request, reply) => show(request, reply));
+  const body = Type.Object({ allowedNetworks: Type.String({ maxLength: 4_096 }) });
+  app.post(path, { config: PAGES.admin, schema: { params, body } }, async (request, reply) => {
+    const value = request.body.allowedNetworks;
+    const tools = { database, actor: actorOf(request) };
+    try {
+      await limitKey(tools, wabaOf(request).wabaId, accountObjectId(request.params.id), networksIn(value));
+    } catch (error) {
+      if (!(error instanceof RequestError) || error.code !== 'invalid_value') throw error;
+      return await show(request, reply, { value, error: error.message });
+    }
+    return reply.redirect(`${keysPath(request)}?done=limited`, 303);
+  });
+}
+
+function networkField(value: string, error: string | null): Markup {
+  return textArea({
+    label: 'Allowed networks',
+    name: 'allowedNetworks',
+    rows: 3,
+    value,
+    hint: 'Addresses or networks such as 192.0.2.0/24, one to a line. Empty: the key can be used from anywhere.',
+    error,
+  });
+}
+
+function networksIn(text: string): string[] {
+  return text.split(/[\s,]+/).filter((part) => part !== '');
+}
+
 /** The fields of the form by which a key is asked for. */
 const KeyForm = Type.Object({
   purpose: formLine(),
   scopes: Type.Optional(Type.Union([formLine(), Type.Array(formLine(), { maxItems: 20 })])),
+  allowedNetworks: Type.Optional(Type.String({ maxLength: 4_096 })),
   validDays: formLine(),
   replacesKeyId: Type.Optional(formLine()),
   overlapHours: Type.Optional(formLine()),
@@ -205,6 +265,7 @@ const OVERLAPS = [
 
 const SCOPE_LABELS: Readonly<Record<ApiKeyScope, string>> = {
   read: 'read: conversations, messages, media, events',
+  read_events: 'read_events: events with their bodies, nothing else',
   send: 'send: messages to customers',
   manage_webhooks: 'manage_webhooks: endpoints, secrets, replays',
   export: 'export: all data of a customer as one archive',
@@ -217,6 +278,7 @@ function keyRequestOfForm(form: KeyForm): GivenKeyRequest {
   return {
     purpose: form.purpose,
     scopes: scopesOf(form),
+    allowedNetworks: networksIn(form.allowedNetworks ?? ''),
     validDays: numberOf(form.validDays),
     replacesKeyId,
     overlapHours: replacesKeyId === null ? null : numberOf(form.overlapHours ?? ''),
@@ -231,11 +293,12 @@ function numberOf(text: string): number | null {
   return text === '' ? null : Number(text);
 }
 
-/** The form as it is when it is opened: all scopes, 90 days. */
+/** The form as it is when it is opened: the least scopes, 90 days; for a replacement, what the key before may do. */
 function emptyKeyForm(replaced: ApiKeyDetails | null): KeyForm {
   return {
     purpose: replaced?.name ?? '',
-    scopes: replaced?.scopes ?? [...DEFAULT_SCOPES],
+    scopes: replaced?.scopes ?? [...LEAST_SCOPES],
+    allowedNetworks: replaced?.allowedNetworks?.join('\n') ?? '',
     validDays: '90',
     replacesKeyId: replaced?.id ?? '',
     overlapHours: '168',
@@ -265,6 +328,7 @@ ${selectField({ label: 'The replaced key', name: 'overlapHours', value: form.ove
     action,
     html`${textField({ label: 'Purpose', name: 'purpose', value: form.purpose, required: true, maxLength: 200, placeholder: 'order system, production', hint: 'Shown to the operator. It becomes the name of the key.', error: about('purpose') })}
 ${checkboxes({ label: 'Scopes', name: 'scopes', values: scopesOf(form), options: API_KEY_SCOPES.map((value) => ({ value, label: SCOPE_LABELS[value] })), error: about('scopes') })}
+${networkField(form.allowedNetworks ?? '', about('allowedNetworks'))}
 ${selectField({ label: 'Lifetime', name: 'validDays', value: form.validDays, options: VALID, hint: 'Starts when the key is shown.', error: about('validDays') })}
 ${replaceable.length > 0 && replace}
 <div class="buttons"><button class="primary">Request the key</button></div>`,

@@ -43,7 +43,7 @@ export function keyTable(keys: readonly ApiKeyDetails[], { path, canChange, now 
       canChange && html`<a class="button primary" href="${path}/new">Request a key</a>`,
     );
   }
-  const labels = ['Key', 'Name', 'Scopes', 'Status', 'Created', 'Last used', 'Expires', ''];
+  const labels = ['Key', 'Name', 'Scopes', 'Networks', 'Status', 'Created', 'Last used', 'Expires', ''];
   return dataTable(
     'API keys',
     labels,
@@ -51,6 +51,7 @@ export function keyTable(keys: readonly ApiKeyDetails[], { path, canChange, now 
       html`<code>${key.prefix}…${key.lastFour}</code>`,
       html`<span class="break">${key.name}</span>`,
       key.scopes.join(', '),
+      key.allowedNetworks?.join(', ') ?? html`<span class="faint">anywhere</span>`,
       badge(KEY_TONES[key.state], key.state),
       timeAgo(key.createdAt, now),
       timeAgo(key.lastUsedAt, now, 'never'),
@@ -61,7 +62,7 @@ export function keyTable(keys: readonly ApiKeyDetails[], { path, canChange, now 
 }
 
 function keyActions(path: string, keyId: string): Markup {
-  return html`<div class="buttons"><a class="button" href="${path}/new?replace=${keyId}">Replace</a><a class="button danger" href="${path}/${keyId}/revoke">Revoke</a></div>`;
+  return html`<div class="buttons"><a class="button" href="${path}/new?replace=${keyId}">Replace</a><a class="button" href="${path}/${keyId}/networks">Networks</a><a class="button danger" href="${path}/${keyId}/revoke">Revoke</a></div>`;
 }
 
 /** Requests with their state and who decided. */
@@ -103,6 +104,7 @@ export function requestFacts(request: KeyRequest, now: Date): readonly (readonly
     ['Purpose', request.purpose],
     ['Requested by', html`${request.requester}, ${timeAgo(request.createdAt, now)}`],
     ['Scopes', request.scopes.join(', ')],
+    ['Networks', request.allowedNetworks?.join(', ') ?? 'anywhere'],
     [
       'Lifetime',
       request.validDays === null ? 'until revoked' : `${request.validDays} days, from the moment it is shown`,

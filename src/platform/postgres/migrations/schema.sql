@@ -87,8 +87,10 @@ create table api_keys (
   expires_at timestamptz,
   revoked_at timestamptz,
   last_used_at timestamptz,
-  scopes text[] not null default '{read,send,manage_webhooks}'
-    check (scopes <> '{}' and scopes <@ '{read,send,manage_webhooks,export,erase}')
+  scopes text[] not null default '{read}'
+    check (scopes <> '{}' and scopes <@ '{read,read_events,send,manage_webhooks,export,erase}'),
+  -- Networks that it may be used from; null: anywhere.
+  allowed_networks text[]
 );
 create index api_keys_waba on api_keys (waba_id, id);
 
@@ -107,6 +109,8 @@ create table api_key_requests (
   -- The key that it takes the place of, and how long that one works on after the reveal; null: until revoked.
   replaces_key_id bigint references api_keys,
   overlap_hours integer,
+  -- Networks that the key may be used from; null: anywhere.
+  allowed_networks text[],
   state text not null default 'requested'
     check (state in ('requested', 'approved', 'denied', 'expired', 'revealed', 'withdrawn')),
   created_at timestamptz not null default now(),
