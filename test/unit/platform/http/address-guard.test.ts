@@ -108,3 +108,18 @@ describe('an allow-list', () => {
     expect(() => makeAddressGuard({ allowCidrs: [cidr] })).toThrow(InvalidCidrError);
   });
 });
+
+test('cloud metadata gets nothing, whatever is allowed', () => {
+  const guard = makeAddressGuard({
+    allowCidrs: ['0.0.0.0/0', '::/0', '169.254.0.0/16', 'fd00:ec2::254/128'],
+  });
+  for (const address of [
+    ...['169.254.169.254', '169.254.170.2', '168.63.129.16', '100.100.100.200', '192.0.0.192'],
+    ...['fd00:ec2::254', 'fd20:ce::254', '::ffff:169.254.169.254', '::ffff:a9fe:a9fe'],
+  ]) {
+    expect([address, guard.check(address).allowed]).toEqual([address, false]);
+  }
+  for (const address of ['10.1.2.3', '169.254.1.1', 'fd00::1']) {
+    expect([address, guard.check(address)]).toEqual([address, { allowed: true, reason: 'allow_listed' }]);
+  }
+});
