@@ -1,6 +1,7 @@
 import { type AttemptVerdict, judgeAttempt, nextDelayMs } from '../deliveries/judge-outcome.ts';
 import type { HttpSender } from '../deliveries/sender/http-sender.ts';
 import { signStandard } from '../deliveries/webhook-request.ts';
+import { webhookTargets } from '../endpoints/webhook-targets.ts';
 import { operationsSecretPlace, type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import { isSameTarget } from '../platform/http/outbound-url.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -68,7 +69,7 @@ function targetOf({ operationsUrl, secretSealed, endpointUrls }: AlertToSend): T
 }
 
 async function send(
-  { sender, secretBox, timeoutMs }: Tools,
+  { database, sender, secretBox, timeoutMs }: Tools,
   input: SendEndpointAlertInput,
   { alert, body }: AlertToSend,
   target: { url: string; secretSealed: string },
@@ -79,8 +80,9 @@ async function send(
   if (secret === null) return { kind: 'retry', reason: UNREADABLE_SECRET, retryAfterMs: null };
   const secrets = [secret];
   const signature = signStandard({ secrets, id: alertId, timestampSeconds, body });
+  const targets = await webhookTargets(database, input.wabaId);
   const headers = alertHeaders({ alertId, alert, timestampSeconds, signature });
-  return judgeAttempt(await sender.send({ url: target.url, headers, body, timeoutMs }));
+  return judgeAttempt(await sender.send({ url: target.url, headers, body, timeoutMs, targets }));
 }
 
 const UNREADABLE_SECRET = 'the secret of the operations URL cannot be read (HELIOGRAPH_ENCRYPTION_KEYS)';

@@ -2,6 +2,7 @@ import { knownWaba } from '../accounts/accounts.ts';
 import { newWebhookSecret } from '../deliveries/webhook-request.ts';
 import type { UrlRules } from '../endpoints/endpoint-options.ts';
 import { listEndpoints } from '../endpoints/store.ts';
+import { webhookTargets } from '../endpoints/webhook-targets.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import { operationsSecretPlace } from '../platform/crypto/secret-box.ts';
 import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
@@ -45,7 +46,8 @@ export async function setOperationsUrl(
 ): Promise<SavedOperationsUrl> {
   const { database } = tools;
   await knownWaba(database, wabaId);
-  const verdict = await checkEndpointUrl(text, tools.urlRules);
+  const targets = await webhookTargets(database, wabaId);
+  const verdict = await checkEndpointUrl(text, { ...tools.urlRules, targets });
   if (!verdict.ok) throw new RequestError(verdict.code, verdict.message);
   const { url } = verdict;
   const endpoint = (await listEndpoints(database, wabaId)).find((known) => isSameTarget(known.url, url));

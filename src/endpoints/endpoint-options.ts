@@ -4,6 +4,7 @@ import type { Database } from '../platform/postgres/database.ts';
 import { checkingMember, RequestError, shown } from '../platform/request-input.ts';
 import type { SettingLimits } from './setting.ts';
 import { type GivenSettings, type StoredSettings, settingsOf } from './settings.ts';
+import { webhookTargets } from './webhook-targets.ts';
 
 /** The rules by which the sender judges URLs too, so that what is accepted here is what is sent to. */
 export type UrlRules = EndpointUrlRules & { resolve: ResolveHost };
@@ -38,7 +39,10 @@ export async function checkEndpointOptions(
   }
   const options = checked as CheckedOptions;
   const { url } = given;
-  if (url !== undefined) options.url = await checkingMember('url', () => checkUrl(url, rules.urlRules));
+  if (url !== undefined) {
+    const urlRules = { ...rules.urlRules, targets: await webhookTargets(rules.database, wabaId) };
+    options.url = await checkingMember('url', () => checkUrl(url, urlRules));
+  }
   const ids = options.phoneNumberIds ?? [];
   if (ids.length > 0) {
     await checkingMember('phoneNumberIds', () => refuseUnknownNumbers(rules.database, wabaId, ids));

@@ -22,6 +22,9 @@ export type EndpointSettings = {
   previousSigningKeySealed: string | null;
   previousSigningKeyExpiresAt: Date | null;
   customHeadersSealed: string | null;
+  /** Of the WABA: where its webhooks may go. */
+  targetsAllow: string[];
+  targetsDeny: string[];
   signatureProfile: SignatureProfile;
   timeoutMs: number | null;
   retryScheduleSeconds: number[] | null;
@@ -43,6 +46,7 @@ export async function loadEndpointSettings(
             previous_signing_key_sealed as "previousSigningKeySealed",
             previous_signing_key_expires_at as "previousSigningKeyExpiresAt",
             custom_headers_sealed as "customHeadersSealed", signature_profile as "signatureProfile",
+            a.webhook_allow as "targetsAllow", a.webhook_deny as "targetsDeny",
             timeout_ms as "timeoutMs", retry_schedule_seconds as "retryScheduleSeconds",
             max_in_flight as "maxInFlight", rate_limit_per_second as "rateLimitPerSecond"
        from webhook_endpoints w join wabas a on a.waba_id = w.waba_id where id = any (?::bigint[])`,

@@ -5,6 +5,7 @@ import {
   endpointSigningKeyPlace,
   type SecretBox,
 } from '../../platform/crypto/secret-box.ts';
+import type { TargetLists } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
 import type { DeliveredEvent } from '../delivery-log.ts';
@@ -38,7 +39,14 @@ export async function sendDelivery(
 ): Promise<SentRequest> {
   const startedAt = new Date();
   const headers = headersOf(endpoint, delivery, startedAt.getTime());
-  const result = await sender.send({ url: endpoint.url, headers, body: delivery.body, timeoutMs });
+  const { url, targets } = endpoint;
+  const result = await sender.send({
+    url,
+    headers,
+    body: delivery.body,
+    timeoutMs,
+    ...(targets && { targets }),
+  });
   return { wabaId: endpoint.wabaId, url: endpoint.url, startedAt, headers, result };
 }
 
@@ -80,6 +88,8 @@ export type SendableEndpoint = Pick<
 > & {
   timeoutMs: number;
   retryScheduleMs: readonly number[];
+  /** Where its webhooks may go; left out: anywhere that the installation allows. */
+  targets?: TargetLists;
   /** The headers that the tenant adds. */
   customHeaders: Record<string, string>;
   /** The present one first. */
@@ -97,7 +107,7 @@ export function openEndpoint(
   { secretBox, defaults }: { secretBox: SecretBox; defaults: DeliveryDefaults },
 ): SendableEndpoint {
   const { id, wabaId, tenantId, url, version, signatureProfile, maxInFlight, rateLimitPerSecond } = settings;
-  const { customHeadersSealed, asymmetricSignature } = settings;
+  const { customHeadersSealed, asymmetricSignature, targetsAllow: allow, targetsDeny: deny } = settings;
   const opened = (place: string, sealed: string | null, expiresAt: Date | null): SigningSecret[] =>
     sealed === null
       ? []
@@ -111,6 +121,7 @@ export function openEndpoint(
   const keyPlace = endpointSigningKeyPlace(id);
   return {
     ...{ id, wabaId, tenantId, url, version, signatureProfile, maxInFlight, rateLimitPerSecond },
+    ...(allow.length + deny.length > 0 && { targets: { allow, deny } }),
     timeoutMs: Math.min(settings.timeoutMs ?? defaults.timeoutMs, defaults.timeoutMs),
     retryScheduleMs: settings.retryScheduleSeconds?.map((s) => s * 1_000) ?? defaults.retryScheduleMs,
     customHeaders:

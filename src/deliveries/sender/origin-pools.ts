@@ -1,7 +1,12 @@
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { type buildConnector, Client, type Dispatcher, Pool } from 'undici';
-import type { AddressGuard, ResolveHost } from '../../platform/http/outbound-url.ts';
+import {
+  type AddressGuard,
+  isTargetAllowed,
+  type ResolveHost,
+  type TargetLists,
+} from '../../platform/http/outbound-url.ts';
 import { errorCode, SendError, tlsFailure } from './send-error.ts';
 
 const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
@@ -21,7 +26,10 @@ export type ConnectionAware = Dispatcher.DispatchHandler & {
 
 export type OriginPools = {
   /** Sends requests through the pool of their origin and counts one until `release` is called. */
-  acquire(origin: string): {
+  acquire(
+    origin: string,
+    targets?: TargetLists,
+  ): {
     dispatch(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void;
     release(): void;
   };
@@ -45,10 +53,14 @@ export function makeOriginPools(rules: PoolRules): OriginPools {
   // A Map keeps insertion order: re-inserting on use makes it an LRU list.
   const pools = new Map<string, OriginPool>();
   return {
-    acquire(origin) {
-      const entry = pools.get(origin) ?? { pool: makePool(origin, rules), inFlight: 0, lastUsedMs: 0 };
-      pools.delete(origin);
-      pools.set(origin, entry);
+    acquire(origin, targets) {
+      // A connection that was made under other lists must not be used again.
+      const key = targets === undefined ? origin : `${origin} ${JSON.stringify(targets)}`;
+      const entry = pools.get(key) ?? {
+        ...{ pool: makePool(origin, { ...rules, targets }), inFlight: 0, lastUsedMs: 0 },
+      };
+      pools.delete(key);
+      pools.set(key, entry);
       entry.inFlight += 1;
       entry.lastUsedMs = performance.now();
       evict(pools, rules);
@@ -124,6 +136,8 @@ type ConnectRules = {
   connectTimeoutMs: number;
   /** Certificates to trust in place of the well-known ones. */
   ca?: string | undefined;
+  /** Of the WABA that the pool is for. */
+  targets?: TargetLists | undefined;
 };
 
 /** The TLS session of an origin, kept so that the next connection needs a shorter handshake. */
@@ -159,7 +173,7 @@ function makeGuardedConnector(
       () => finish(new SendError('timeout', 'The connection was not made in time.')),
       rules.connectTimeoutMs,
     );
-    checkedAddresses(target.hostname, rules, phases)
+    checkedAddresses(target, rules, phases)
       .then((addresses) => {
         if (finished) return;
         socket = openSocket(target, addresses, rules, tlsSession);
@@ -170,13 +184,15 @@ function makeGuardedConnector(
 }
 
 async function checkedAddresses(
-  hostname: string,
+  { hostname, port, protocol }: buildConnector.Options,
   rules: ConnectRules,
   phases: ConnectionPhases,
 ): Promise<string[]> {
   const addresses = isIP(hostname) === 0 ? await resolveTimed(hostname, rules, phases) : [hostname];
   if (addresses.length === 0) throw new SendError('dns', 'The name has no address.');
-  if (addresses.every((address) => rules.guard.check(address).allowed)) return addresses;
+  const target = { hostname, port: Number(port) || (protocol === 'https:' ? 443 : 80), addresses };
+  const isOpen = addresses.every((address) => rules.guard.check(address).allowed);
+  if (isOpen && isTargetAllowed(rules.targets, target)) return addresses;
   throw new SendError('blocked_address', 'The URL leads to an address that webhooks are not sent to.');
 }
 

@@ -33,6 +33,7 @@ import {
   endpointRotateSigningKeyCommand,
   untilText,
 } from './secret-commands.ts';
+import { endpointTargetsCommand } from './target-commands.ts';
 
 /** `admin endpoint …` */
 export function endpointCommand(): Command {
@@ -48,7 +49,8 @@ export function endpointCommand(): Command {
     .addCommand(endpointRotateSecretCommand())
     .addCommand(endpointRotateSigningKeyCommand())
     .addCommand(endpointTestCommand())
-    .addCommand(endpointDeleteCommand());
+    .addCommand(endpointDeleteCommand())
+    .addCommand(endpointTargetsCommand());
 }
 
 function listCommand(): Command {

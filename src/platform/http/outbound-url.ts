@@ -18,14 +18,22 @@ type EndpointUrlRefusal = {
 };
 export type EndpointUrlVerdict = { ok: true; url: string } | EndpointUrlRefusal;
 
-export type EndpointUrlRules = { allowHttp: boolean; guard: AddressGuard };
+export type EndpointUrlRules = {
+  allowHttp: boolean;
+  guard: AddressGuard;
+  /** Of the WABA; they narrow what the guard allows. */
+  targets?: TargetLists;
+};
 
 /**
  * Judges a webhook URL by its text alone; both saving an endpoint and sending to it go through here, so that they
  * cannot disagree. Returns the URL as the WHATWG parser writes it, in which odd spellings of an address (0x7f.1,
  * 2130706433) have become plain ones.
  */
-export function judgeEndpointUrl(text: unknown, { allowHttp, guard }: EndpointUrlRules): EndpointUrlVerdict {
+export function judgeEndpointUrl(
+  text: unknown,
+  { allowHttp, guard, targets }: EndpointUrlRules,
+): EndpointUrlVerdict {
   if (typeof text !== 'string') return refuse('invalid_url', 'The URL must be a string.');
   if (text.length > MAX_URL_LENGTH)
     return refuse('url_too_long', `The URL is longer than ${MAX_URL_LENGTH} characters.`);
@@ -48,6 +56,8 @@ export function judgeEndpointUrl(text: unknown, { allowHttp, guard }: EndpointUr
   if (text.includes('#')) return refuse('fragment_in_url', 'The URL must not contain a fragment (#).');
   const address = addressLiteral(url.hostname);
   if (address !== null && !guard.check(address).allowed) return ADDRESS_REFUSAL;
+  const addresses = address === null ? null : [address];
+  if (!isTargetAllowed(targets, { ...targetOfUrl(url), addresses })) return ADDRESS_REFUSAL;
   return { ok: true, url: url.href };
 }
 
@@ -65,7 +75,9 @@ export async function checkEndpointUrl(
   if (addressLiteral(hostname) !== null) return verdict;
   try {
     const addresses = await resolve(hostname);
-    return addresses.every((address) => rules.guard.check(address).allowed) ? verdict : ADDRESS_REFUSAL;
+    const isOpen = addresses.every((address) => rules.guard.check(address).allowed);
+    const target = { ...targetOfUrl(new URL(verdict.url)), addresses };
+    return isOpen && isTargetAllowed(rules.targets, target) ? verdict : ADDRESS_REFUSAL;
   } catch {
     return verdict;
   }
@@ -144,6 +156,76 @@ export function makeAddressGuard({ allowCidrs }: { allowCidrs: readonly string[]
       return refused ? { allowed: false, reason: 'refused_range' } : { allowed: true, reason: 'public' };
     },
   };
+}
+
+/** Entries are `name`, `*.name`, an address or a network, each with `:port` if only that is meant. */
+export type TargetLists = { allow: readonly string[]; deny: readonly string[] };
+
+/** Where a request is to go; `addresses` null: not known yet. */
+export type WebhookTarget = { hostname: string; port: number; addresses: readonly string[] | null };
+
+/** Not an entry of such a list. */
+export class InvalidTargetError extends Error {
+  constructor(text: string) {
+    super(`${JSON.stringify(text)} is no name, address or network, with or without a port.`);
+    this.name = 'InvalidTargetError';
+  }
+}
+
+type TargetEntry = { name: string | null; network: Network | null; port: number | null };
+
+const NAME_ENTRY = /^(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*$/;
+
+/** Reads an entry of a list. Throws InvalidTargetError. */
+export function parseTarget(text: string): TargetEntry {
+  const bare = text.trim().toLowerCase();
+  const isPlainV6 = !bare.startsWith('[') && bare.split(':').length > 2;
+  const [, bracketed, plain, port = null] = isPlainV6
+    ? [null, null, bare]
+    : (/^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(bare) ?? []);
+  const host = bracketed ?? plain ?? '';
+  const isPort = port === null || (Number(port) >= 1 && Number(port) <= 65_535);
+  const isNetwork =
+    bracketed !== null && bracketed !== undefined ? true : isPlainV6 || /^[\d./]+$/.test(host);
+  if (!isPort || (!isNetwork && !NAME_ENTRY.test(host))) throw new InvalidTargetError(text);
+  try {
+    const network = isNetwork ? parseNetwork(networkOf(host)) : null;
+    return { name: isNetwork ? null : host, network, port: port === null ? null : Number(port) };
+  } catch {
+    throw new InvalidTargetError(text);
+  }
+}
+
+/**
+ * Whether the lists of a WABA let a request go there: what is denied wins, and with an allow list only what it names is
+ * left. Addresses that are not known yet are judged when the connection is made.
+ */
+export function isTargetAllowed(lists: TargetLists | undefined, target: WebhookTarget): boolean {
+  if (lists === undefined) return true;
+  const ofPort = (texts: readonly string[]) =>
+    texts.map(parseTarget).filter(({ port }) => port === null || port === target.port);
+  const [deny, allow] = [ofPort(lists.deny), ofPort(lists.allow)];
+  const isNamed = (entries: readonly TargetEntry[]) =>
+    entries.some(({ name }) => name !== null && isNameOf(target.hostname, name));
+  const isIn = (ip: string, entries: readonly TargetEntry[]) => {
+    const address = parseAddress(ip);
+    return entries.some(
+      ({ network }) => network !== null && address !== null && isInside(address, [network]),
+    );
+  };
+  if (isNamed(deny) || target.addresses?.some((address) => isIn(address, deny))) return false;
+  if (lists.allow.length === 0 || isNamed(allow)) return true;
+  if (target.addresses === null) return allow.some(({ network }) => network !== null);
+  return target.addresses.length > 0 && target.addresses.every((address) => isIn(address, allow));
+}
+
+function isNameOf(hostname: string, pattern: string): boolean {
+  const name = hostname.toLowerCase().replace(/\.$/, '');
+  return pattern.startsWith('*.') ? name.endsWith(pattern.slice(1)) : name === pattern;
+}
+
+function targetOfUrl({ hostname, port, protocol }: URL): Pick<WebhookTarget, 'hostname' | 'port'> {
+  return { hostname, port: Number(port) || (protocol === 'https:' ? 443 : 80) };
 }
 
 /** Takes plain IPv4 and IPv6 only; the URL parser has turned every other spelling into these. */

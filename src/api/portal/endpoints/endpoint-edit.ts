@@ -10,6 +10,7 @@ import {
 } from '../../../endpoints/endpoints.ts';
 import { type InstallationSettings, type Section, textOf } from '../../../endpoints/setting.ts';
 import { type AnySetting, type SettingName, settingsOf } from '../../../endpoints/settings.ts';
+import { webhookTargets } from '../../../endpoints/webhook-targets.ts';
 import { checkEndpointUrl } from '../../../platform/http/outbound-url.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
@@ -98,7 +99,7 @@ async function submitted(
   save: () => Promise<FastifyReply>,
 ): Promise<FastifyReply> {
   if (formValues(request.body).text('check') !== '') {
-    const urlCheck = await urlVerdict(context, shown.values.url);
+    const urlCheck = await urlVerdict(context, wabaOf(request).wabaId, shown.values.url);
     return await sendForm(request, reply, context, { ...shown, urlCheck });
   }
   return await orShown(save, (error) => sendForm(request, reply, context, { ...shown, error }));
@@ -291,14 +292,16 @@ function headerFields(view: EndpointFormView): Markup {
 /** GET /portal/w/:wabaId/endpoints/check-url?url=…: the piece of the form that says whether a URL would be taken. */
 export function urlCheckFragment(app: PortalApp, context: PortalContext): void {
   app.get('/portal/w/:wabaId/endpoints/check-url', { config: PAGES.admin }, async (request, reply) => {
-    const checked = await urlVerdict(context, formValues(request.query).text('url').trim());
+    const { wabaId } = wabaOf(request);
+    const checked = await urlVerdict(context, wabaId, formValues(request.query).text('url').trim());
     return reply.type('text/html; charset=utf-8').send(checked.toString());
   });
 }
 
 /** The same check that saving makes: the text, and where the name leads. Nothing is sent to it. */
-async function urlVerdict({ accounts }: PortalContext, url: string): Promise<Markup> {
-  const verdict = await checkEndpointUrl(url, accounts.urlRules);
+async function urlVerdict({ accounts }: PortalContext, wabaId: string, url: string): Promise<Markup> {
+  const targets = await webhookTargets(accounts.database, wabaId);
+  const verdict = await checkEndpointUrl(url, { ...accounts.urlRules, targets });
   if (!verdict.ok) return html`<p class="check-bad"><span aria-hidden="true">✕</span> ${verdict.message}</p>`;
   const other = verdict.url === url ? null : html` It is stored as <code>${verdict.url}</code>.`;
   return html`<p class="check-good"><span aria-hidden="true">✓</span> This URL can be used.${other}</p>`;

@@ -51,6 +51,9 @@ create table wabas (
   operations_url text,
   operations_secret_sealed text,
   removed_at timestamptz,
+  -- Where its webhooks and alerts may go, and where not: names, networks, ports. What is denied wins; nothing allowed: anywhere.
+  webhook_allow text[] not null default '{}',
+  webhook_deny text[] not null default '{}',
   -- When upstream was last asked for the numbers, and what came in the way; null: nothing.
   numbers_asked_at timestamptz,
   numbers_problem text,

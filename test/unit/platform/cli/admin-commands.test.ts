@@ -46,6 +46,7 @@ test('the admin command line explains every command with an example of it, and o
       'endpoint rotate-signing-key',
       'endpoint test',
       'endpoint delete',
+      'endpoint targets',
     ],
     ...['operations-url set', 'operations-url show', 'operations-url rotate-secret', 'operations-url clear'],
     ...['alerts list', 'alerts resolve', 'mail test'],
@@ -60,6 +61,8 @@ test('the admin command line explains every command with an example of it, and o
       ...['erasures list', 'erasures show', 'erasures verify', 'export customer'],
       'secrets status',
       'secrets reencrypt',
+      'audit verify',
+      'audit export',
       'migrate status',
     ],
   ]);

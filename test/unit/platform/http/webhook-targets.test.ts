@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import {
+  InvalidTargetError,
+  isTargetAllowed,
+  parseTarget,
+  type WebhookTarget,
+} from '../../../../src/platform/http/outbound-url.ts';
+
+const to = (hostname: string, ...addresses: string[]): WebhookTarget => ({
+  ...{ hostname, port: 443, addresses: addresses.length === 0 ? null : addresses },
+});
+
+test.each<[string[], string[], WebhookTarget, boolean]>([
+  [[], [], to('shop.example', '93.184.216.34'), true],
+  [[], ['shop.example'], to('shop.example', '93.184.216.34'), false],
+  [[], ['shop.example'], to('SHOP.example.', '93.184.216.34'), false],
+  [[], ['shop.example:8443'], to('shop.example', '93.184.216.34'), true],
+  [[], ['*.example'], to('a.b.example', '93.184.216.34'), false],
+  [[], ['*.example'], to('example', '93.184.216.34'), true],
+  [[], ['93.184.0.0/16'], to('shop.example', '1.1.1.1', '93.184.216.34'), false],
+  [[], ['93.184.0.0/16'], to('shop.example'), true],
+  [[], ['93.184.216.34:80'], to('shop.example', '93.184.216.34'), true],
+  [['shop.example'], [], to('shop.example', '93.184.216.34'), true],
+  [['shop.example'], [], to('other.example', '93.184.216.34'), false],
+  [['shop.example:8443'], [], to('shop.example', '93.184.216.34'), false],
+  [['shop.example'], ['93.184.216.34'], to('shop.example', '93.184.216.34'), false],
+  [['10.1.0.0/16:443'], [], to('inner.example', '10.1.2.3'), true],
+  [['10.1.0.0/16:8443'], [], to('inner.example', '10.1.2.3'), false],
+  [['10.1.0.0/16'], [], to('inner.example', '10.1.2.3', '10.2.0.1'), false],
+  [['10.1.0.0/16'], [], to('inner.example'), true],
+  [['shop.example'], [], to('inner.example'), false],
+  [['[2001:db8::/32]:443'], [], to('six.example', '2001:db8::7'), true],
+  [['2001:db8::7'], [], to('six.example', '2001:db8::8'), false],
+  [[], ['10.0.0.0/8'], to('x.example', '::ffff:10.1.2.3'), false],
+])('with allowed %j and denied %j, %j: %s', (allow, deny, target, isAllowed) => {
+  expect(isTargetAllowed({ allow, deny }, target)).toBe(isAllowed);
+});
+
+test.each(['', ':443', 'a b', 'shop.example:0', 'shop.example:70000', 'https://shop.example', '10.0.0.0/33'])(
+  '%j is no entry',
+  (text) => {
+    expect(() => parseTarget(text)).toThrow(InvalidTargetError);
+  },
+);
