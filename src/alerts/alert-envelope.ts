@@ -7,7 +7,12 @@ import packageJson from '../../package.json' with { type: 'json' };
 export type EndpointNotice = 'failing' | 'disabled' | 'recovered' | 'deliveries_failed' | 'backlog';
 
 /** What can be told about other things of a WABA. */
-export type WabaNotice = 'api_key.expiring' | 'access_token.refused' | 'waba.silent' | 'payloads.quarantined';
+export type WabaNotice =
+  | 'api_key.expiring'
+  | 'client_certificate.expiring'
+  | 'access_token.refused'
+  | 'waba.silent'
+  | 'payloads.quarantined';
 
 export type NoticeKind = EndpointNotice | WabaNotice;
 

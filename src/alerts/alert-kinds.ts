@@ -7,6 +7,7 @@ export const ALERT_KINDS = [
   'deliveries_failed',
   'endpoint_backlog',
   'api_key_expiring',
+  'client_certificate_expiring',
   'access_token_refused',
   'waba_silent',
   'payloads_quarantined',
@@ -93,6 +94,18 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
       'Make a new key, or ask for one that replaces it, and give it to the programs that use the old one.',
       'The list of API keys shows when the old key was last used.',
       'Revoke the old key once nothing uses it.',
+    ],
+  },
+  client_certificate_expiring: {
+    title: 'Client certificate expires soon',
+    audience: 'tenant',
+    notice: 'client_certificate.expiring',
+    meaning:
+      'The certificate that Heliograph shows to the server of an endpoint expires within 14 days, or has expired. The server then refuses its connections.',
+    steps: [
+      'Have a new certificate made by whoever issued the present one.',
+      'Set it on the page of the endpoint, under "Client certificate". It is used from the next attempt on.',
+      'If the server asks for none any more, remove it there.',
     ],
   },
   access_token_refused: {
@@ -193,6 +206,7 @@ export function alertPath(
     case 'endpoint_failing':
     case 'endpoint_disabled':
     case 'endpoint_backlog':
+    case 'client_certificate_expiring':
       return `${waba}/endpoints/${subject}`;
     case 'deliveries_failed':
       return `${waba}/deliveries?state=failed&endpointId=${subject}`;

@@ -1,5 +1,6 @@
 import { listRefusedTokens } from '../accounts/access-tokens.ts';
 import { listLateEndpoints, oldestDueAt } from '../deliveries/backlog.ts';
+import { listExpiringCertificates } from '../endpoints/endpoint-certificate.ts';
 import { listEndpointTroubles, listFinalFailures } from '../endpoints/endpoint-troubles.ts';
 import { countInbox, listUnreadable, oldestWaitingBodyAt } from '../inbound/inbox-admin.ts';
 import { listExpiringKeys } from '../keys/api-key-store.ts';
@@ -52,8 +53,14 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
   api_key_expiring: async (database) =>
     (await listExpiringKeys(database, KEY_DAYS, MOST)).map(({ id, name, lastFour, expiresAt, ...owner }) => ({
       ...{ kind: 'api_key_expiring', ...owner, subject: id, latestAt: null },
-      reason: `API key "${name}" (…${lastFour}) expires on ${expiresAt.toISOString().slice(0, 16).replace('T', ' at ')} UTC.`,
+      reason: `API key "${name}" (…${lastFour}) expires on ${minuteText(expiresAt)} UTC.`,
       details: { apiKeyId: id, name, expiresAt: expiresAt.toISOString() },
+    })),
+  client_certificate_expiring: async (database, now) =>
+    (await listExpiringCertificates(database, KEY_DAYS, MOST)).map(({ id, expiresAt, ...owner }) => ({
+      ...{ kind: 'client_certificate_expiring', ...owner, subject: id, latestAt: null },
+      reason: `The client certificate of endpoint ${id} ${expiresAt <= now ? 'expired' : 'expires'} on ${minuteText(expiresAt)} UTC.`,
+      details: { endpointId: id, expiresAt: expiresAt.toISOString() },
     })),
   access_token_refused: async (database) =>
     (await listRefusedTokens(database, MOST)).map(({ since, problem, ...owner }) => ({
@@ -142,6 +149,10 @@ async function silentWabas(database: Database, now: Date): Promise<Condition[] |
     reason: `Nothing came for WABA ${owner.wabaId} since ${since.toISOString().slice(0, 16).replace('T', ' ')} UTC, unlike in the last four weeks.`,
     details: { since: since.toISOString() },
   }));
+}
+
+function minuteText(at: Date): string {
+  return at.toISOString().slice(0, 16).replace('T', ' at ');
 }
 
 function whenOlder(

@@ -22,6 +22,9 @@ export type EndpointSettings = {
   previousSigningKeySealed: string | null;
   previousSigningKeyExpiresAt: Date | null;
   customHeadersSealed: string | null;
+  /** A chain in PEM; its key is there exactly when it is. */
+  clientCertificate: string | null;
+  clientKeySealed: string | null;
   /** Of the WABA: where its webhooks may go. */
   targetsAllow: string[];
   targetsDeny: string[];
@@ -45,7 +48,8 @@ export async function loadEndpointSettings(
             asymmetric_signature as "asymmetricSignature", signing_key_sealed as "signingKeySealed",
             previous_signing_key_sealed as "previousSigningKeySealed",
             previous_signing_key_expires_at as "previousSigningKeyExpiresAt",
-            custom_headers_sealed as "customHeadersSealed", signature_profile as "signatureProfile",
+            custom_headers_sealed as "customHeadersSealed",
+            client_certificate as "clientCertificate", client_key_sealed as "clientKeySealed", signature_profile as "signatureProfile",
             a.webhook_allow as "targetsAllow", a.webhook_deny as "targetsDeny",
             timeout_ms as "timeoutMs", retry_schedule_seconds as "retryScheduleSeconds",
             max_in_flight as "maxInFlight", rate_limit_per_second as "rateLimitPerSecond"

@@ -3,6 +3,7 @@ import { countWaiting, type WaitingDeliveries } from '../deliveries/backlog.ts';
 import { applyOrderScope } from '../deliveries/queue/order-scope.ts';
 import { newSigningKey, newWebhookSecret, publicKeyOf } from '../deliveries/webhook-request.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import { type CertificateView, certificateView } from '../platform/crypto/client-certificate.ts';
 import {
   endpointSecretPlace,
   endpointSigningKeyPlace,
@@ -215,11 +216,17 @@ type PublicKey = { publicKey: string; expiresAt: Date | null };
  */
 export type EndpointView = Omit<
   Endpoint,
-  'customHeadersSealed' | 'signingKeySealed' | 'previousSigningKeySealed' | 'previousSigningKeyExpiresAt'
+  | 'customHeadersSealed'
+  | 'signingKeySealed'
+  | 'previousSigningKeySealed'
+  | 'previousSigningKeyExpiresAt'
+  | 'clientCertificatePem'
 > & {
   customHeaderNames: string[] | null;
   /** Of the private keys that sign, the present one first; none while no such signature is asked for. */
   publicKeys: PublicKey[] | null;
+  /** What the sender shows to a server that asks for a certificate; null: none. */
+  clientCertificate: CertificateView | null;
 };
 
 function endpointView(secretBox: SecretBox, endpoint: Endpoint): EndpointView {
@@ -228,10 +235,15 @@ function endpointView(secretBox: SecretBox, endpoint: Endpoint): EndpointView {
     signingKeySealed,
     previousSigningKeySealed,
     previousSigningKeyExpiresAt,
+    clientCertificatePem,
     ...shown
   } = endpoint;
-  const publicKeys = publicKeysOf(secretBox, endpoint);
-  return { ...shown, customHeaderNames: customHeaderNames(secretBox, endpoint), publicKeys };
+  return {
+    ...shown,
+    customHeaderNames: customHeaderNames(secretBox, endpoint),
+    publicKeys: publicKeysOf(secretBox, endpoint),
+    clientCertificate: clientCertificatePem === null ? null : certificateView(clientCertificatePem),
+  };
 }
 
 function publicKeysOf(secretBox: SecretBox, endpoint: Endpoint): PublicKey[] | null {

@@ -24,6 +24,8 @@ export type Endpoint = StoredEndpointOptions & {
   /** Null: the key before the present one does not sign any more. */
   previousSigningKeySealed: string | null;
   previousSigningKeyExpiresAt: Date | null;
+  /** A chain in PEM. */
+  clientCertificatePem: string | null;
   version: number;
   createdAt: Date;
   updatedAt: Date;
@@ -55,6 +57,7 @@ const ENDPOINT = `id, waba_id as "wabaId", url, custom_headers_sealed as "custom
   case when previous_signing_key_expires_at > now() then previous_signing_key_sealed end as "previousSigningKeySealed",
   case when previous_signing_key_expires_at > now()
        then previous_signing_key_expires_at end as "previousSigningKeyExpiresAt",
+  client_certificate as "clientCertificatePem",
   version, created_at as "createdAt", updated_at as "updatedAt"`;
 
 /** Draws the id of a new endpoint: the sealed secret is bound to it, so it is needed first. */
@@ -230,6 +233,22 @@ export async function replaceEndpointSecret(
     { wabaId, ...change },
   );
   return row?.expiresAt ?? null;
+}
+
+/** Sets or removes what the sender shows to a server that asks for a certificate. */
+export async function setEndpointCertificate(
+  trx: Transaction,
+  wabaId: string,
+  change: { id: string; pem: string | null; keySealed: string | null; expiresAt: Date | null },
+): Promise<void> {
+  await execute(
+    trx,
+    `update webhook_endpoints
+        set client_certificate = :pem, client_key_sealed = :keySealed, client_certificate_expires_at = :expiresAt,
+            version = version + 1, updated_at = now()
+      where waba_id = :wabaId and id = :id`,
+    { wabaId, ...change },
+  );
 }
 
 /** Removes an endpoint; what is queued for it is not touched. Returns the transaction's id, null when there is none. */

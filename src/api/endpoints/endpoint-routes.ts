@@ -335,6 +335,10 @@ function endpointJson<View extends EndpointView>(view: View) {
         publicKey,
         expiresAt: expiresAt?.toISOString() ?? null,
       })) ?? null,
+    clientCertificate: view.clientCertificate && {
+      ...view.clientCertificate,
+      expiresAt: view.clientCertificate.expiresAt.toISOString(),
+    },
     createdAt: view.createdAt.toISOString(),
     updatedAt: view.updatedAt.toISOString(),
   };

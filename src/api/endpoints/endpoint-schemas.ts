@@ -17,6 +17,9 @@ export const EXAMPLE_SECRET = `whsec_${'MfKQ9r8GKYqrTwjU'.repeat(2)}`;
 
 export const EXAMPLE_PUBLIC_KEY = 'whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=';
 
+/** SHA-256 of a certificate. */
+const EXAMPLE_FINGERPRINT = Array.from({ length: 16 }, () => '3F:A1').join(':');
+
 const FIRST = settingsOf('where', 'what');
 const THEN = settingsOf('retries', 'signature', 'limits', 'order');
 
@@ -97,6 +100,15 @@ const ENDPOINT_MEMBERS = {
       },
     ),
     [],
+  ),
+  clientCertificate: nullable(
+    Type.Object({
+      subject: text('CN=heliograph.shop.example'),
+      issuer: text('CN=Shop CA'),
+      fingerprint: text(EXAMPLE_FINGERPRINT),
+      expiresAt: DATE_TIME,
+    }),
+    null,
   ),
   createdAt: DATE_TIME,
   updatedAt: DATE_TIME,

@@ -1,16 +1,18 @@
+import { createHash } from 'node:crypto';
 import { type EndpointSettings, loadEndpointSettings } from '../../endpoints/endpoint-settings.ts';
 import {
+  endpointClientKeyPlace,
   endpointHeadersPlace,
   endpointSecretPlace,
   endpointSigningKeyPlace,
   type SecretBox,
 } from '../../platform/crypto/secret-box.ts';
-import type { TargetLists } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
 import type { DeliveredEvent } from '../delivery-log.ts';
 import type { EndpointLimiter } from '../loop/attempt-limits.ts';
 import type { HttpSender, SendResult } from '../sender/http-sender.ts';
+import type { ConnectionTerms } from '../sender/origin-pools.ts';
 import { signStandard, signWith, webhookHeaders } from '../webhook-request.ts';
 
 export type Sendable = Omit<DeliveredEvent, 'wabaId'> & {
@@ -39,13 +41,13 @@ export async function sendDelivery(
 ): Promise<SentRequest> {
   const startedAt = new Date();
   const headers = headersOf(endpoint, delivery, startedAt.getTime());
-  const { url, targets } = endpoint;
+  const { url, terms } = endpoint;
   const result = await sender.send({
     url,
     headers,
     body: delivery.body,
     timeoutMs,
-    ...(targets && { targets }),
+    ...terms,
   });
   return { wabaId: endpoint.wabaId, url: endpoint.url, startedAt, headers, result };
 }
@@ -89,7 +91,7 @@ export type SendableEndpoint = Pick<
   timeoutMs: number;
   retryScheduleMs: readonly number[];
   /** Where its webhooks may go; left out: anywhere that the installation allows. */
-  targets?: TargetLists;
+  terms: ConnectionTerms;
   /** The headers that the tenant adds. */
   customHeaders: Record<string, string>;
   /** The present one first. */
@@ -121,7 +123,10 @@ export function openEndpoint(
   const keyPlace = endpointSigningKeyPlace(id);
   return {
     ...{ id, wabaId, tenantId, url, version, signatureProfile, maxInFlight, rateLimitPerSecond },
-    ...(allow.length + deny.length > 0 && { targets: { allow, deny } }),
+    terms: {
+      ...(allow.length + deny.length > 0 && { targets: { allow, deny } }),
+      ...openCertificate(settings, secretBox),
+    },
     timeoutMs: Math.min(settings.timeoutMs ?? defaults.timeoutMs, defaults.timeoutMs),
     retryScheduleMs: settings.retryScheduleSeconds?.map((s) => s * 1_000) ?? defaults.retryScheduleMs,
     customHeaders:
@@ -140,6 +145,16 @@ export function openEndpoint(
             ...opened(keyPlace, settings.previousSigningKeySealed, settings.previousSigningKeyExpiresAt),
           ],
   };
+}
+
+function openCertificate(
+  { id, clientCertificate: certificate, clientKeySealed }: EndpointSettings,
+  secretBox: SecretBox,
+): Pick<ConnectionTerms, 'clientCertificate'> {
+  if (certificate === null || clientKeySealed === null) return {};
+  const fingerprint = createHash('sha256').update(certificate).digest('base64');
+  const privateKey = secretBox.open(clientKeySealed, endpointClientKeyPlace(id));
+  return { clientCertificate: { fingerprint, certificate, privateKey } };
 }
 
 export type EndpointCache = {

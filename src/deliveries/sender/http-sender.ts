@@ -5,11 +5,11 @@ import {
   makeHostResolver,
   parseRetryAfter,
   type ResolveHost,
-  type TargetLists,
 } from '../../platform/http/outbound-url.ts';
 import {
   type ConnectionAware,
   type ConnectionPhases,
+  type ConnectionTerms,
   elapsedMs,
   makeOriginPools,
   type OriginPools,
@@ -32,13 +32,12 @@ export type HttpSenderOptions = {
   resolve?: ResolveHost;
 };
 
-type SendRequest = {
+type SendRequest = ConnectionTerms & {
   url: string;
   headers: Record<string, string>;
   body: Uint8Array;
   timeoutMs?: number;
   /** Of the WABA: where it may go. */
-  targets?: TargetLists;
   signal?: AbortSignal;
 };
 
@@ -68,18 +67,18 @@ export function makeHttpSender(options: HttpSenderOptions): HttpSender {
   });
   let closed = false;
   return {
-    async send({ url, headers, body, timeoutMs = totalTimeoutMs, targets, signal }) {
+    async send({ url, headers, body, timeoutMs = totalTimeoutMs, signal, ...terms }) {
       const startMs = performance.now();
       if (closed)
         return undispatched({ errorClass: 'aborted', message: 'The sender is shutting down.' }, startMs);
       if (signal?.aborted)
         return undispatched({ errorClass: 'aborted', message: 'The request was cancelled.' }, startMs);
-      const verdict = judgeEndpointUrl(url, { allowHttp, guard, ...(targets && { targets }) });
+      const verdict = judgeEndpointUrl(url, { allowHttp, guard, ...terms });
       if (!verdict.ok) {
         const errorClass = verdict.code === 'address_not_allowed' ? 'blocked_address' : 'invalid_url';
         return undispatched({ errorClass, message: verdict.message }, startMs);
       }
-      return runExchange(pools, { url: new URL(verdict.url), headers, body, timeoutMs, targets, signal });
+      return runExchange(pools, { url: new URL(verdict.url), headers, body, timeoutMs, terms, signal });
     },
     async close() {
       closed = true;
@@ -109,7 +108,7 @@ type ExchangeRequest = {
   body: Uint8Array;
   /** Over everything: waiting for a connection, DNS, TCP, TLS, response and its body. */
   timeoutMs: number;
-  targets?: TargetLists | undefined;
+  terms: ConnectionTerms;
   signal?: AbortSignal | undefined;
 };
 
@@ -133,10 +132,10 @@ type Exchange = {
 
 /** POSTs once on a pooled connection and always resolves, at the latest when the time is up. */
 function runExchange(pools: OriginPools, request: ExchangeRequest): Promise<SendResult> {
-  const { url, headers, body, timeoutMs, targets, signal } = request;
+  const { url, headers, body, timeoutMs, terms, signal } = request;
   const { promise, resolve } = Promise.withResolvers<SendResult>();
   const exchange = newExchange(resolve);
-  const lease = pools.acquire(url.origin, targets);
+  const lease = pools.acquire(url.origin, terms);
   const timer = setTimeout(() => cancel(exchange, timeoutFailure(exchange)), timeoutMs);
   const onAbort = (): void =>
     cancel(exchange, { errorClass: 'aborted', message: 'The request was cancelled.' });

@@ -24,11 +24,28 @@ export type ConnectionAware = Dispatcher.DispatchHandler & {
   onConnectionAssigned(connection: { phases: ConnectionPhases }): void;
 };
 
+/** What a certificate of ours needs to be shown in a handshake. */
+export type ClientCertificate = {
+  /** Of the certificate and so of its key. */
+  fingerprint: string;
+  /** A chain in PEM. */
+  certificate: string;
+  privateKey: string;
+};
+
+/** What a connection is made under; one that was made under other terms is not used. */
+export type ConnectionTerms = {
+  /** Of the WABA that it is for. */
+  targets?: TargetLists;
+  /** Shown to a server that asks for one. */
+  clientCertificate?: ClientCertificate;
+};
+
 export type OriginPools = {
   /** Sends requests through the pool of their origin and counts one until `release` is called. */
   acquire(
     origin: string,
-    targets?: TargetLists,
+    terms?: ConnectionTerms,
   ): {
     dispatch(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void;
     release(): void;
@@ -53,11 +70,10 @@ export function makeOriginPools(rules: PoolRules): OriginPools {
   // A Map keeps insertion order: re-inserting on use makes it an LRU list.
   const pools = new Map<string, OriginPool>();
   return {
-    acquire(origin, targets) {
-      // A connection that was made under other lists must not be used again.
-      const key = targets === undefined ? origin : `${origin} ${JSON.stringify(targets)}`;
+    acquire(origin, terms = {}) {
+      const key = poolKey(origin, terms);
       const entry = pools.get(key) ?? {
-        ...{ pool: makePool(origin, { ...rules, targets }), inFlight: 0, lastUsedMs: 0 },
+        ...{ pool: makePool(origin, { ...rules, ...terms }), inFlight: 0, lastUsedMs: 0 },
       };
       pools.delete(key);
       pools.set(key, entry);
@@ -78,6 +94,11 @@ export function makeOriginPools(rules: PoolRules): OriginPools {
       await Promise.all(closing);
     },
   };
+}
+
+function poolKey(origin: string, { targets, clientCertificate }: ConnectionTerms): string {
+  if (targets === undefined && clientCertificate === undefined) return origin;
+  return `${origin} ${JSON.stringify([targets, clientCertificate?.fingerprint])}`;
 }
 
 function evict(pools: Map<string, OriginPool>, rules: PoolRules): void {
@@ -129,15 +150,13 @@ function isConnectionAware(handler: Dispatcher.DispatchHandler): handler is Conn
   return 'onConnectionAssigned' in handler;
 }
 
-type ConnectRules = {
+type ConnectRules = ConnectionTerms & {
   guard: AddressGuard;
   resolve: ResolveHost;
   /** DNS, TCP and TLS together. */
   connectTimeoutMs: number;
   /** Certificates to trust in place of the well-known ones. */
   ca?: string | undefined;
-  /** Of the WABA that the pool is for. */
-  targets?: TargetLists | undefined;
 };
 
 /** The TLS session of an origin, kept so that the next connection needs a shorter handshake. */
@@ -228,12 +247,14 @@ function openSocket(
     noDelay: true,
   };
   if (!secure) return connectTcp(options);
+  const { clientCertificate } = rules;
   const socket = connectTls({
     ...options,
     servername: isIP(target.hostname) === 0 ? target.hostname : '',
     ALPNProtocols: ['http/1.1'],
     session: tlsSession.session,
     ca: rules.ca,
+    ...(clientCertificate && { cert: clientCertificate.certificate, key: clientCertificate.privateKey }),
   });
   return socket.on('session', (session) => {
     tlsSession.session = session;

@@ -22,6 +22,7 @@ import {
 import type { Section } from '../setting.ts';
 import { settingsOf } from '../settings.ts';
 import { sendTestEvent, type TestEventResult } from '../test-event.ts';
+import { certificateRows, endpointCertificateCommand } from './certificate-commands.ts';
 import {
   type EndpointCommandOptions,
   givenEndpointOptions,
@@ -48,6 +49,7 @@ export function endpointCommand(): Command {
     .addCommand(endpointEnableCommand())
     .addCommand(endpointRotateSecretCommand())
     .addCommand(endpointRotateSigningKeyCommand())
+    .addCommand(endpointCertificateCommand())
     .addCommand(endpointTestCommand())
     .addCommand(endpointDeleteCommand())
     .addCommand(endpointTargetsCommand());
@@ -318,6 +320,7 @@ export function describeEndpoint(endpoint: EndpointStatus, notes: string[] = [])
       ...rowsOf(endpoint, 'signature'),
       ['old secret', untilText(endpoint.previousSecretExpiresAt)],
       ...publicKeyRows(endpoint.publicKeys),
+      ...certificateRows(endpoint.clientCertificate),
       ...rowsOf(endpoint, 'order', 'retries', 'limits'),
       ['created', endpoint.createdAt],
       ['updated', endpoint.updatedAt],

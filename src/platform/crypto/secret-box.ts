@@ -114,6 +114,11 @@ export function endpointSigningKeyPlace(endpointId: string): string {
   return `webhook_endpoints|signing_key|${endpointId}`;
 }
 
+/** The private key of an endpoint's client certificate. */
+export function endpointClientKeyPlace(endpointId: string): string {
+  return `webhook_endpoints|client_key|${endpointId}`;
+}
+
 /** The headers that a tenant adds to its webhooks, as a JSON object: they often hold credentials. */
 export function endpointHeadersPlace(endpointId: string): string {
   return `webhook_endpoints|custom_headers|${endpointId}`;
@@ -168,6 +173,7 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   { ...endpointColumn, column: 'previous_secret_sealed', place: endpointSecretPlace },
   { ...endpointColumn, column: 'signing_key_sealed', place: endpointSigningKeyPlace },
   { ...endpointColumn, column: 'previous_signing_key_sealed', place: endpointSigningKeyPlace },
+  { ...endpointColumn, column: 'client_key_sealed', place: endpointClientKeyPlace },
   { ...endpointColumn, column: 'custom_headers_sealed', place: endpointHeadersPlace },
   { ...wabaColumn, column: 'access_token_sealed', place: accessTokenPlace },
   { ...wabaColumn, column: 'operations_secret_sealed', place: operationsSecretPlace },

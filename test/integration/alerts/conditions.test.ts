@@ -272,6 +272,24 @@ describe('conditions', () => {
     await execute(database, 'delete from api_key_requests');
   });
 
+  test('a client certificate that expires within 14 days, or did', async () => {
+    const { database } = store;
+    const expire = async (inDays: number | null) => {
+      const expiresAt = inDays === null ? null : new Date(Date.now() + inDays * 86_400_000);
+      await execute(
+        database,
+        'update webhook_endpoints set client_certificate_expires_at = ? where waba_id = ?',
+        [...[expiresAt, WABA]],
+      );
+      await look();
+      return await seen();
+    };
+    const told = [expect.stringMatching(/^client_certificate_expiring \d+$/)];
+    expect([await expire(14.1), await expire(13.9), await expire(-1), await expire(null)]).toEqual([
+      ...[[], told, told, []],
+    ]);
+  });
+
   test('a refused access token, once the look at the numbers has had its turn', async () => {
     const { database } = store;
     await noteTokenRefused(database, WABA, 'Session has expired');

@@ -30,6 +30,7 @@ export function madeAttempt(result: SendResult, n = 0): MadeAttempt {
       customHeaders: {},
       secrets: [],
       signingKeys: [],
+      terms: {},
     },
     sent: { wabaId: '9', url: 'https://receiver.example/', startedAt: new Date(), headers: {}, result },
   };

@@ -185,7 +185,7 @@ export class HeliographApi extends HeyApiClient {
      *
      * What was sent or is to be sent to webhook endpoints, the newest first; `body` is what webhooks carry, byte for byte. With `order=asc` and the cursor of the last page a tenant that was down reads everything it missed.
      *
-     * Scope: `read` or `manage_webhooks`.
+     * Scope: `read` or `read_events`.
      */
     public listEvents<ThrowOnError extends boolean = true>(options?: Options<ListEventsData, ThrowOnError>) {
         return (options?.client ?? this.client).get<ListEventsResponses, ListEventsErrors, ThrowOnError>({
@@ -200,7 +200,7 @@ export class HeliographApi extends HeyApiClient {
      *
      * With its newest 50 deliveries and their newest 25 attempts each. Signatures and the values of your own headers are left out.
      *
-     * Scope: `read` or `manage_webhooks`.
+     * Scope: `read` or `read_events`.
      */
     public getEvent<ThrowOnError extends boolean = true>(options: Options<GetEventData, ThrowOnError>) {
         return (options.client ?? this.client).get<GetEventResponses, GetEventErrors, ThrowOnError>({

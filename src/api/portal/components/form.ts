@@ -42,12 +42,14 @@ export function textField(
   return wrapped(field, input);
 }
 
-/** Several lines of text. */
-export function textArea(field: FieldView & { value?: string; rows?: number; maxLength?: number }): Markup {
-  const { name, value = '', rows = 4, maxLength = 10_000 } = field;
+/** Several lines of text; browsers neither remember a secret one nor send it to a spelling checker. */
+export function textArea(
+  field: FieldView & { value?: string; rows?: number; maxLength?: number; isSecret?: boolean },
+): Markup {
+  const { name, value = '', rows = 4, maxLength = 10_000, isSecret = false } = field;
   return wrapped(
     field,
-    html`<textarea id="${name}" name="${name}" rows="${rows}" maxlength="${maxLength}" ${described(field)}>${value}</textarea>`,
+    html`<textarea id="${name}" name="${name}" rows="${rows}" maxlength="${maxLength}" ${isSecret && html`autocomplete="off" spellcheck="false"`} ${described(field)}>${value}</textarea>`,
   );
 }
 

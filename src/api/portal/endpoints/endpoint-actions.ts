@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { shownCount } from '../../../deliveries/backlog.ts';
+import { type GivenCertificate, setClientCertificate } from '../../../endpoints/endpoint-certificate.ts';
 import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../endpoints/endpoint-modes.ts';
 import { rotateSecret, rotateSigningKey } from '../../../endpoints/endpoint-secrets.ts';
 import { endpointStatus } from '../../../endpoints/endpoints.ts';
@@ -102,6 +103,28 @@ export function endpointSigningKeyAction(app: PortalApp, context: PortalContext)
       return reply.redirect(`${endpointPath(wabaId, id)}?done=key-rotated`, 303);
     });
   });
+}
+
+/** POST …/client-certificate and …/client-certificate/remove: what is shown to a server that asks for a certificate. */
+export function endpointCertificateActions(app: PortalApp, context: PortalContext): void {
+  const path = `${PATH}/client-certificate`;
+  app.post(path, OPTIONS, async (request, reply) => {
+    const form = formValues(request.body);
+    const given = { certificate: form.text('certificate'), privateKey: form.text('privateKey') };
+    return await setCertificate(request, reply, given);
+  });
+  app.post(`${path}/remove`, OPTIONS, async (request, reply) => await setCertificate(request, reply, null));
+
+  type Request = FastifyRequest<{ Params: { id: string } }>;
+  async function setCertificate(request: Request, reply: FastifyReply, given: GivenCertificate | null) {
+    const id = accountObjectId(request.params.id);
+    return await orExplained(request, reply, context, id, async () => {
+      const { wabaId } = wabaOf(request);
+      await setClientCertificate(toolsOf(request, context), wabaId, id, given);
+      const done = given === null ? 'certificate-removed' : 'certificate-set';
+      return reply.redirect(`${endpointPath(wabaId, id)}?done=${done}`, 303);
+    });
+  }
 }
 
 function overlapIn(form: FormValues, field: string): number {

@@ -20,6 +20,7 @@ import { durationText, exactTime, relativeText, utcText } from '../components/ti
 import { deliveryTable } from '../deliveries/delivery-table.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { certificateControls } from './client-certificate.ts';
 import {
   endpointPath,
   endpointsPath,
@@ -43,6 +44,8 @@ const DONE = {
   enabled: 'The endpoint is enabled.',
   sent: 'The endpoint is enabled. Pending events are sent first, in order.',
   'key-rotated': 'The endpoint signs with a new key. Give its public key to your receivers.',
+  'certificate-set': 'The certificate is set. It is shown from the next attempt on.',
+  'certificate-removed': 'The certificate is removed.',
   dropped: 'The endpoint is enabled. Pending events were dropped and stay in the log.',
 };
 
@@ -119,6 +122,8 @@ ${
 <h2 id="secret">Signing secret</h2>
 <div class="card">${secretControls(viewer, path, endpoint)}</div>
 ${endpoint.asymmetricSignature !== 'none' && html`<h2 id="public-key">Public key</h2><div class="card">${publicKeyControls(viewer, path, endpoint)}</div>`}
+<h2 id="client-certificate">Client certificate</h2>
+<div class="card">${certificateControls(viewer, path, endpoint, now)}</div>
 <h2>Verify the signature</h2>
 <p class="lead">Verify it over the raw bytes, before you parse them. See also the <a href="/portal/w/${wabaId}/event-types">event types</a>.</p>
 ${verifySamples(endpoint)}

@@ -21,6 +21,7 @@ import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { alertPages } from './alert-pages.ts';
 import {
+  endpointCertificateActions,
   endpointDeletePages,
   endpointModeActions,
   endpointSecretActions,
@@ -49,6 +50,7 @@ export function endpointPages(app: PortalApp, context: PortalContext): void {
   endpointModeActions(app, context);
   endpointSecretActions(app, context);
   endpointSigningKeyAction(app, context);
+  endpointCertificateActions(app, context);
   endpointDeletePages(app, context);
   testEventPages(app, context);
 }

@@ -160,6 +160,10 @@ create table webhook_endpoints (
   signing_key_sealed text,
   previous_signing_key_sealed text,
   previous_signing_key_expires_at timestamptz,
+  -- What the sender shows to a server that asks for a certificate: a chain in PEM, and the private key of its first one.
+  client_certificate text,
+  client_key_sealed text,
+  client_certificate_expires_at timestamptz,
   max_in_flight integer,
   rate_limit_per_second integer,
   -- How long a delivery may hold up others of its key while its endpoint takes deliveries.
@@ -178,6 +182,8 @@ create index webhook_endpoints_waba on webhook_endpoints (waba_id, id);
 -- What is asked once a second about endpoints reads only those that it is about.
 create index webhook_endpoints_updated on webhook_endpoints (updated_at);
 create index webhook_endpoints_probing on webhook_endpoints (next_probe_at) where mode = 'probing';
+create index webhook_endpoints_certificate on webhook_endpoints (client_certificate_expires_at)
+  where client_certificate_expires_at is not null;
 create index webhook_endpoints_failing on webhook_endpoints (failing_since) where failing_since is not null;
 create index webhook_endpoints_notified on webhook_endpoints (id) where failing_notified;
 create index webhook_endpoints_wanted_scope on webhook_endpoints (id) where wanted_order_scope is not null;

@@ -1,3 +1,5 @@
+import { createPrivateKey } from 'node:crypto';
+import { generate } from 'selfsigned';
 import { expect, test } from 'vitest';
 import { findWaba, saveWaba } from '../../../../src/accounts/accounts.ts';
 import {
@@ -7,6 +9,7 @@ import {
 } from '../../../../src/alerts/operations-url.ts';
 import { openEndpoint } from '../../../../src/deliveries/attempt/send-delivery.ts';
 import { publicKeyOf } from '../../../../src/deliveries/webhook-request.ts';
+import { setClientCertificate } from '../../../../src/endpoints/endpoint-certificate.ts';
 import { rotateSecret, rotateSigningKey } from '../../../../src/endpoints/endpoint-secrets.ts';
 import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
 import { addEndpoint, endpointStatus, updateEndpoint } from '../../../../src/endpoints/endpoints.ts';
@@ -64,6 +67,8 @@ async function filled() {
   });
   const { secret } = await rotateSecret(old, WABA, id, {});
   await rotateSigningKey(old, WABA, id, {});
+  const client = await generate([{ name: 'commonName', value: 'client' }], { keySize: 2048 });
+  await setClientCertificate(old, WABA, id, { certificate: client.cert, privateKey: client.private });
   const { publicKeys } = await endpointStatus(old, WABA, id);
   const operations = await setOperationsUrl(old, WABA, 'https://ops.example/');
   const accessTokenSealed = old.secretBox.seal('token', accessTokenPlace(WABA));
@@ -99,6 +104,7 @@ async function filled() {
     expected: {
       ...{ secret, before, operations: operations.secret },
       publicKeys: publicKeys?.map(({ publicKey }) => publicKey),
+      clientKey: createPrivateKey(client.private).export({ type: 'pkcs8', format: 'pem' }),
     },
   };
 }
@@ -115,6 +121,7 @@ async function openAll(database: Database, secretBox: SecretBox, id: string) {
     secret: endpoint.secrets[0]?.secret,
     before: endpoint.secrets[1]?.secret,
     publicKeys: endpoint.signingKeys.map(({ secret }) => publicKeyOf(secret)),
+    clientKey: endpoint.terms.clientCertificate?.privateKey,
     headers: endpoint.customHeaders,
     token: secretBox.open(sealedToken, accessTokenPlace(WABA)),
     operations: secretBox.open(operations, operationsSecretPlace(WABA)),

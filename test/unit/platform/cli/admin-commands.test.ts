@@ -44,6 +44,7 @@ test('the admin command line explains every command with an example of it, and o
       'endpoint enable',
       'endpoint rotate-secret',
       'endpoint rotate-signing-key',
+      'endpoint client-certificate',
       'endpoint test',
       'endpoint delete',
       'endpoint targets',

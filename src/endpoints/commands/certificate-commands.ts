@@ -1,0 +1,60 @@
+import { readFile } from 'node:fs/promises';
+import { Command } from 'commander';
+import { adminAction, alignedFields } from '../../platform/cli/admin-action.ts';
+import type { CertificateView } from '../../platform/crypto/client-certificate.ts';
+import { invalidValue } from '../../platform/request-input.ts';
+import { setClientCertificate } from '../endpoint-certificate.ts';
+import { endpointForOperator } from '../endpoints.ts';
+import { readStdin } from './endpoint-options.ts';
+
+type CertificateOptions = { certificate?: string; keyStdin?: true; remove?: true };
+
+/** `admin endpoint client-certificate` */
+export function endpointCertificateCommand(): Command {
+  const command = new Command('client-certificate')
+    .description('set or remove the certificate that is shown to a server that asks for one (mutual TLS)')
+    .argument('<id>')
+    .option('--certificate <file>', 'the certificate in PEM, its chain behind it')
+    .option('--key-stdin', 'read its private key in PEM, without passphrase, from standard input')
+    .option('--remove', 'show none any more');
+  const example = 'endpoint client-certificate 3 --certificate client.pem --key-stdin < client.key';
+  return adminAction<CertificateOptions>(command, example, async ({ tools, args, options }) => {
+    const { id, wabaId } = await endpointForOperator(tools, args[0] ?? '');
+    const clientCertificate = await setClientCertificate(tools, wabaId, id, await givenCertificate(options));
+    return {
+      json: { id, clientCertificate },
+      text: alignedFields([['id', id], ...certificateRows(clientCertificate)]),
+    };
+  });
+}
+
+async function givenCertificate({ certificate, keyStdin, remove }: CertificateOptions) {
+  if (remove) {
+    if (certificate === undefined && !keyStdin) return null;
+    throw invalidValue('--remove goes with no other option.');
+  }
+  if (certificate === undefined || !keyStdin) {
+    throw invalidValue('Give --certificate and --key-stdin, or --remove.');
+  }
+  return { certificate: await textOf(certificate), privateKey: await readStdin() };
+}
+
+async function textOf(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch {
+    throw invalidValue(`The file ${path} cannot be read.`);
+  }
+}
+
+/** A client certificate as `endpoint show` prints it. */
+export function certificateRows(certificate: CertificateView | null): [string, unknown][] {
+  if (certificate === null) return [['client certificate', 'none']];
+  const { subject, issuer, fingerprint, expiresAt } = certificate;
+  return [
+    ['client certificate', subject],
+    ['  issued by', issuer],
+    ['  SHA-256', fingerprint],
+    ['  expires', expiresAt],
+  ];
+}
