@@ -5,8 +5,8 @@ import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { RequestError } from '../../../src/platform/request-input.ts';
 
 const rules = {
-  // Nothing here looks at phone numbers.
-  database: null as never,
+  // Nothing here looks at phone numbers, and no WABA has lists of targets.
+  database: { raw: async () => ({ rows: [] }) } as never,
   urlRules: {
     allowHttp: false,
     guard: makeAddressGuard({ allowCidrs: [] }),

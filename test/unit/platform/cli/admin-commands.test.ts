@@ -36,7 +36,7 @@ test('the admin command line explains every command with an example of it, and o
       'user invitations',
       'user withdraw',
     ],
-    ...['key create', 'key list', 'key revoke'],
+    ...['key create', 'key list', 'key limit', 'key revoke'],
     ...['key-request list', 'key-request show', 'key-request approve', 'key-request deny'],
     ...['endpoint add', 'endpoint list', 'endpoint show', 'endpoint update', 'endpoint pause'],
     ...[
