@@ -25,7 +25,7 @@ export type ConnectionAware = Dispatcher.DispatchHandler & {
 };
 
 /** What a certificate of ours needs to be shown in a handshake. */
-export type ClientCertificate = {
+type ClientCertificate = {
   /** Of the certificate and so of its key. */
   fingerprint: string;
   /** A chain in PEM. */

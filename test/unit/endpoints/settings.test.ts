@@ -48,7 +48,13 @@ const ENDPOINT = {
   ...Object.fromEntries(settingsOf().map(([name, { fallback }]) => [name, fallback])),
   ...{ id: '3', wabaId: '900000000000101', url: 'https://shop.example/hook', version: 1 },
   ...{ customHeaderNames: [], wantedOrderScope: null, mode: 'open', modeReason: null, probeFailures: 0 },
-  ...{ failingSince: null, nextProbeAt: null, previousSecretExpiresAt: null, publicKeys: [] },
+  ...{
+    failingSince: null,
+    nextProbeAt: null,
+    previousSecretExpiresAt: null,
+    publicKeys: [],
+    clientCertificate: null,
+  },
   ...{ modeChangedAt: new Date(0), createdAt: new Date(0), updatedAt: new Date(0) },
   waiting: { count: 0 },
 } as unknown as EndpointStatus;
