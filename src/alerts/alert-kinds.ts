@@ -103,7 +103,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     meaning:
       'The certificate that Heliograph shows to the server of an endpoint expires within 14 days, or has expired. The server then refuses its connections.',
     steps: [
-      'Have a new certificate made by whoever issued the present one.',
+      'Have the authority of the present certificate issue a new one.',
       'Set it on the page of the endpoint, under "Client certificate". It is used from the next attempt on.',
       'If the server asks for none any more, remove it there.',
     ],
