@@ -30,7 +30,7 @@ export type ApiKey = {
     lastFour: string;
     name: string;
     wabaId: string;
-    scopes: Array<'read' | 'read_events' | 'send' | 'manage_webhooks'>;
+    scopes: Array<'read' | 'read_events' | 'send' | 'manage_webhooks' | 'export' | 'erase'>;
     createdAt: string;
     expiresAt: string | null;
     lastUsedAt: string | null;
@@ -262,6 +262,58 @@ export type EndpointAlertList = {
 };
 
 /**
+ * Erasure
+ */
+export type Erasure = {
+    id: string;
+    kind: 'customer' | 'conversation';
+    subjectId: string;
+    state: 'requested' | 'running' | 'done';
+    requestedBy: string;
+    waitsFor: string | null;
+    counts: {
+        [key: string]: number;
+    };
+    createdAt: string;
+    startedAt: string | null;
+    finishedAt: string | null;
+    report: {
+        report: {
+            [key: string]: unknown;
+        };
+        signature: {
+            algorithm: string;
+            keyId: string;
+            publicKey: string;
+            value: string;
+        };
+    } | null;
+};
+
+/**
+ * ErasureList
+ */
+export type ErasureList = {
+    data: Array<Erasure>;
+    hasMore: boolean;
+    nextCursor: string | null;
+};
+
+/**
+ * ErasureRequest
+ */
+export type ErasureRequest = {
+    /**
+     * A phone number in any usual form, or a business-scoped user id.
+     */
+    customer?: string;
+    /**
+     * One conversation only.
+     */
+    conversationId?: string;
+};
+
+/**
  * Error
  */
 export type Error = {
@@ -354,6 +406,16 @@ export type EventList = {
     data: Array<Event>;
     hasMore: boolean;
     nextCursor: string | null;
+};
+
+/**
+ * ExportRequest
+ */
+export type ExportRequest = {
+    /**
+     * A phone number in any usual form, or a business-scoped user id.
+     */
+    customer: string;
 };
 
 /**
@@ -4958,6 +5020,244 @@ export type GetPaymentResponses = {
 };
 
 export type GetPaymentResponse = GetPaymentResponses[keyof GetPaymentResponses];
+
+export type ListErasuresData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * How many entries a page has at most.
+         */
+        limit?: number;
+        /**
+         * `nextCursor` of the page before, with the same filters. Left out: the first page.
+         */
+        cursor?: string;
+    };
+    url: '/api/external/erasures';
+};
+
+export type ListErasuresErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_cursor`: The cursor is not valid for this list.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type ListErasuresError = ListErasuresErrors[keyof ListErasuresErrors];
+
+export type ListErasuresResponses = {
+    /**
+     * A page of erasures.
+     */
+    200: ErasureList;
+};
+
+export type ListErasuresResponse = ListErasuresResponses[keyof ListErasuresResponses];
+
+export type RequestErasureData = {
+    body?: ErasureRequest;
+    path?: never;
+    query?: never;
+    url: '/api/external/erasures';
+};
+
+export type RequestErasureErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: The content type of the request is not supported.
+     */
+    415: Error;
+    /**
+     * `unknown_customer`: The WABA has no such customer.
+     *
+     * `unknown_conversation`: The WABA has no such conversation.
+     */
+    422: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type RequestErasureError = RequestErasureErrors[keyof RequestErasureErrors];
+
+export type RequestErasureResponses = {
+    /**
+     * It is erased.
+     */
+    202: Erasure;
+};
+
+export type RequestErasureResponse = RequestErasureResponses[keyof RequestErasureResponses];
+
+export type GetErasureData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the erasure.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/external/erasures/{id}';
+};
+
+export type GetErasureErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such object.
+     */
+    404: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type GetErasureError = GetErasureErrors[keyof GetErasureErrors];
+
+export type GetErasureResponses = {
+    /**
+     * The erasure.
+     */
+    200: Erasure;
+};
+
+export type GetErasureResponse = GetErasureResponses[keyof GetErasureResponses];
+
+export type ExportCustomerData = {
+    body: ExportRequest;
+    path?: never;
+    query?: never;
+    url: '/api/external/exports';
+};
+
+export type ExportCustomerErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: The content type of the request is not supported.
+     */
+    415: Error;
+    /**
+     * `unknown_customer`: The WABA has no such customer.
+     */
+    422: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type ExportCustomerError = ExportCustomerErrors[keyof ExportCustomerErrors];
+
+export type ExportCustomerResponses = {
+    /**
+     * The archive.
+     */
+    200: Blob | File;
+};
+
+export type ExportCustomerResponse = ExportCustomerResponses[keyof ExportCustomerResponses];
 
 export type UploadMediaData = {
     body: {
