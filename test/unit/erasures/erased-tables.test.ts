@@ -91,7 +91,7 @@ const TABLES = {
     ...['erased_repeats', 'housekeeping_steps', 'schema_files'],
   ],
   /** Names operators and users, for good. */
-  kept: ['audit_log'],
+  kept: ['audit_log', 'audit_chain'],
 };
 
 test('it is known of every table whether an erasure has to do with it', () => {
