@@ -100,7 +100,7 @@ test('every option of an endpoint can be set, comes back in the form, and goes b
   expect(await actions()).toEqual(['endpoint.created', 'endpoint.updated']);
 });
 
-test.each([
+const MISTAKES: [Record<string, string>, string][] = [
   [{ url: 'ftp://receiver.example' }, 'https://'],
   [{ url: 'https://127.0.0.1/' }, 'not sent to'],
   [{ timeoutSeconds: 'soon' }, 'numbers only'],
@@ -113,19 +113,23 @@ test.each([
   [{ orderScope: 'whatever' }, 'must be one of'],
   [{ description: 'x'.repeat(201) }, 'at most 200'],
   [{ maxInFlight: '0' }, 'from 1 to 500'],
-])('a form with %o is refused at the field, and keeps what was written', async (fields, complaint) => {
-  await admin.get(`${PATH}/new`);
-  const answer = await admin.post(PATH, {
-    url: 'https://receiver.example/hook',
-    description: 'kept',
-    ...fields,
-  });
-  expect(answer.statusCode).toBe(422);
-  expect(answer.body.replaceAll('&quot;', '"')).toContain(complaint);
-  expect(answer.body).toContain('class="problem"');
-  if (!('description' in fields)) expect(answer.body).toContain('value="kept"');
-  expect(await markupProblems(answer.body)).toEqual([]);
-  expect((await api.database.raw('select 1 from webhook_endpoints')).rows).toEqual([]);
+];
+
+test('forms with a mistake are refused at the field, and keep what was written', async () => {
+  for (const [fields, complaint] of MISTAKES) {
+    await admin.get(`${PATH}/new`);
+    const answer = await admin.post(PATH, {
+      url: 'https://receiver.example/hook',
+      description: 'kept',
+      ...fields,
+    });
+    expect([fields, answer.statusCode]).toEqual([fields, 422]);
+    expect(answer.body.replaceAll('&quot;', '"')).toContain(complaint);
+    expect(answer.body).toContain('class="problem"');
+    if (!('description' in fields)) expect(answer.body).toContain('value="kept"');
+    expect(await markupProblems(answer.body)).toEqual([]);
+    expect((await api.database.raw('select 1 from webhook_endpoints')).rows).toEqual([]);
+  }
 });
 
 describe('the signing secret', () => {

@@ -111,20 +111,23 @@ describe('asking for a key', () => {
     expect(await listKeys({ database }, WABA)).toEqual([]);
   });
 
-  test.each([
-    [{ purpose: '' }, 'must not be empty'],
-    [{ scopes: 'everything' }, 'A scope must be one of'],
-    [{ validDays: 'soon' }, 'must be a whole number'],
-    [{ validDays: '1e9' }, 'must be a whole number'],
-    [{ replacesKeyId: '77' }, 'There is no API key 77'],
-  ])('a form with %j comes back with what was typed and says what is wrong', async (fields, message) => {
+  test('forms with a mistake come back with what was typed and say what is wrong', async () => {
     const { admin, ask } = await start();
-    const answer = await ask({ purpose: 'kept text', ...fields });
-    expect(answer.statusCode).toBe(422);
-    expect(answer.body).toContain(message);
-    if (!('purpose' in fields)) expect(answer.body).toContain('value="kept text"');
-    expect((await admin.get(KEYS)).body).not.toContain('pending approval');
-    await expectValid(answer);
+    const mistakes: [Record<string, string>, string][] = [
+      [{ purpose: '' }, 'must not be empty'],
+      [{ scopes: 'everything' }, 'A scope must be one of'],
+      [{ validDays: 'soon' }, 'must be a whole number'],
+      [{ validDays: '1e9' }, 'must be a whole number'],
+      [{ replacesKeyId: '77' }, 'There is no API key 77'],
+    ];
+    for (const [fields, message] of mistakes) {
+      const answer = await ask({ purpose: 'kept text', ...fields });
+      expect([fields, answer.statusCode]).toEqual([fields, 422]);
+      expect(answer.body).toContain(message);
+      if (!('purpose' in fields)) expect(answer.body, message).toContain('value="kept text"');
+      expect((await admin.get(KEYS)).body).not.toContain('pending approval');
+      await expectValid(answer);
+    }
   });
 
   test('hostile text is shown as text on every page', async () => {
