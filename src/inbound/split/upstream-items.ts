@@ -365,11 +365,8 @@ function mediaUrlRemovals(message: JsonNode): TextEdit[] {
   const contents = members(message)
     .filter(({ name }) => stringOf(name) === type)
     .map(({ value }) => value);
-  if (type !== 'edit') {
-    return contents.flatMap((content) =>
-      isMediaObject(type, content) ? memberRemovals(content, ['url']) : [],
-    );
-  }
+  const urlIn = (content: JsonNode) => (isMediaObject(type, content) ? memberRemovals(content, ['url']) : []);
+  if (type !== 'edit') return contents.flatMap(urlIn);
   return contents
     .flatMap((content) => members(content))
     .filter(({ name, value }) => stringOf(name) === 'message' && stringOf(member(value, 'type')) !== 'edit')

@@ -49,10 +49,6 @@ export function openObjectStore(
     if (!(await client.bucketExists(bucket))) await createBucket(client, config);
     bucketIsThere = true;
   };
-  const target = (client: Client, key: string, contentType: string): Target => {
-    const headers = { 'Content-Type': contentType, ...encryption };
-    return { client, bucket, key: prefix + key, headers };
-  };
   const run = async <Result>(key: string, work: (client: Client) => Promise<Result>): Promise<Result> => {
     client ??= openClient(config, agent, timeouts);
     try {
@@ -68,8 +64,9 @@ export function openObjectStore(
     async put(key, source, { contentType }) {
       await run(key, ensureBucket);
       const watched = watchSource(source);
+      const target = { bucket, key: prefix + key, headers: { 'Content-Type': contentType, ...encryption } };
       try {
-        return await run(key, (client) => uploadObject(target(client, key, contentType), watched.source));
+        return await run(key, (client) => uploadObject({ client, ...target }, watched.source));
       } catch (error) {
         throw watched.failure()?.error ?? error;
       }
@@ -85,16 +82,23 @@ export function openObjectStore(
     remove: (key) => run(key, (client) => client.removeObject(bucket, prefix + key)),
     async *list() {
       const listed = await run('', async (client) => client.listObjectsV2(bucket, prefix, true));
-      try {
-        for await (const { name, lastModified } of listed) {
-          yield { key: String(name).slice(prefix.length), modifiedAt: new Date(lastModified) };
-        }
-      } catch (error) {
-        throw objectStoreError(error, '');
-      }
+      yield* storedObjects(listed, prefix);
     },
     close: () => agent.destroy(),
   };
+}
+
+async function* storedObjects(
+  listed: AsyncIterable<{ name?: string; lastModified: Date }>,
+  prefix: string,
+): AsyncIterable<StoredObject> {
+  try {
+    for await (const { name, lastModified } of listed) {
+      yield { key: String(name).slice(prefix.length), modifiedAt: new Date(lastModified) };
+    }
+  } catch (error) {
+    throw objectStoreError(error, '');
+  }
 }
 
 function openAgent({ url }: Config['objectStore']): http.Agent {
