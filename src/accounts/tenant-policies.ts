@@ -35,6 +35,11 @@ export const POLICY_VALUES = {
     label: 'Events',
     about: 'Older events are deleted with the log of their deliveries, unless a delivery is pending.',
   },
+  auditDays: {
+    ...{ column: 'audit_days', by: 'operator', unit: 'days', minimum: 30, maximum: 36_500 },
+    label: 'Audit log',
+    about: 'Older entries are removed. The chain of hashes notes it, and can still be verified.',
+  },
   mediaUrlTtlSeconds: {
     ...{ column: 'media_url_ttl_seconds', by: 'tenant', unit: 'seconds', minimum: 60, maximum: 31_536_000 },
     label: 'Addresses of received files',
@@ -74,7 +79,7 @@ export function policyDefaults({
   retentionDays,
 }: Pick<Config, 'media' | 'retentionDays'>): PolicyDefaults {
   return {
-    ...{ messageDays: 0, mediaDays: 0, eventDays: retentionDays.events },
+    ...{ messageDays: 0, mediaDays: 0, eventDays: retentionDays.events, auditDays: 0 },
     mediaUrlTtlSeconds: media.urlTtlSeconds,
     ...{ storedBytesQuota: 0, uploadFilesPerDay: 0, uploadBytesPerDay: 0 },
   };

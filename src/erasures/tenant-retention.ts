@@ -12,6 +12,7 @@ export function tenantRetentionSteps(tools: Tools): { name: string; run: () => P
     { name: 'files of tenants', run: () => expireMedia(tools) },
     { name: 'messages of tenants', run: () => expireMessages(tools) },
     { name: 'events of tenants', run: () => expireEvents(tools) },
+    { name: 'audit log of tenants', run: () => expireAuditEntries(tools) },
   ];
 }
 
@@ -212,4 +213,25 @@ async function forgetConversations(
      delete from phone_aliases where waba_id = :wabaId and wa_id in (select wa_id from people)`,
     { wabaId, contactIds: gone.flatMap(({ contactId }) => contactId ?? []) },
   );
+}
+
+const ENTRIES_PER_BATCH = 1_000;
+
+/** Removes entries of the audit log that their tenants keep no longer; the database judges which, and notes it there. */
+export async function expireAuditEntries({ database }: Pick<Tools, 'database'>): Promise<void> {
+  const tenants = await query<{ id: string }>(
+    database,
+    'select tenant_id as id from tenant_policies where audit_days is not null order by tenant_id',
+  );
+  for (const { id } of tenants) {
+    const endMs = performance.now() + LONGEST_MS;
+    for (let gone = ENTRIES_PER_BATCH; gone === ENTRIES_PER_BATCH && performance.now() < endMs; ) {
+      const [row] = await query<{ gone: number }>(
+        database,
+        `select expire_audit_entries(cast(? as bigint), ${ENTRIES_PER_BATCH}) as gone`,
+        [id],
+      );
+      gone = row?.gone ?? 0;
+    }
+  }
 }

@@ -15,7 +15,7 @@ const Usage = Type.Object(
       ...{ files: count(12), maxFiles: limit(1_000) },
       ...{ bytes: count(4_194_304), maxBytes: limit(1_073_741_824) },
     }),
-    keptDays: Type.Object({ messages: limit(365), media: limit(90), events: limit(90) }),
+    keptDays: Type.Object({ messages: limit(365), media: limit(90), events: limit(90), audit: limit(365) }),
     mediaUrlTtlSeconds: limit(3_600),
   },
   { title: 'Usage' },
@@ -49,7 +49,10 @@ export function usageRoute(app: ExternalApp, { database, policyDefaults }: Exter
         ...{ files: usage.uploadedFiles, maxFiles: policy.uploadFilesPerDay },
         ...{ bytes: usage.uploadedBytes, maxBytes: policy.uploadBytesPerDay },
       },
-      keptDays: { messages: policy.messageDays, media: policy.mediaDays, events: policy.eventDays },
+      keptDays: {
+        ...{ messages: policy.messageDays, media: policy.mediaDays },
+        ...{ events: policy.eventDays, audit: policy.auditDays },
+      },
       mediaUrlTtlSeconds: policy.mediaUrlTtlSeconds,
     };
   });

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import type { Database } from '../postgres/database.ts';
 import { query } from '../postgres/sql.ts';
 import { invalidValue } from '../request-input.ts';
@@ -8,12 +8,13 @@ export type AuditAnchor = { position: string; hash: string };
 
 /** What is wrong with the log; `position` is the place in the chain, null for an entry that is not in it. */
 export type AuditFinding = {
-  kind: 'changed' | 'removed' | 'not_chained' | 'gap' | 'anchor_differs' | 'cut_off';
+  kind: 'changed' | 'removed' | 'not_chained' | 'gap' | 'expiry_differs' | 'anchor_differs' | 'cut_off';
   position: string | null;
   entryId: string | null;
 };
 
-export type AuditVerdict = { entries: number; last: AuditAnchor; findings: AuditFinding[] };
+/** `expired`: how many of the entries the retention of their tenants removed, as entries of the chain say. */
+export type AuditVerdict = { entries: number; expired: number; last: AuditAnchor; findings: AuditFinding[] };
 
 const BATCH = 2_000;
 /** More do not tell more. */
@@ -31,13 +32,15 @@ export async function verifyAudit(database: Database, anchorText: string | null)
   const note = (kind: AuditFinding['kind'], position: string | null, entryId: string | null) => {
     if (findings.length < MAX_FINDINGS) findings.push({ kind, position, entryId });
   };
+  const retention = retentionCheck(note);
   let last = START;
   let entries = 0;
   for await (const link of chainOf(database)) {
     const { position, entryId, text, hash } = link;
     if (BigInt(position) !== BigInt(last.position) + 1n) note('gap', position, null);
-    else if (text === null) note('removed', position, entryId);
-    else if (hashAfter(last.hash, text) !== hash) note('changed', position, entryId);
+    else if (text === null && link.expiredBy === null) note('removed', position, entryId);
+    else if (text !== null && hashAfter(last.hash, text) !== hash) note('changed', position, entryId);
+    retention.see(link);
     if (position === anchor?.position && hash !== anchor.hash) note('anchor_differs', position, entryId);
     last = { position, hash };
     entries += 1;
@@ -45,8 +48,61 @@ export async function verifyAudit(database: Database, anchorText: string | null)
   if (anchor !== null && BigInt(anchor.position) > BigInt(last.position))
     note('cut_off', last.position, null);
   for (const id of await notChained(database)) note('not_chained', null, id);
-  return { entries, last, findings };
+  return { entries, expired: retention.end(), last, findings };
 }
+
+const DAY_MS = 86_400_000;
+
+/** Retention leaves the entries of 30 days; a day less, because entries have the time at which their transactions began. */
+const LEAST_AGE_MS = 29 * DAY_MS;
+
+type Expired = { position: string; entries: number; hash: Hash; notBeforeMs: number };
+
+/**
+ * Compares what links say was removed with the entries that note it, which come later in the chain: so many, with these
+ * hashes, and none that was younger than retention takes. How old a removed entry was at most, those before it tell.
+ */
+function retentionCheck(
+  note: (kind: AuditFinding['kind'], position: string, entryId: string | null) => void,
+) {
+  const open = new Map<string, Expired>();
+  let latestMs = 0;
+  let expired = 0;
+  return {
+    see({ position, entryId, hash, expiredBy, text }: Link): void {
+      if (expiredBy !== null) {
+        const all = open.get(expiredBy) ?? {
+          position,
+          entries: 0,
+          hash: createHash('sha256'),
+          notBeforeMs: 0,
+        };
+        all.hash.update(Buffer.from(hash, 'hex'));
+        open.set(expiredBy, { ...all, entries: all.entries + 1, notBeforeMs: latestMs });
+        expired += 1;
+      }
+      if (text === null) return;
+      const { at, action, detail } = JSON.parse(text);
+      latestMs = Math.max(latestMs, Date.parse(at));
+      if (action !== EXPIRED) return;
+      const all = open.get(entryId);
+      open.delete(entryId);
+      const isAsNoted =
+        all !== undefined &&
+        all.entries === detail.entries &&
+        all.hash.digest('hex') === detail.hash &&
+        all.notBeforeMs <= Date.parse(at) - LEAST_AGE_MS;
+      if (!isAsNoted) note('expiry_differs', position, entryId);
+    },
+    /** How many have expired; those that no entry notes were just removed. */
+    end(): number {
+      for (const { position } of open.values()) note('removed', position, null);
+      return expired;
+    },
+  };
+}
+
+const EXPIRED = 'audit.expired';
 
 /** The end of the chain; position 0 while there are no entries. */
 export async function auditAnchor(database: Database): Promise<AuditAnchor> {
@@ -59,24 +115,33 @@ export async function auditAnchor(database: Database): Promise<AuditAnchor> {
 
 /**
  * The whole log in the order of its chain, an entry a line: `{"position":…,"previousHash":…,"hash":…,"entry":{…}}`.
- * `hash` is the SHA-256 of the bytes of `previousHash` and of the text of `entry` as it stands in the line.
+ * `hash` is the SHA-256 of the bytes of `previousHash` and of the text of `entry` as it stands in the line. An entry that
+ * retention removed is null there, and `expiredBy` the id of the entry that notes it.
  */
 export async function* exportAudit(database: Database): AsyncGenerator<string> {
   let previousHash = START.hash;
-  for await (const { position, text, hash } of chainOf(database)) {
-    yield `{"position":${position},"previousHash":"${previousHash}","hash":"${hash}","entry":${text ?? 'null'}}\n`;
+  for await (const { position, text, hash, expiredBy } of chainOf(database)) {
+    const gone = expiredBy === null ? '' : `"expiredBy":${expiredBy},`;
+    yield `{"position":${position},"previousHash":"${previousHash}","hash":"${hash}",${gone}"entry":${text ?? 'null'}}\n`;
     previousHash = hash;
   }
 }
 
-type Link = { position: string; entryId: string; hash: string; text: string | null };
+type Link = {
+  position: string;
+  entryId: string;
+  hash: string;
+  expiredBy: string | null;
+  text: string | null;
+};
 
 async function* chainOf(database: Database): AsyncGenerator<Link> {
   let after = START.position;
   for (let isMore = true; isMore; ) {
     const links = await query<Link>(
       database,
-      `select at_position as position, entry_id as "entryId", encode(chained_hash, 'hex') as hash, entry_text as text
+      `select at_position as position, entry_id as "entryId", encode(chained_hash, 'hex') as hash,
+              expired_by as "expiredBy", entry_text as text
          from audit_chain_after(cast(? as bigint), ?)`,
       [after, BATCH],
     );

@@ -104,7 +104,7 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
     { name: 'partitions', run: () => makePartitions(database) },
     { name: 'deleted endpoints', run: () => dropForGoneEndpoints(database) },
     { name: 'retention', run: () => applyRetention(tools, retentionDays) },
-    ...tenantRetentionSteps(tools),
+    ...tenantRetentionSteps(tools).map((step) => ({ ...step, everyMs: AGAIN_MS })),
     { name: 'deduplication keys', run: () => inBatches((limit) => forgetOldDedupKeys(database, limit)) },
     { name: 'audit anchor', run: () => sayAnchor(tools), everyMs: DAY_MS },
     {

@@ -114,7 +114,7 @@ test('without quotas files are counted, and everything that removes one counts i
   expect(await shownUsage()).toEqual({
     stored: { files: 0, bytes: 0, maxBytes: null },
     uploadedToday: { files: 1, maxFiles: null, bytes: 100, maxBytes: null },
-    keptDays: { messages: null, media: null, events: 90 },
+    keptDays: { messages: null, media: null, events: 90, audit: null },
     mediaUrlTtlSeconds: null,
   });
   expect(await readQuotaUse(stack.database)).toBe(0);

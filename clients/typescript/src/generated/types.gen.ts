@@ -2145,6 +2145,7 @@ export type Usage = {
         messages: number | null;
         media: number | null;
         events: number | null;
+        audit: number | null;
     };
     mediaUrlTtlSeconds: number | null;
 };

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
+import { readTenantPolicy } from '../../../accounts/tenant-policies.ts';
 import { listAudit, recordBy, type StoredAuditEntry } from '../../../platform/audit/audit.ts';
 import { exportAudit } from '../../../platform/audit/audit-chain.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
@@ -41,8 +42,9 @@ export function auditPages(app: PortalApp, context: PortalContext): void {
       owner: { tenantId, wabaId },
       isOperators: false,
     });
-    const lead =
-      'All changes by pages, API keys and commands, and what operators have read. Entries cannot be changed or deleted.';
+    const { auditDays } = await readTenantPolicy(context.database, tenantId);
+    const kept = auditDays === null ? '' : ` They are kept for ${auditDays} days.`;
+    const lead = `All changes by pages, API keys and commands, and what operators have read. Entries cannot be changed or deleted.${kept}`;
     return sendPage(reply, { title: TITLE, active: 'audit', lead, body });
   });
   app.get(OPERATOR_PATH, { config: PAGES.operator, schema }, async (request, reply) => {

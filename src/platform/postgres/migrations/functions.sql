@@ -59,6 +59,59 @@ begin
   raise exception '% is append-only', tg_table_name;
 end $$;
 
+-- An entry goes only when its link says by which retention.
+create or replace function keep_audit_entry() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'DELETE' then
+    if exists (select from audit_chain c where c.entry_id = old.id and c.expired_by is not null) then
+      return old;
+    end if;
+  end if;
+  raise exception 'audit_log is append-only';
+end $$;
+
+-- Of a link nothing changes but that its entry went by retention.
+create or replace function keep_audit_link() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'UPDATE' then
+    if old.expired_by is null and new.expired_by is not null
+      and (new.position, new.entry_id, new.hash) = (old.position, old.entry_id, old.hash) then
+      return new;
+    end if;
+  end if;
+  raise exception 'audit_chain is append-only';
+end $$;
+
+-- Removes the oldest entries of a tenant that are older than its policy says, up to `most`; returns how many. Their links
+-- stay, so the chain can be verified, and an entry of nobody's notes how many went and a hash over theirs. Belongs to the
+-- owner: the application's role has no other way to remove an entry, and none for one of the last 30 days.
+create or replace function expire_audit_entries(of_tenant bigint, most integer) returns integer
+  language plpgsql security definer set search_path = public, pg_temp set timezone = 'UTC' as $$
+declare
+  until timestamptz;
+  gone bigint[];
+  noted bigint;
+begin
+  select now() - greatest(p.audit_days, 30) * interval '1 day' into until
+    from tenant_policies p where p.tenant_id = of_tenant and p.audit_days is not null;
+  select array_agg(o.id) into gone
+    from (select a.id, a.at from audit_log a where a.tenant_id = of_tenant order by a.id limit most) as o
+    join audit_chain c on c.entry_id = o.id
+   where o.at < until;
+  if gone is null then
+    return 0;
+  end if;
+  insert into audit_log (actor, action, target, detail)
+  select 'system', 'audit.expired', 'tenant ' || of_tenant,
+         jsonb_build_object('entries', count(*), 'before', until,
+                            'hash', encode(sha256(string_agg(c.hash, ''::bytea order by c.position)), 'hex'))
+    from audit_chain c where c.entry_id = any (gone)
+  returning id into noted;
+  update audit_chain set expired_by = noted where entry_id = any (gone);
+  delete from audit_log where id = any (gone);
+  return cardinality(gone);
+end $$;
+
 -- An entry as it is hashed and exported. A column that a later release adds must be left out where it is null, so that the
 -- hashes of earlier entries hold.
 create or replace function audit_entry_text(entry jsonb) returns text language sql immutable as $$
@@ -88,17 +141,17 @@ end $$;
 
 -- The chain behind a position, with the entries as they are now; null: the entry is gone.
 create or replace function audit_chain_after(after_position bigint, most integer)
-  returns table (at_position bigint, entry_id bigint, chained_hash bytea, entry_text text)
+  returns table (at_position bigint, entry_id bigint, chained_hash bytea, expired_by bigint, entry_text text)
   language plpgsql stable set timezone = 'UTC' as $$
 begin
   return query
-    select c.position, c.entry_id, c.hash, case when a.id is not null then audit_entry_text(to_jsonb(a)) end
+    select c.position, c.entry_id, c.hash, c.expired_by, case when a.id is not null then audit_entry_text(to_jsonb(a)) end
       from audit_chain c left join audit_log a on a.id = c.entry_id
      where c.position > after_position order by c.position limit most;
 end $$;
 
--- What the application's role may do with the audit log, if there is such a role: read it and add entries, whose id and
--- time the database sets. Also called by deploy/postgres/roles.sql.
+-- What the application's role may do with the audit log, if there is such a role: read it, add entries, whose id and time
+-- the database sets, and apply the retention of tenants. Also called by deploy/postgres/roles.sql.
 create or replace function protect_audit_log() returns void language plpgsql as $$
 begin
   if exists (select from pg_roles where rolname = 'heliograph_app') then
@@ -106,6 +159,8 @@ begin
     grant select on audit_log, audit_chain to heliograph_app;
     grant insert (tenant_id, waba_id, actor, actor_user_id, by_operator, action, target, detail, request_id, ip)
       on audit_log to heliograph_app;
+    revoke execute on function expire_audit_entries(bigint, integer) from public;
+    grant execute on function expire_audit_entries(bigint, integer) to heliograph_app;
   end if;
 end $$;
 

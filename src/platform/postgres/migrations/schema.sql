@@ -25,6 +25,7 @@ create table tenant_policies (
   message_days integer,
   media_days integer,
   event_days integer,
+  audit_days integer,
   -- Quotas, which operators set.
   stored_bytes_quota bigint,
   upload_files_per_day bigint,
@@ -892,7 +893,7 @@ create table password_salt (
 );
 insert into password_salt (salt) select sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
 
--- Rows stay as they are. No foreign keys: an entry outlives what it speaks of.
+-- Rows stay as they are until the retention of their tenant. No foreign keys: an entry outlives what it speaks of.
 create table audit_log (
   id bigint generated always as identity primary key,
   at timestamptz not null default now(),
@@ -916,7 +917,7 @@ create index audit_log_waba on audit_log (waba_id, id);
 create index audit_log_action on audit_log (action, id);
 create index audit_log_actor on audit_log (actor, id);
 create trigger audit_log_rows_stay before update or delete on audit_log
-  for each row execute function refuse_audit_change();
+  for each row execute function keep_audit_entry();
 create trigger audit_log_stays before truncate on audit_log
   for each statement execute function refuse_audit_change();
 
@@ -924,10 +925,12 @@ create trigger audit_log_stays before truncate on audit_log
 create table audit_chain (
   position bigint primary key,
   entry_id bigint not null unique,
-  hash bytea not null
+  hash bytea not null,
+  -- The entry that notes that retention removed this one; null: it is there.
+  expired_by bigint
 );
 create trigger audit_chain_rows_stay before update or delete on audit_chain
-  for each row execute function refuse_audit_change();
+  for each row execute function keep_audit_link();
 create trigger audit_chain_stays before truncate on audit_chain
   for each statement execute function refuse_audit_change();
 create constraint trigger audit_log_chained after insert on audit_log deferrable initially deferred

@@ -143,7 +143,7 @@ test('the command tells what is wrong and where, and exits with 1', async () => 
   const good = await runAdmin(testSettings(url), ['audit', 'verify']);
   expect([good.exitCode, good.stdout]).toEqual([
     0,
-    expect.stringMatching(/entries +5\nanchor +5:[0-9a-f]{64}\nfindings +none/),
+    expect.stringMatching(/entries +5\nexpired +0\nanchor +5:[0-9a-f]{64}\nfindings +none/),
   ]);
   await tamper(database, `update audit_log set actor = 'somebody else' where id = 4`);
   const bad = await runAdmin(testSettings(url), ['audit', 'verify']);

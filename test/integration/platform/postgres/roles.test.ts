@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
+import { policyDefaults, setTenantPolicy } from '../../../../src/accounts/tenant-policies.ts';
+import { expireAuditEntries } from '../../../../src/erasures/tenant-retention.ts';
 import { insertBodies } from '../../../../src/inbound/inbox.ts';
+import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { verifyAudit } from '../../../../src/platform/audit/audit-chain.ts';
+import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { openDatabase } from '../../../../src/platform/postgres/database.ts';
 import { migrate } from '../../../../src/platform/postgres/migrate.ts';
 import { ensurePartitions } from '../../../../src/platform/postgres/partitions.ts';
@@ -80,7 +84,16 @@ test('the application works as a role that owns nothing; another one reads; neit
   });
 
   const entry = `(tenant_id, waba_id, actor, action, target) values (1, null, 'x', 'y', 'z')`;
+  await superuser.raw(
+    `insert into audit_log (at, tenant_id, actor, action, target) values (now() - interval '31 days', 2, 'x', 'y', 'z')`,
+  );
+  await setTenantPolicy(
+    { database, actor: SYSTEM, defaults: policyDefaults(loadConfig(testSettings(app.url))) },
+    '2',
+    { auditDays: 30 },
+  );
   await database.raw(`insert into audit_log ${entry}`);
+  await expireAuditEntries({ database });
   for (const statement of [
     'truncate audit_log',
     'delete from audit_log',
@@ -95,6 +108,7 @@ test('the application works as a role that owns nothing; another one reads; neit
     `insert into audit_log (id, actor, action, target) overriding system value values (1, 'x', 'y', 'z')`,
     `insert into audit_chain (position, entry_id, hash) values (99, 99, '')`,
     'delete from audit_chain',
+    'update audit_chain set expired_by = 1',
     `update audit_chain set hash = ''`,
     'truncate audit_chain',
     `create or replace function chain_audit_entry() returns trigger language plpgsql as 'begin return null; end'`,
@@ -107,13 +121,14 @@ test('the application works as a role that owns nothing; another one reads; neit
   ).rejects.toMatchObject({ code: '22023' });
   await expect(database.raw('select chain_audit_entry()')).rejects.toMatchObject({ code: '0A000' });
   const verdict = await verifyAudit(database, null);
-  expect(verdict).toMatchObject({ findings: [] });
+  expect(verdict).toMatchObject({ findings: [], expired: 1 });
   expect(verdict.entries).toBeGreaterThan(0);
 
   expect(await query(readonly, 'select event_type from events')).toHaveLength(1);
   for (const statement of [
     `update tenants set business_name = 'x'`,
     'select * from users',
+    'select expire_audit_entries(1, 10)',
     'select * from api_keys',
     `select change_partition('drop', 'events', current_date)`,
     'create table other (n integer)',
