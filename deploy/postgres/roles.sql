@@ -1,5 +1,6 @@
 -- Three roles of least privilege. Run in the database of the service as a superuser, before the first migration and
--- again after each that brought tables; it may be run at any time. Then give each role a password.
+-- again after each that brought tables; it may be run at any time, also where one role has done everything so far. Then
+-- give each role a password.
 --   heliograph_owner     owns the schema: migrate
 --   heliograph_app       reads and writes rows: api, worker, admin
 --   heliograph_readonly  reads, but nothing of passwords, sessions and keys
@@ -21,6 +22,36 @@ end $$;
 alter schema public owner to heliograph_owner;
 revoke create on schema public from public;
 grant usage on schema public to heliograph_app, heliograph_readonly;
+
+-- Where another role made the tables, they go to the owner. That role goes on with the rights of the application, until the
+-- processes have changed over.
+do $$
+declare
+  former text;
+  command text;
+begin
+  for former, command in
+    select pg_get_userbyid(c.relowner), format('alter table %s owner to heliograph_owner', c.oid::regclass)
+      from pg_class c
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v', 'm')
+       and c.relowner <> 'heliograph_owner'::regrole
+    union all
+    select pg_get_userbyid(c.relowner), format('alter sequence %s owner to heliograph_owner', c.oid::regclass)
+      from pg_class c
+     where c.relnamespace = 'public'::regnamespace and c.relkind = 'S' and c.relowner <> 'heliograph_owner'::regrole
+       and not exists (select from pg_depend d where d.objid = c.oid and d.deptype in ('a', 'i'))
+    union all
+    select pg_get_userbyid(p.proowner), format('alter routine %s owner to heliograph_owner', p.oid::regprocedure)
+      from pg_proc p
+     where p.pronamespace = 'public'::regnamespace and p.proowner <> 'heliograph_owner'::regrole
+       and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
+  loop
+    execute command;
+    if not (select rolsuper from pg_roles where rolname = former) then
+      execute format('grant heliograph_app to %I', former);
+    end if;
+  end loop;
+end $$;
 
 grant select, insert, update, delete on all tables in schema public to heliograph_app;
 grant usage, select, update on all sequences in schema public to heliograph_app;

@@ -55,7 +55,9 @@ export function mutatedBody(dice: Dice): Buffer {
   const kind = dice();
   if (kind < 0.02) return Buffer.from(Array.from({ length: upTo(dice, 2_000) }, () => upTo(dice, 255)));
   if (kind < 0.5) return changedBytes(dice, pick(dice, FIXTURES));
-  const body = Buffer.from(JSON.stringify(changedTree(dice, JSON.parse(pick(dice, FIXTURES).toString()))));
+  // The change may have been to remove all of it.
+  const tree = changedTree(dice, JSON.parse(pick(dice, FIXTURES).toString())) ?? null;
+  const body = Buffer.from(JSON.stringify(tree));
   return kind < 0.85 ? body : changedBytes(dice, body);
 }
 

@@ -43,6 +43,50 @@ async function installation() {
   return { superuser, app: opened('heliograph_app'), readonly: opened('heliograph_readonly').database };
 }
 
+test('where one role did everything, its tables go to the owner, and it goes on with less until it is not used any more', async () => {
+  const server = await startOwnPostgres();
+  const opened = (user?: string) => {
+    const url = new URL(server.url);
+    if (user !== undefined) [url.username, url.password] = [user, 'of-a-test'];
+    const database = openDatabase({ url: url.href, poolMax: 3, applicationName: 'roles' });
+    onTestFinished(() => database.destroy());
+    return database;
+  };
+  const superuser = opened();
+  const [named] = await query<{ name: string }>(superuser, 'select current_database() as name');
+  await superuser.raw(`create role one login password 'of-a-test'`);
+  await superuser.raw(`alter database "${named?.name}" owner to one`);
+  const one = opened('one');
+  await migrate(one);
+  await seedFixtureAccounts(one);
+  const entry = `insert into audit_log (actor, action, target) values ('x', 'y', 'z')`;
+  await one.raw(entry);
+
+  await superuser.raw(ROLES);
+  await superuser.raw(ROLES);
+  for (const role of ['owner', 'app']) {
+    await superuser.raw(`alter role heliograph_${role} password 'of-a-test'`);
+  }
+  const app = opened('heliograph_app');
+  for (const database of [one, app]) {
+    await database.raw(entry);
+    await database.raw(`update tenants set business_name = 'other'`);
+    expect(await ensurePartitions(database)).toEqual([]);
+    for (const statement of [
+      'alter table audit_log disable trigger all',
+      'delete from audit_log',
+      'delete from audit_chain',
+      'drop table tenants',
+    ]) {
+      await expect(database.raw(statement), statement).rejects.toMatchObject(REFUSED);
+    }
+  }
+  await migrate(opened('heliograph_owner'));
+  expect((await readSchemaState(app)).pending).toEqual([]);
+  expect(await verifyAudit(app, null)).toMatchObject({ findings: [], entries: 3 });
+  await superuser.raw('drop owned by one; drop role one');
+});
+
 test('the application works as a role that owns nothing; another one reads; neither can do more', async () => {
   const { superuser, app, readonly } = await installation();
   const { database } = app;
