@@ -27,7 +27,7 @@ export async function startSends(
     accounts.map(async ({ wabaId, phoneNumberId, displayPhoneNumber }) => {
       const number = { wabaId, phoneNumberId, displayPhoneNumber, verifiedName: 'Drill' };
       await postJson(`${sandboxUrl}/sandbox/phone-numbers`, number, {});
-      const name = { name: 'drill', expiresAt: null };
+      const name = { name: 'drill', expiresAt: null, scopes: ['send'] };
       const { apiKey } = await createKey({ database, actor: SYSTEM }, wabaId, name);
       return { phoneNumberId, apiKey };
     }),
