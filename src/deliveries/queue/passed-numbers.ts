@@ -8,9 +8,16 @@ const BATCH = 10_000;
 
 /**
  * Passes over a thousand numbers of each ordering key that may have gone out and are not known any more, in batches:
- * a tenant that compares X-Service-Sequence would take a number for old. Returns of how many keys.
+ * a tenant that compares X-Service-Sequence would take a number for old. Keys that are not known either begin behind
+ * as many. Returns of how many keys numbers were passed over.
  */
 export async function passSequences(database: Database): Promise<number> {
+  await execute(
+    database,
+    `insert into ordering_key_floor as f (last_sequence, ends_at)
+     values (${PASSED}, now() + interval '${KEPT_DAYS} days')
+     on conflict (only_row) do update set last_sequence = f.last_sequence + ${PASSED}, ends_at = excluded.ends_at`,
+  );
   let keys = 0;
   for (let after: Key | null = { wabaId: '', key: '' }; after !== null; ) {
     const page: Key[] = await query<Key>(

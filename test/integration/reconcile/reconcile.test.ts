@@ -333,6 +333,11 @@ describe('tables', () => {
     expect(await keys()).toEqual(
       before.map(({ key, last }) => ({ key, last: String(Number(last) + 1_000) })),
     );
+    // The first event of a key may have gone out and be forgotten: then nobody knows that key.
+    const { body, upstreamId } = messageBody({ type: 'text', text: { body: 'new' } });
+    await takeIn(stack.database, body);
+    const given = 'select sequence from events where event_id = ?';
+    expect(await query(stack.database, given, [upstreamId])).toEqual([{ sequence: '1001' }]);
     expect(await differences(LOOK)).toEqual({});
   });
 

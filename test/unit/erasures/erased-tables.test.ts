@@ -88,7 +88,7 @@ const TABLES = {
       'erasure_salt',
       'erased_files',
     ],
-    ...['erased_repeats', 'housekeeping_steps', 'schema_files'],
+    ...['erased_repeats', 'housekeeping_steps', 'schema_files', 'ordering_key_floor'],
   ],
   /** Names operators and users, for good. */
   kept: ['audit_log', 'audit_chain'],

@@ -235,6 +235,7 @@ declare
   event_uuids uuid[];
   released boolean[];
   owners text[];
+  floor bigint := coalesce((select f.last_sequence from ordering_key_floor f where f.ends_at > now()), 0);
 begin
   with given as (
     select u.waba_id, u.lane, u.n, row_number() over (partition by u.waba_id, u.lane order by u.n) as own
@@ -243,9 +244,9 @@ begin
     select waba_id, lane, count(*) as events from given group by waba_id, lane
   ), drawn as (
     insert into ordering_keys (waba_id, key, last_sequence)
-    select waba_id, lane, events from counted order by waba_id, lane
+    select waba_id, lane, floor + events from counted order by waba_id, lane
     on conflict (waba_id, key) do update
-       set last_sequence = ordering_keys.last_sequence + excluded.last_sequence, updated_at = now()
+       set last_sequence = ordering_keys.last_sequence + excluded.last_sequence - floor, updated_at = now()
     returning waba_id, key, last_sequence
   )
   select array_agg(d.last_sequence - c.events + g.own order by g.n) into numbers

@@ -465,6 +465,13 @@ create table ordering_keys (
 -- Finds keys that had no event for long. A summary of blocks is small, and an update of the column stays in its page.
 create index ordering_keys_age on ordering_keys using brin (updated_at);
 
+-- After a restore to an earlier moment, for as long as tenants may see keys that are forgotten: new keys begin behind it.
+create table ordering_key_floor (
+  only_row boolean primary key default true check (only_row),
+  last_sequence bigint not null,
+  ends_at timestamptz not null
+);
+
 -- No index for what pages of the portal look for: each would be written for every event.
 create table deliveries (
   day date not null,
