@@ -22,11 +22,17 @@ random() { od -An -tx1 -N "$1" /dev/urandom | tr -d ' \n'; }
 [ -e .env ] || { cp deploy/example.env .env && echo 'made .env'; }
 [ -e heliograph.env ] || { cp deploy/heliograph.example.env heliograph.env && echo 'made heliograph.env'; }
 
-for name in postgres-password database-password temporal-database-password object-store-root-password \
-  object-store-secret-key grafana-password; do
+for name in postgres-password database-password owner-database-password temporal-database-password \
+  object-store-root-password object-store-secret-key grafana-password; do
   keep_secret "$name" "$(random 24)"
 done
-keep_secret database-url "postgresql://heliograph:$(cat "$secrets/database-password")@postgres:5432/heliograph"
+if [ -e "$secrets/database-url" ]; then
+  # One role has done everything so far.
+  keep_secret owner-database-url "$(cat "$secrets/database-url")"
+else
+  keep_secret owner-database-url "postgresql://heliograph_owner:$(cat "$secrets/owner-database-password")@postgres:5432/heliograph"
+fi
+keep_secret database-url "postgresql://heliograph_app:$(cat "$secrets/database-password")@postgres:5432/heliograph"
 keep_secret verify-token "$(random 16)"
 keep_secret encryption-keys "k1:$(head -c 32 /dev/urandom | base64)"
 keep_secret oidc-client-secret ''

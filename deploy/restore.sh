@@ -19,8 +19,13 @@ SQL
 
 docker compose stop api worker temporal
 docker compose up --detach --wait postgres
-new_database heliograph heliograph
-as_postgres pg_restore --username heliograph --dbname heliograph --exit-on-error < "$1/heliograph.dump"
+new_database postgres heliograph
+as_postgres pg_restore --username postgres --dbname heliograph --no-owner --no-privileges --exit-on-error < "$1/heliograph.dump"
+as_postgres psql --quiet --set ON_ERROR_STOP=1 --username postgres --dbname heliograph < deploy/postgres/roles.sql
+# Where one role does everything (docs/operators/connections.md), it goes on so.
+as_postgres psql --quiet --set ON_ERROR_STOP=1 --username postgres << 'SQL'
+select 'grant heliograph_owner to heliograph' from pg_roles where rolname = 'heliograph' \gexec
+SQL
 if [ -n "$(docker compose ps --all --quiet temporal)" ]; then
   new_database temporal temporal
   new_database temporal temporal_visibility

@@ -1,18 +1,22 @@
 #!/bin/bash
-# Runs once, when the database volume is empty: a role without privileges for each user of the server.
+# Runs once, when the database volume is empty: roles of least privilege for Heliograph, and one for Temporal.
 set -euo pipefail
 
-create() {
-  local role=$1 password
-  password=$(cat "/run/secrets/$2")
-  shift 2
-  psql --set ON_ERROR_STOP=1 --username "$POSTGRES_USER" --set role="$role" --set password="$password" <<< \
-    "create role :\"role\" login password :'password';"
-  for database in "$@"; do
-    psql --set ON_ERROR_STOP=1 --username "$POSTGRES_USER" --set role="$role" --set name="$database" <<< \
-      "create database :\"name\" owner :\"role\"; revoke connect on database :\"name\" from public;"
-  done
+as_superuser() { psql --quiet --set ON_ERROR_STOP=1 --username "$POSTGRES_USER" "$@"; }
+set_password() { # ROLE SECRET
+  as_superuser --set role="$1" --set password="$(cat "/run/secrets/$2")" <<< "alter role :\"role\" login password :'password';"
+}
+create_database() { # OWNER NAME
+  as_superuser --set role="$1" --set name="$2" <<< \
+    "create database :\"name\" owner :\"role\"; revoke connect on database :\"name\" from public;"
 }
 
-create heliograph database-password heliograph
-create temporal temporal-database-password temporal temporal_visibility
+create_database "$POSTGRES_USER" heliograph
+as_superuser --dbname heliograph --file /scripts/roles.sql
+set_password heliograph_app database-password
+set_password heliograph_owner owner-database-password
+
+as_superuser <<< 'create role temporal;'
+set_password temporal temporal-database-password
+create_database temporal temporal
+create_database temporal temporal_visibility

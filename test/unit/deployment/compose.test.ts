@@ -104,9 +104,11 @@ describe('docker-compose.yml', () => {
     (name) => {
       const config = loadConfig(settingsOf(name, FILLED_IN));
       expect(config.mode).toBe('production');
-      expect(config.database.url).toBe(
-        `postgresql://heliograph:${preparedFile('secrets/database-password')}@postgres:5432/heliograph`,
-      );
+      const [role, password] =
+        name === 'migrate'
+          ? ['heliograph_owner', preparedFile('secrets/owner-database-password')]
+          : ['heliograph_app', preparedFile('secrets/database-password')];
+      expect(config.database.url).toBe(`postgresql://${role}:${password}@postgres:5432/heliograph`);
       expect(config.objectStore.secretKey).toBe(preparedFile('secrets/object-store-secret-key'));
     },
   );
