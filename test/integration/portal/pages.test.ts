@@ -107,7 +107,10 @@ test('every page is what the standard calls a page, small, kept by nobody, and l
   const wrong = seen.flatMap(({ path, answer, problems }) => {
     const { headers, body, rawPayload } = answer;
     const policy = String(headers['content-security-policy']);
-    const inline = /<style|<script>|\sstyle="|\son[a-z]+="|href="(?!\/|#|\?|http)/i.exec(body)?.[0];
+    const isPage = String(headers['content-type']).startsWith('text/html');
+    const inline = !isPage
+      ? undefined
+      : /<style|<script>|\sstyle="|\son[a-z]+="|href="(?!\/|#|\?|http)/i.exec(body)?.[0];
     const found = [
       ...problems,
       rawPayload.length >= MAX_BYTES && `${rawPayload.length} bytes`,
