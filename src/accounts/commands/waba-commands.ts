@@ -6,6 +6,7 @@ import {
   alignedFields,
   alignedTable,
 } from '../../platform/cli/admin-action.ts';
+import { readStdin } from '../../platform/cli/given-text.ts';
 import {
   checkAccessToken,
   checkUpstreamId,
@@ -182,9 +183,6 @@ export function parsePhoneNumber(text: string, earlier: GivenPhoneNumber[] = [])
   ];
 }
 
-/** Longer than any token: a wrong file that is piped in is refused at once. */
-const MAX_INPUT_CHARS = 65_536;
-
 type AccessTokenOptions = { accessToken?: string; accessTokenStdin?: boolean };
 
 /** Adds the two ways of giving an upstream access token. */
@@ -202,12 +200,7 @@ function withAccessToken(command: Command): Command {
 /** The access token as it was given; null when none was. */
 async function givenAccessToken(options: AccessTokenOptions): Promise<string | null> {
   if (options.accessTokenStdin !== true) return options.accessToken ?? null;
-  let text = '';
-  for await (const chunk of process.stdin.setEncoding('utf8')) {
-    text += chunk;
-    if (text.length > MAX_INPUT_CHARS) break;
-  }
-  return text;
+  return await readStdin();
 }
 
 /** `admin waba set-pace` */

@@ -1,11 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { adminAction, alignedFields } from '../../platform/cli/admin-action.ts';
+import { readNamedFile, readStdin } from '../../platform/cli/given-text.ts';
 import type { CertificateView } from '../../platform/crypto/client-certificate.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { setClientCertificate } from '../endpoint-certificate.ts';
 import { endpointForOperator } from '../endpoints.ts';
-import { readStdin } from './endpoint-options.ts';
 
 type CertificateOptions = { certificate?: string; keyStdin?: true; remove?: true };
 
@@ -36,15 +35,7 @@ async function givenCertificate({ certificate, keyStdin, remove }: CertificateOp
   if (certificate === undefined || !keyStdin) {
     throw invalidValue('Give --certificate and --key-stdin, or --remove.');
   }
-  return { certificate: await textOf(certificate), privateKey: await readStdin() };
-}
-
-async function textOf(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch {
-    throw invalidValue(`The file ${path} cannot be read.`);
-  }
+  return { certificate: await readNamedFile(certificate), privateKey: await readStdin() };
 }
 
 /** A client certificate as `endpoint show` prints it. */

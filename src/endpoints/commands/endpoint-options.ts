@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { AdminTools } from '../../platform/cli/admin-action.ts';
+import { readStdin } from '../../platform/cli/given-text.ts';
 import { makeAddressGuard, makeHostResolver } from '../../platform/http/outbound-url.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import type { EndpointOptions, OptionRules } from '../endpoint-options.ts';
@@ -89,18 +90,6 @@ function parseHeader(
 }
 
 /** More than headers or a secret can have: a wrong file is refused at once. */
-const MAX_INPUT_CHARS = 65_536;
-
-/** Reads standard input: secrets do not belong on a command line, where other users of the machine see them. */
-export async function readStdin(): Promise<string> {
-  let text = '';
-  for await (const chunk of process.stdin.setEncoding('utf8')) {
-    text += chunk;
-    if (text.length > MAX_INPUT_CHARS) throw invalidValue('There is too much on standard input.');
-  }
-  return text;
-}
-
 /** Reads headers as JSON from standard input: `{"Authorization": "Bearer …", "X-Old": null}`. */
 async function readHeadersFromStdin(): Promise<Record<string, string | null>> {
   const headers = parseJson(await readStdin());

@@ -1,4 +1,4 @@
-import { createWriteStream, readFileSync } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -10,6 +10,7 @@ import {
   alignedFields,
   alignedTable,
 } from '../../platform/cli/admin-action.ts';
+import { readNamedFile, readStdin } from '../../platform/cli/given-text.ts';
 import { parseEncryptionKeys } from '../../platform/crypto/secret-box.ts';
 import { openObjectStore } from '../../platform/object-store/object-store.ts';
 import { invalidValue } from '../../platform/request-input.ts';
@@ -209,7 +210,7 @@ function verifyCommand(): Command {
     const [named = ''] = args;
     const document = /^\d+$/.test(named)
       ? (await erasureOf(tools, null, named)).report
-      : parseReport(readFileSync(named === '-' ? 0 : named, 'utf8'));
+      : parseReport(named === '-' ? await readStdin() : await readNamedFile(named));
     if (document === null) throw invalidValue(`Erasure ${named} is not done.`);
     const verdict = verifyReport(document, parseEncryptionKeys(tools.config.encryptionKeys));
     return { json: { verdict }, text: VERDICTS[verdict], found: verdict === 'valid' };

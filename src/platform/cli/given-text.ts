@@ -1,0 +1,23 @@
+import { readFile } from 'node:fs/promises';
+import { invalidValue } from '../request-input.ts';
+
+const MAX_INPUT_CHARS = 65_536;
+
+/** Reads standard input: secrets do not belong on a command line, where other users of the machine see them. */
+export async function readStdin(): Promise<string> {
+  let text = '';
+  for await (const chunk of process.stdin.setEncoding('utf8')) {
+    text += chunk;
+    if (text.length > MAX_INPUT_CHARS) throw invalidValue('There is too much on standard input.');
+  }
+  return text;
+}
+
+/** Reads a file that a command names. */
+export async function readNamedFile(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch {
+    throw invalidValue(`The file ${path} cannot be read.`);
+  }
+}
