@@ -76,7 +76,7 @@ describe('without a script', () => {
     await admin.goto(pathOf('keys/new'));
     const purpose = `order system ${Date.now()}`;
     await admin.getByLabel('Purpose').fill(purpose);
-    await admin.getByRole('checkbox', { name: /^read/ }).check();
+    await admin.getByRole('checkbox', { name: /^read:/ }).check();
     await admin.getByRole('button', { name: 'Request the key' }).click();
     await admin.getByText(purpose).first().waitFor();
 
