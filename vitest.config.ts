@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 /** Files side by side: most of the time they wait for servers. */
-const SIDE_BY_SIDE = { maxWorkers: 3, sequence: { groupOrder: 0 } };
+const SIDE_BY_SIDE = { maxWorkers: 4, sequence: { groupOrder: 0 } };
 
 /** Tests that compare times or fill the machine have it for themselves. */
 const TIMED = [
