@@ -93,7 +93,7 @@ async function useStore({ store }: ReturnType<typeof openByRole>): Promise<void>
 }
 
 describe('credentials by role', () => {
-  test('come from the instance, by its second metadata service, and are asked for again when they end', async () => {
+  test('come from the instance, by its second metadata service, and are asked for again before they end', async () => {
     let asked = 0;
     const metadata = await serve((request, response) => {
       const { url, method, headers } = request;
@@ -109,15 +109,15 @@ describe('credentials by role', () => {
         response.end('gateway-role');
       } else if (url === '/latest/meta-data/iam/security-credentials/gateway-role') {
         asked += 1;
-        response.end(JSON.stringify({ Code: 'Success', Type: 'AWS-HMAC', ...awsCredentials('', 1_000) }));
+        response.end(JSON.stringify({ Code: 'Success', Type: 'AWS-HMAC', ...awsCredentials('', 60_000) }));
       } else response.writeHead(404).end();
     });
     awsEnvironment({ AWS_EC2_METADATA_SERVICE_ENDPOINT: metadata });
     const opened = openByRole();
     await useStore(opened);
-    const before = asked;
     await useStore(opened);
-    expect(asked).toBeGreaterThan(before);
+    // AWS's library renews them beside the requests: perhaps only after the last of these has ended.
+    await expect.poll(() => asked).toBeGreaterThan(1);
   });
 
   test('come from the container (ECS, EKS Pod Identity), and the session token goes with each request', async () => {
