@@ -1,8 +1,14 @@
 import { shardOf } from '../inbound/inbox.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
-import { type Database, lockCustomers, lockIntake, type Transaction } from '../platform/postgres/database.ts';
+import { type Database, holdIntake, lockCustomers, lockIntake } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import { ERASED_MESSAGE, type ErasedMessage, eraseMessages, removeObjects } from './steps/erase-rows.ts';
+import {
+  ERASED_MESSAGE,
+  type ErasedMessage,
+  eraseMessages,
+  rememberMessages,
+  removeObjects,
+} from './steps/erase-rows.ts';
 
 type Tools = { database: Database; objectStore: Pick<ObjectStore, 'remove'> };
 
@@ -11,6 +17,7 @@ export function tenantRetentionSteps(tools: Tools): { name: string; run: () => P
   return [
     { name: 'files of tenants', run: () => expireMedia(tools) },
     { name: 'messages of tenants', run: () => expireMessages(tools) },
+    { name: 'conversations of tenants', run: () => expireConversations(tools) },
     { name: 'events of tenants', run: () => expireEvents(tools) },
     { name: 'audit log of tenants', run: () => expireAuditEntries(tools) },
   ];
@@ -137,8 +144,8 @@ const IS_AT_REST = `
                     join delivery_queue q on q.delivery_id = d.id where o.message_id = m.id)`;
 
 /**
- * Erases messages that their tenants keep no longer, with statuses, files, events and deliveries, and then conversations
- * and customers without messages. What is under way stays until it has ended.
+ * Erases messages that their tenants keep no longer, with statuses, files, events and deliveries. What is under way stays
+ * until it has ended.
  */
 export async function expireMessages(tools: Tools): Promise<void> {
   await forEachLimit(tools.database, 'message_days', async (limit, after) =>
@@ -146,13 +153,13 @@ export async function expireMessages(tools: Tools): Promise<void> {
   );
 }
 
-type WalkedMessage = ErasedMessage & { conversationId: string; at: string; isAtRest: boolean };
+type WalkedMessage = ErasedMessage & { at: string; isAtRest: boolean };
 
 async function expireMessagesOf(tools: Tools, limit: Limit, after: Next): Promise<Next> {
   const [afterAt = '-infinity', afterId = '0'] = after?.split(' ') ?? [];
   const walked = await query<WalkedMessage>(
     tools.database,
-    `select ${ERASED_MESSAGE}, m.conversation_id as "conversationId", m.at, ${IS_AT_REST} as "isAtRest"
+    `select ${ERASED_MESSAGE}, m.at, ${IS_AT_REST} as "isAtRest"
        from (select *, to_char(created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from messages
               where waba_id = :wabaId and created_at < now() - :days * interval '1 day'
                 and (created_at, id) > (cast(:afterAt as timestamptz), cast(:afterId as bigint))
@@ -160,17 +167,16 @@ async function expireMessagesOf(tools: Tools, limit: Limit, after: Next): Promis
     { ...limit, afterAt, afterId },
   );
   const messages = walked.filter(({ isAtRest }) => isAtRest);
-  if (messages.length > 0) await eraseOld(tools, limit, messages);
+  if (messages.length > 0) await eraseOld(tools, limit.wabaId, messages);
   const last = walked.at(-1);
   return walked.length === ROWS_PER_BATCH && last !== undefined ? `${last.at} ${last.id}` : null;
 }
 
 async function eraseOld(
   { database, objectStore }: Tools,
-  limit: Limit,
+  wabaId: string,
   messages: readonly WalkedMessage[],
 ): Promise<void> {
-  const { wabaId } = limit;
   const files = await query<{ key: string }>(
     database,
     'select object_key as key from media where message_id = any (?::bigint[]) and object_key is not null',
@@ -180,39 +186,71 @@ async function eraseOld(
     objectStore,
     files.map(({ key }) => key),
   );
+  // What intake has taken in about them by then goes with them, and it takes nothing more: it need not wait meanwhile.
   await database.transaction(async (trx) => {
-    await lockIntake(trx, shardOf(wabaId));
-    await lockCustomers(trx, shardOf(wabaId));
-    await eraseMessages(trx, wabaId, messages);
-    await forgetConversations(trx, limit, [...new Set(messages.map((one) => one.conversationId))]);
+    await holdIntake(trx, shardOf(wabaId));
+    await rememberMessages(trx, messages);
   });
+  await database.transaction(async (trx) => await eraseMessages(trx, wabaId, messages));
 }
 
-/** Whoever adds a message locks its conversation first and gives it a new time, so one that is in use stays. */
+/** Removes conversations, and customers, of whom nothing is left since their tenants keep messages no longer. */
+export async function expireConversations({ database }: Pick<Tools, 'database'>): Promise<void> {
+  await forEachLimit(database, 'message_days', async (limit, after) =>
+    expireConversationsOf(database, limit, after),
+  );
+}
+
+async function expireConversationsOf(database: Database, limit: Limit, after: Next): Promise<Next> {
+  const [afterAt = '-infinity', afterId = '0'] = after?.split(' ') ?? [];
+  const walked = await query<{ id: string; at: string; isEmpty: boolean }>(
+    database,
+    `select id, at, not exists (select from messages m where m.conversation_id = c.id) as "isEmpty"
+       from (select id, to_char(last_message_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from conversations
+              where waba_id = :wabaId and merged_into is null and last_message_at < now() - :days * interval '1 day'
+                and (last_message_at, id) > (cast(:afterAt as timestamptz), cast(:afterId as bigint))
+              order by last_message_at, id limit ${ROWS_PER_BATCH}) as c`,
+    { ...limit, afterAt, afterId },
+  );
+  const empty = walked.filter(({ isEmpty }) => isEmpty).map(({ id }) => id);
+  if (empty.length > 0) await forgetConversations(database, limit, empty);
+  const last = walked.at(-1);
+  return walked.length === ROWS_PER_BATCH && last !== undefined ? `${last.at} ${last.id}` : null;
+}
+
+/**
+ * Under the locks of those who add messages: what they remember of a conversation ends with it. One that has got a message
+ * meanwhile stays. What was merged into it has no messages, and goes with it.
+ */
 async function forgetConversations(
-  trx: Transaction,
+  database: Database,
   { wabaId, days }: Limit,
   conversationIds: readonly string[],
 ): Promise<void> {
-  const gone = await query<{ contactId: string | null }>(
-    trx,
-    `delete from conversations c
-      where waba_id = :wabaId and id = any (cast(:conversationIds as bigint[]))
-        and last_message_at < now() - :days * interval '1 day'
-        and not exists (select from messages m where m.conversation_id = c.id)
-        and not exists (select from conversations other where other.merged_into = c.id and other.id <> c.id)
-     returning contact_id as "contactId"`,
-    { wabaId, days, conversationIds },
-  );
-  await execute(
-    trx,
-    `with people as (
-       delete from contacts k where waba_id = :wabaId and id = any (cast(:contactIds as bigint[]))
-          and not exists (select from conversations c where c.contact_id = k.id)
-       returning wa_id)
-     delete from phone_aliases where waba_id = :wabaId and wa_id in (select wa_id from people)`,
-    { wabaId, contactIds: gone.flatMap(({ contactId }) => contactId ?? []) },
-  );
+  await database.transaction(async (trx) => {
+    await lockIntake(trx, shardOf(wabaId));
+    await lockCustomers(trx, shardOf(wabaId));
+    const gone = await query<{ contactId: string | null }>(
+      trx,
+      `with empty as (
+         select id from conversations c
+          where waba_id = :wabaId and id = any (cast(:conversationIds as bigint[]))
+            and last_message_at < now() - :days * interval '1 day'
+            and not exists (select from messages m where m.conversation_id = c.id))
+       delete from conversations where id in (select id from empty) or merged_into in (select id from empty)
+       returning contact_id as "contactId"`,
+      { wabaId, days, conversationIds },
+    );
+    await execute(
+      trx,
+      `with people as (
+         delete from contacts k where waba_id = :wabaId and id = any (cast(:contactIds as bigint[]))
+            and not exists (select from conversations c where c.contact_id = k.id)
+         returning wa_id)
+       delete from phone_aliases where waba_id = :wabaId and wa_id in (select wa_id from people)`,
+      { wabaId, contactIds: gone.flatMap(({ contactId }) => contactId ?? []) },
+    );
+  });
 }
 
 const ENTRIES_PER_BATCH = 1_000;

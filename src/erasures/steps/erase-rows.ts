@@ -141,6 +141,10 @@ function namesOf({ id, upstreamId, supersededId }: ErasedMessage): string[] {
   return [...new Set([...upstream, localMessageId(id)])];
 }
 
+function namedBy(messages: readonly ErasedMessage[]): (ErasedMessage & { name: string })[] {
+  return messages.flatMap((message) => namesOf(message).map((name) => ({ ...message, name })));
+}
+
 /** The events of messages, as far as they are known by ids. */
 async function eventsOf(
   database: Database,
@@ -223,7 +227,7 @@ export async function eraseMessages(
   if (messages.length === 0) return {};
   const ids = messages.map(({ id }) => id);
   const ofEvents = await eraseEvents(trx, wabaId, await eventsOf(trx, wabaId, messages));
-  const named = messages.flatMap((message) => namesOf(message).map((name) => ({ ...message, name })));
+  const named = namedBy(messages);
   const orderingKeys = await eraseOrderingKeys(
     trx,
     wabaId,
@@ -246,15 +250,20 @@ export async function eraseMessages(
   await deleteWhere(trx, 'workflow_tasks', 'workflow_id = any (cast(:workflowIds as text[]))', {
     workflowIds,
   });
-  // Of a send without a response upstream's id may still become known, by our mark in a status.
-  const marks = messages
-    .filter(({ upstreamId }) => upstreamId === null)
-    .map((one) => ({ ...one, name: sendMarker(one.id) }));
-  await rememberErased(trx, [...named, ...marks]);
+  await rememberMessages(trx, messages);
   const gone = await deleteWhere(trx, 'messages', 'id = any (cast(:ids as bigint[]))', { ids });
   return sumOf(ofEvents, {
     ...{ orderingKeys, statuses, orders: orders.length, files, idempotencyKeys, messages: gone },
   });
+}
+
+/** Remembers messages as erased: intake drops what upstream says of them from then on. */
+export async function rememberMessages(trx: Transaction, messages: readonly ErasedMessage[]): Promise<void> {
+  // Of a send without a response upstream's id may still become known, by our mark in a status.
+  const marks = messages
+    .filter(({ upstreamId }) => upstreamId === null)
+    .map((one) => ({ ...one, name: sendMarker(one.id) }));
+  await rememberErased(trx, [...namedBy(messages), ...marks]);
 }
 
 async function eraseStatuses(

@@ -350,11 +350,16 @@ export async function lockFurtherShards(trx: Transaction, shards: readonly numbe
  * the owner of a phone number, and of bodies that wait again, are made under this lock: what intake remembers of that ends with it.
  */
 export async function lockIntake(trx: Transaction, shard: number): Promise<void> {
+  await holdIntake(trx, shard);
+  await query(trx, 'update intake_epochs set epoch = epoch + 1 where shard = ?', [shard]);
+}
+
+/** As `lockIntake`, for changes of what intake reads anew for each body: it goes on with what it remembers. */
+export async function holdIntake(trx: Transaction, shard: number): Promise<void> {
   await query(trx, 'select pg_advisory_xact_lock(cast(? as integer), cast(? as integer))', [
     INTAKE_LOCK,
     shard,
   ]);
-  await query(trx, 'update intake_epochs set epoch = epoch + 1 where shard = ?', [shard]);
 }
 
 /** By shard that is held: stays the same until another process has held its lock for a change. */

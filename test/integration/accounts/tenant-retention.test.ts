@@ -4,12 +4,19 @@ import { expect, onTestFinished, test } from 'vitest';
 import { policyDefaults, setTenantPolicy } from '../../../src/accounts/tenant-policies.ts';
 import { readTenantUsage } from '../../../src/accounts/tenant-usage.ts';
 import { buildApp } from '../../../src/api/app.ts';
-import { expireEvents, expireMedia, expireMessages } from '../../../src/erasures/tenant-retention.ts';
+import {
+  expireConversations,
+  expireEvents,
+  expireMedia,
+  expireMessages,
+} from '../../../src/erasures/tenant-retention.ts';
+import { mergeContacts } from '../../../src/inbound/customers.ts';
+import { shardOf } from '../../../src/inbound/inbox.ts';
 import { markMediaStored, takePendingMedia } from '../../../src/messages/media.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
-import type { Database } from '../../../src/platform/postgres/database.ts';
+import { type Database, holdIntake } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
@@ -126,6 +133,7 @@ test('messages that their tenant keeps no longer go with all that hangs on them,
     old.conversation,
   ]);
   await expireMessages(stack);
+  await expireConversations(stack);
   const gone = async () => ({
     messages: await count(database, `select 1 from messages where id = ${old.messageId}`),
     conversations: await count(database, `select 1 from conversations where id = ${old.conversation}`),
@@ -158,6 +166,74 @@ test('a message whose download or delivery is under way stays until that has end
   await expireMessages(stack);
   const left = await query<{ type: string }>(database, 'select type from messages');
   expect(left).toEqual([{ type: 'image' }]);
+});
+
+test('a status that intake stores while its message is taken away goes with it', async () => {
+  const stack = await installation({ messageDays: 30 });
+  const { database } = stack;
+  await takeIn(database, fixtureBody('in_text'));
+  await query(database, `update messages set created_at = ${age(30)}`);
+  const expiry = await database.transaction(async (trx) => {
+    // As intake does: it has seen that the message is not erased, and has its lock until the status is stored.
+    await holdIntake(trx, shardOf(WABA));
+    const begun = expireMessages(stack);
+    const waiting = `select 1 from pg_locks where locktype = 'advisory' and not granted
+                        and database = (select oid from pg_database where datname = current_database())`;
+    await expect.poll(() => count(database, waiting), { timeout: 20_000 }).toBe(1);
+    await query(
+      trx,
+      `insert into message_statuses (phone_number_id, upstream_id, status, participant, content)
+       select phone_number_id, upstream_id, 'read', '', '{}' from messages`,
+    );
+    return { begun };
+  });
+  await expiry.begun;
+  expect(await count(database, 'select 1 from messages')).toBe(0);
+  expect(await count(database, 'select 1 from message_statuses')).toBe(0);
+});
+
+test('intake goes on while messages are taken away, however long that takes', async () => {
+  const stack = await installation({ messageDays: 30 });
+  const { database } = stack;
+  await takeIn(database, fixtureBody('in_text'));
+  await query(database, `update messages set created_at = ${age(30)}`);
+  const expiry = await database.transaction(async (trx) => {
+    await query(trx, 'select 1 from messages for update');
+    const begun = expireMessages(stack);
+    await expect.poll(() => count(database, 'select 1 from erased_items'), { timeout: 20_000 }).not.toBe(0);
+    await database.transaction((other) => holdIntake(other, shardOf(WABA)));
+    return { begun };
+  });
+  await expiry.begun;
+  expect(await count(database, 'select 1 from messages')).toBe(0);
+});
+
+test('a conversation goes with what was merged into it once its messages are gone, also in a later turn; one with messages stays', async () => {
+  const stack = await installation({ messageDays: 30 });
+  const { database } = stack;
+  await takeIn(database, fixtureBody('in_text'));
+  await takeIn(database, fixtureBody('in_bsuid_only_username'));
+  const conversations = await query<{ id: string }>(database, 'select id from conversations order by id');
+  const [merged = '', kept = ''] = conversations.map(({ id }) => id);
+  expect(conversations).toHaveLength(2);
+  await database.raw(`update conversations set last_message_at = ${age(30)}`);
+  await expireConversations(stack);
+  expect(await count(database, 'select 1 from conversations')).toBe(2);
+  await database.transaction(async (trx) => {
+    const [one, other] = await query<{ id: string }>(
+      trx,
+      'select contact_id as id from conversations where id in (?, ?) order by id desc',
+      [merged, kept],
+    );
+    await mergeContacts(trx, WABA, one?.id ?? '', other?.id ?? '');
+  });
+  await database.raw(`delete from messages; update conversations set last_message_at = ${age(29)}`);
+  await expireConversations(stack);
+  expect(await count(database, 'select 1 from conversations')).toBe(2);
+  await database.raw(`update conversations set last_message_at = ${age(30)}`);
+  await expireConversations(stack);
+  expect(await count(database, 'select 1 from conversations')).toBe(0);
+  expect(await count(database, 'select 1 from contacts')).toBe(0);
 });
 
 test('a tenant keeps events no longer than the installation does, and other things as long as it wants', async () => {
@@ -198,7 +274,7 @@ test('a turn without anything to do touches few pages, whatever is kept, and a b
     [tenantId],
   );
   const objectStore = { remove: async () => undefined };
-  for (const expire of [expireMedia, expireMessages, expireEvents]) {
+  for (const expire of [expireMedia, expireMessages, expireConversations, expireEvents]) {
     const touched = await buffersTouched(database, (explaining) => {
       const walked = { ...explaining, transaction: (run: (trx: Database) => unknown) => run(explaining) };
       return expire({ database: walked as Database, objectStore });

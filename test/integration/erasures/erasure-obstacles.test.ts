@@ -2,8 +2,11 @@ import { expect, test } from 'vitest';
 import { followNumbers } from '../../../src/accounts/followed-numbers.ts';
 import { type EraseTools, eraseNextBatch } from '../../../src/erasures/erase.ts';
 import { eraseCustomer, erasureOf } from '../../../src/erasures/erasures.ts';
+import { eraseFromBodies, FIRST_BODY } from '../../../src/inbound/erase-bodies.ts';
+import { shardOf } from '../../../src/inbound/inbox.ts';
 import { retryInbox } from '../../../src/inbound/inbox-admin.ts';
 import { ObjectStoreUnavailable } from '../../../src/platform/object-store/object-store.ts';
+import { holdIntake } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { startReplay } from '../../../src/replays/replays.ts';
 import { tablesHolding } from '../../support/database-scan.ts';
@@ -205,5 +208,18 @@ test('a replay brings nothing of it back, neither by the delivery nor by the tim
   await database.raw(`update deliveries set state = 'failed'`);
   expect(await replay({ from: new Date(Date.now() - 3_600_000), to: new Date() })).toMatchObject({
     total: 1,
+  });
+});
+
+test('reading through bodies that hold nothing of the customer does not wait for intake, nor keep it waiting', async () => {
+  const { database } = await startErasureWorld();
+  await takeIn(database, bodyOf([{ contacts: [contactOf(BO)], messages: [messageOf(BO, 1)] }]));
+  const asha = { wabaId: WABA, ids: new Set([ASHA.waId]), isGroup: false, phoneNumberId: NUMBER };
+  await database.transaction(async (intake) => {
+    await holdIntake(intake, shardOf(WABA));
+    const page = await database.transaction((trx) =>
+      eraseFromBodies(trx, { ...asha, receivedBefore: new Date() }, FIRST_BODY),
+    );
+    expect(page).toMatchObject({ changed: 0, deleted: 0, busy: false });
   });
 });

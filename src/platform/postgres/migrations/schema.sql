@@ -754,6 +754,8 @@ create table idempotency_keys (
   primary key (waba_id, operation, key)
 );
 create index idempotency_keys_age on idempotency_keys (created_at);
+-- What an erasure of messages takes with them.
+create index idempotency_keys_message on idempotency_keys (message_id) where message_id is not null;
 
 -- How many requests each key has made in its window, counted by rate-limiter-flexible (its columns, in its order).
 -- Unlogged: counts need not survive a crash of the server, and so cost no write-ahead log; every window is over within
