@@ -81,7 +81,7 @@ export const SETTINGS = {
     minimum: 0,
     maximum: 100000,
     about:
-      'requests of one address and process with keys that are not valid, beyond which its keys are looked up behind all others; 0: never',
+      'invalid-key requests per minute, client address and process; beyond this, look-ups for that address get the lowest priority; 0 disables this',
   }),
   HELIOGRAPH_UPSTREAM_GRAPH_URL: setting({
     kind: 'url',
@@ -148,7 +148,7 @@ export const SETTINGS = {
     minimum: 0,
     maximum: 720,
     about:
-      'a delivery that fails for longer than this while others of its key wait steps aside; 0: after 15 minutes for `order` events and wide order scopes, never for others',
+      'a delivery that fails for longer than this while others of its key wait steps aside; 0: after 15 minutes for `order` events and wide order scopes, never for others, unlike blockLimitSeconds 0 of an endpoint, which is never',
   }),
   HELIOGRAPH_WEBHOOK_DISABLE_AFTER_HOURS: setting({
     kind: 'integer',
@@ -196,7 +196,7 @@ export const SETTINGS = {
     minimum: 0,
     maximum: 31_536_000,
     about:
-      'addresses of received files (`mediaUrl`) are signed and end after so many seconds, at most 1 year; 0: they are plain and do not end, unless a tenant has set its own',
+      'URLs of received files (`mediaUrl`) are signed and expire after so many seconds, at most 1 year; 0: they are not signed and do not expire, unless the tenant has a value of its own',
   }),
   HELIOGRAPH_SEND_MESSAGES_PER_SECOND: setting({
     kind: 'integer',

@@ -14,9 +14,9 @@ const ENVELOPE = {
     url: 'https://shop.example/webhooks',
     description: 'order system',
     mode: 'probing',
-    modeReason: '9 of 10 attempts failed within 5 minutes',
+    modeReason: 'most attempts fail: 14 of the last 16',
   },
-  reason: '9 of 10 attempts failed within 5 minutes',
+  reason: 'most attempts fail: 14 of the last 16',
   waiting: 1204,
   details: {},
 };
