@@ -117,6 +117,21 @@ describe('the metrics of worker and API', () => {
   });
 });
 
+test('what HeliographDown knows processes by is there from the start, of workers or of APIs alone', async () => {
+  const { worker, api } = fullRegistries();
+  const rules = repositoryFile('charts/heliograph/files/alert-rules.yaml');
+  const down = /alert: HeliographDown\n *expr: (.*)/.exec(rules)?.[1] ?? '';
+  const known = [...down.matchAll(/absent\((\w+)\)/g)].map(([, metric = '']) => metric);
+  const names = async (registry: { metrics(): Promise<string> }) =>
+    [...samplesOf(await registry.metrics()).keys()].map((series) => series.replace(/\{.*/, ''));
+  const [ofWorker, ofApi] = [await names(worker.registry), await names(api.registry)];
+  const owners = (metric: string) => [ofWorker.includes(metric), ofApi.includes(metric)];
+  expect(known.map(owners)).toEqual([
+    [true, false],
+    [false, true],
+  ]);
+});
+
 describe('the figures of the database', () => {
   test('are shown with a 0 for what there is none of', async () => {
     const { worker, show } = fullRegistries();
