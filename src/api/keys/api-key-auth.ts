@@ -63,11 +63,13 @@ export function requireApiKey(scope: FastifyInstance, { lookupDatabase, shares, 
       const isExpired = key?.isExpired === true && !key.isRevoked;
       throw unauthorized(isExpired ? 'expired_api_key' : 'invalid_api_key', token);
     }
-    await limits.takeRequest(request, reply, key.id);
     request.refusedKey = { keyId: key.id, wabaId: key.wabaId };
+    // Whoever stole it and is elsewhere takes nothing of the tenant's limit.
     if (key.allowedNetworks !== null && !isInNetworks(request.ip, key.allowedNetworks)) {
+      wrongKeys.noteWrong(request.ip);
       throw new ApiError('ip_not_allowed');
     }
+    await limits.takeRequest(request, reply, key.id);
     checkScopes(request, key.scopes);
     request.refusedKey = null;
     if (key.isUseStale) usage.note(key.wabaId, key.id);

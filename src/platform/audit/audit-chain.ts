@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import type { Database } from '../postgres/database.ts';
+import type { Database, Transaction } from '../postgres/database.ts';
 import { query } from '../postgres/sql.ts';
 import { invalidValue } from '../request-input.ts';
 
@@ -28,6 +28,15 @@ const START: AuditAnchor = { position: '0', hash: '' };
  */
 export async function verifyAudit(database: Database, anchorText: string | null): Promise<AuditVerdict> {
   const anchor = anchorText === null ? null : parseAnchor(anchorText);
+  return await database.transaction(async (trx) => {
+    // The whole log as it is at one moment: retention marks links, and notes that in later ones.
+    await query(trx, 'set transaction isolation level repeatable read, read only');
+    return await verifyChain(trx, anchor);
+  });
+}
+
+/** As `verifyAudit`, as a transaction sees the log. */
+export async function verifyChain(trx: Transaction, anchor: AuditAnchor | null): Promise<AuditVerdict> {
   const findings: AuditFinding[] = [];
   const note = (kind: AuditFinding['kind'], position: string | null, entryId: string | null) => {
     if (findings.length < MAX_FINDINGS) findings.push({ kind, position, entryId });
@@ -35,7 +44,7 @@ export async function verifyAudit(database: Database, anchorText: string | null)
   const retention = retentionCheck(note);
   let last = START;
   let entries = 0;
-  for await (const link of chainOf(database)) {
+  for await (const link of chainOf(trx)) {
     const { position, entryId, text, hash } = link;
     if (BigInt(position) !== BigInt(last.position) + 1n) note('gap', position, null);
     else if (text === null && link.expiredBy === null) note('removed', position, entryId);
@@ -47,7 +56,7 @@ export async function verifyAudit(database: Database, anchorText: string | null)
   }
   if (anchor !== null && BigInt(anchor.position) > BigInt(last.position))
     note('cut_off', last.position, null);
-  for (const id of await notChained(database)) note('not_chained', null, id);
+  for (const id of await notChained(trx)) note('not_chained', null, id);
   return { entries, expired: retention.end(), last, findings };
 }
 

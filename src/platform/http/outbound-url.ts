@@ -139,23 +139,36 @@ const METADATA_NETWORKS: readonly Network[] = [
   ...['192.0.0.192/32', 'fd00:ec2::/32', 'fd20:ce::254/128'],
 ].map(parseNetwork);
 
+/** Behind them a gateway (NAT64, RFC 6052 and 8215) reaches the IPv4 address in the last 32 bits. */
+const NAT64_NETWORKS: readonly Network[] = ['64:ff9b::/96', '64:ff9b:1::/48'].map(parseNetwork);
+
 /**
  * A guard against requests to our own network (SSRF). Refuses every special range of IPv4 and IPv6, and whatever
  * ipaddr.js does not call unicast, except for the networks of `allowCidrs`; cloud metadata always. An IPv4 address written as IPv6
- * (::ffff:a.b.c.d) is judged as the IPv4 address it reaches. Throws InvalidCidrError.
+ * (::ffff:a.b.c.d) is judged as the IPv4 address it reaches; that behind NAT64 must be allowed as well. Throws InvalidCidrError.
  */
 export function makeAddressGuard({ allowCidrs }: { allowCidrs: readonly string[] }): AddressGuard {
   const allowedNetworks = allowCidrs.map(parseNetwork);
+  const judge = (address: Address): AddressVerdict => {
+    if (isInside(address, METADATA_NETWORKS)) return { allowed: false, reason: 'refused_range' };
+    if (isInside(address, allowedNetworks)) return { allowed: true, reason: 'allow_listed' };
+    const refused = address.range() !== 'unicast' || isInside(address, REFUSED_NETWORKS);
+    return refused ? { allowed: false, reason: 'refused_range' } : { allowed: true, reason: 'public' };
+  };
   return {
     check(ip) {
       const address = parseAddress(ip);
       if (address === null) return { allowed: false, reason: 'not_an_address' };
-      if (isInside(address, METADATA_NETWORKS)) return { allowed: false, reason: 'refused_range' };
-      if (isInside(address, allowedNetworks)) return { allowed: true, reason: 'allow_listed' };
-      const refused = address.range() !== 'unicast' || isInside(address, REFUSED_NETWORKS);
-      return refused ? { allowed: false, reason: 'refused_range' } : { allowed: true, reason: 'public' };
+      const behind = behindNat64(address);
+      const verdict = behind === null ? null : judge(behind);
+      return verdict?.allowed === false ? verdict : judge(address);
     },
   };
+}
+
+function behindNat64(address: Address): Address | null {
+  if (!isInside(address, NAT64_NETWORKS)) return null;
+  return new ipaddr.IPv4(address.toByteArray().slice(-4));
 }
 
 /** Entries are `name`, `*.name`, an address or a network, each with `:port` if only that is meant. */
@@ -209,9 +222,8 @@ export function isTargetAllowed(lists: TargetLists | undefined, target: WebhookT
     entries.some(({ name }) => name !== null && isNameOf(target.hostname, name));
   const isIn = (ip: string, entries: readonly TargetEntry[]) => {
     const address = parseAddress(ip);
-    return entries.some(
-      ({ network }) => network !== null && address !== null && isInside(address, [network]),
-    );
+    const reached = address === null ? [] : [address, behindNat64(address) ?? address];
+    return entries.some(({ network }) => network !== null && reached.some((one) => isInside(one, [network])));
   };
   if (isNamed(deny) || target.addresses?.some((address) => isIn(address, deny))) return false;
   if (lists.allow.length === 0 || isNamed(allow)) return true;

@@ -97,12 +97,20 @@ test('a key with networks is served from these only, IPv4 in any form, from the 
     return response.statusCode === 200 ? 200 : [response.statusCode, response.json().error.code];
   };
   const refused = [403, 'ip_not_allowed'];
+  // A stolen key takes nothing of the tenant's limit from elsewhere.
+  const limitLeft = async () => {
+    const headers = { authorization: `Bearer ${apiKey}` };
+    const { headers: answered } = await api.app.inject({ url: '/me', headers, remoteAddress: '192.0.2.9' });
+    return Number(answered['x-ratelimit-remaining'] ?? answered['ratelimit-remaining']);
+  };
+  const before = (await limitLeft()) - 1;
   for (const address of ['192.0.2.200', '::ffff:192.0.2.1', '2001:db8::7', '198.51.100.9']) {
     expect([address, await ask(address)]).toEqual([address, 200]);
   }
   for (const address of ['192.0.3.1', '2001:db8::8', '198.51.100.8', '::1', '127.0.0.1']) {
     expect([address, await ask(address)]).toEqual([address, refused]);
   }
+  expect(await limitLeft()).toBe(before - 4);
   await limitKey(tools, WABA, id, ['127.0.0.1']);
   expect([await ask('127.0.0.1'), await ask('192.0.2.1')]).toEqual([200, refused]);
   await limitKey(tools, WABA, id, null);

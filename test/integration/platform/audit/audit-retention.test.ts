@@ -2,7 +2,12 @@ import { expect, test } from 'vitest';
 import { policyDefaults, setTenantPolicy } from '../../../../src/accounts/tenant-policies.ts';
 import { expireAuditEntries } from '../../../../src/erasures/tenant-retention.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
-import { auditAnchor, exportAudit, verifyAudit } from '../../../../src/platform/audit/audit-chain.ts';
+import {
+  auditAnchor,
+  exportAudit,
+  verifyAudit,
+  verifyChain,
+} from '../../../../src/platform/audit/audit-chain.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
@@ -15,25 +20,31 @@ const WABA = '900000000000101';
 const OTHER_WABA = '900000000000202';
 
 /** Two tenants, one of which keeps entries for 40 days; entries of both and of nobody, `ages` days old. */
-async function filled(ages: readonly number[]) {
+async function filled(ages: readonly number[], copies = 1) {
   const { database, url } = await testWorkerDatabase();
   const tenants = await seedFixtureAccounts(database);
   const own = tenants.get(WABA) ?? '';
   const other = tenants.get(OTHER_WABA) ?? '';
   const tools = { database, actor: SYSTEM, defaults: policyDefaults(loadConfig(testSettings(url))) };
   for (const days of ages) {
-    for (const tenant of [own, other, null]) await addEntry(database, tenant, days);
+    for (const tenant of [own, other, null]) await addEntry(database, tenant, days, copies);
   }
   await setTenantPolicy(tools, own, { auditDays: 40 });
   return { database, own, other, tools };
 }
 
-async function addEntry(database: Database, tenantId: string | null, days: number): Promise<void> {
+async function addEntry(
+  database: Database,
+  tenantId: string | null,
+  days: number,
+  copies = 1,
+): Promise<void> {
   await query(
     database,
     `insert into audit_log (at, tenant_id, actor, action, target)
-     values (now() - cast(:days as integer) * interval '1 day', cast(:tenantId as bigint), 'ops', 'x.changed', :target)`,
-    { days, tenantId, target: `${tenantId} ${days}` },
+     select now() - cast(:days as integer) * interval '1 day', cast(:tenantId as bigint), 'ops', 'x.changed', :target
+       from generate_series(1, cast(:copies as integer))`,
+    { days, tenantId, target: `${tenantId} ${days}`, copies },
   );
 }
 
@@ -74,6 +85,30 @@ test('entries that their tenant keeps no longer go; those of others and of nobod
   expect(lines.slice(0, before.length).filter((line, at) => line !== before[at])).toHaveLength(2);
   await expireAuditEntries({ database });
   expect(await verifyAudit(database, null)).toMatchObject({ entries: 14, expired: 2 });
+});
+
+test('entries that expire while the chain is verified are no finding', async () => {
+  const { database } = await filled([100], 800);
+  let expired = false;
+  const verifying: Database = {
+    ...database,
+    transaction: (run) =>
+      database.transaction((trx) => {
+        const raw: Database['raw'] = async (text, bindings) => {
+          const result = await trx.raw(text, bindings);
+          if (!expired && text.includes('audit_chain_after')) {
+            expired = true;
+            await expireAuditEntries({ database });
+          }
+          return result;
+        };
+        return run({ ...trx, raw });
+      }),
+  };
+  expect((await verifyAudit(verifying, null)).findings).toEqual([]);
+  const { findings, expired: gone } = await verifyAudit(database, null);
+  expect(findings).toEqual([]);
+  expect(gone).toBeGreaterThan(0);
 });
 
 test('a tenant without days of its own keeps its entries for ever, and nobody less than 30 days', async () => {
@@ -133,7 +168,7 @@ async function kindsAfter(database: Database, statements: readonly string[], ent
     await trx.raw('set constraints all immediate');
     await trx.raw('set local session_replication_role = replica');
     for (const statement of statements) await trx.raw(statement);
-    kinds = (await verifyAudit(trx, null)).findings.map(({ kind }) => kind);
+    kinds = (await verifyChain(trx, null)).findings.map(({ kind }) => kind);
     throw new Undone();
   });
   await expect(changed).rejects.toThrow(Undone);

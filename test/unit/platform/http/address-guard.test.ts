@@ -109,6 +109,18 @@ describe('an allow-list', () => {
   });
 });
 
+test('behind NAT64 the IPv4 address must be allowed as well', () => {
+  const guard = makeAddressGuard({ allowCidrs: ['64:ff9b::/96', '10.1.0.0/16'] });
+  fc.assert(
+    fc.property(fc.ipV4(), (ip) => {
+      expect(guard.check(`64:ff9b::${ip}`).allowed).toBe(guard.check(ip).allowed);
+    }),
+  );
+  expect(guard.check('64:ff9b::10.2.0.1').allowed).toBe(false);
+  expect(guard.check('64:ff9b::10.1.0.1').allowed).toBe(true);
+  expect(makeAddressGuard({ allowCidrs: [] }).check('64:ff9b::8.8.8.8').allowed).toBe(false);
+});
+
 test('cloud metadata gets nothing, whatever is allowed', () => {
   const guard = makeAddressGuard({
     allowCidrs: ['0.0.0.0/0', '::/0', '169.254.0.0/16', 'fd00:ec2::254/128'],
@@ -116,6 +128,7 @@ test('cloud metadata gets nothing, whatever is allowed', () => {
   for (const address of [
     ...['169.254.169.254', '169.254.170.2', '168.63.129.16', '100.100.100.200', '192.0.0.192'],
     ...['fd00:ec2::254', 'fd20:ce::254', '::ffff:169.254.169.254', '::ffff:a9fe:a9fe'],
+    ...['64:ff9b::a9fe:a9fe', '64:ff9b:1::169.254.169.254'],
   ]) {
     expect([address, guard.check(address).allowed]).toEqual([address, false]);
   }

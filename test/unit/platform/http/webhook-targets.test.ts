@@ -32,6 +32,8 @@ test.each<[string[], string[], WebhookTarget, boolean]>([
   [['[2001:db8::/32]:443'], [], to('six.example', '2001:db8::7'), true],
   [['2001:db8::7'], [], to('six.example', '2001:db8::8'), false],
   [[], ['10.0.0.0/8'], to('x.example', '::ffff:10.1.2.3'), false],
+  [[], ['10.0.0.0/8'], to('x.example', '64:ff9b::10.1.2.3'), false],
+  [['10.0.0.0/8'], [], to('x.example', '64:ff9b::10.1.2.3'), true],
 ])('with allowed %j and denied %j, %j: %s', (allow, deny, target, isAllowed) => {
   expect(isTargetAllowed({ allow, deny }, target)).toBe(isAllowed);
 });
