@@ -148,7 +148,8 @@ export async function acceptInvitation(
 }
 
 /**
- * Accepts an invitation with the account of a session, which begins anew in the tenant; returns its token.
+ * Accepts an invitation with the account of a session, which begins anew in the tenant; returns its token. The link
+ * proves nothing about who is there: the last proof and the end of the session stay as they were.
  * Throws RequestError: `unknown_invitation`, `another_address`, `user_exists`, `password_not_own`.
  */
 export async function joinWithAccount(
@@ -157,7 +158,7 @@ export async function joinWithAccount(
   { viewer }: OwnSession,
   visitor: Visitor,
 ): Promise<string> {
-  const { userId: id, passwordLinkBy, begunBy: by, hasSecondFactor } = viewer;
+  const { userId: id, passwordLinkBy, begunBy: by, hasSecondFactor, provenAt, expiresAt } = viewer;
   const { email, tenantId } = invitation;
   if (viewer.email !== email || invitation.userId !== null) {
     throw new RequestError('another_address', `This invitation is for ${email}; sign out to accept it.`);
@@ -166,8 +167,9 @@ export async function joinWithAccount(
     refuseForeignPassword(await lockUser(trx, id));
     await join(trx, { id, email }, invitation, visitor);
   });
-  const followed = { by, passwordLinkBy, hasSecondFactor, recordedBy: 'invitation' } as const;
-  return await beginSession(tools, { id, email }, visitor, { ...followed, tenantId });
+  const followed = { by, passwordLinkBy, hasSecondFactor, provenAtMs: provenAt.getTime(), endsBy: expiresAt };
+  const beginning = { ...followed, tenantId, recordedBy: 'invitation' as const };
+  return await beginSession(tools, { id, email }, visitor, beginning);
 }
 
 /** Uses an invitation up for an account. Throws RequestError: `unknown_invitation`, `user_exists`. */

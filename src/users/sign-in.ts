@@ -38,7 +38,14 @@ export type OwnSession = {
   id: string;
   viewer: Pick<
     OpenSession,
-    'userId' | 'email' | 'tenantId' | 'passwordLinkBy' | 'begunBy' | 'hasSecondFactor'
+    | 'userId'
+    | 'email'
+    | 'tenantId'
+    | 'passwordLinkBy'
+    | 'begunBy'
+    | 'hasSecondFactor'
+    | 'provenAt'
+    | 'expiresAt'
   >;
 };
 
@@ -102,6 +109,8 @@ type Beginning = {
   /** The second factor was given, to the provider or in the session that this one follows. */
   hasSecondFactor?: boolean;
   provenAtMs?: number | null;
+  /** When the session that this one follows would end. */
+  endsBy?: Date | null;
   /** What the audit log says of it, where it is not `by`. */
   recordedBy?: BegunBy;
 };
@@ -119,6 +128,7 @@ export async function beginSession(
     passwordLinkBy = null,
     hasSecondFactor = false,
     provenAtMs = null,
+    endsBy = null,
   } = beginning;
   return await tools.database.transaction(async (trx) => {
     const place = wanted === undefined ? await firstPlaceOf(trx, user.id) : { tenantId: wanted };
@@ -128,7 +138,7 @@ export async function beginSession(
     const { tenantId } = place;
     const token = await startSession(
       { database: trx },
-      { userId: user.id, tenantId, passwordLinkBy, begunBy: by, hasSecondFactor, provenAtMs },
+      { userId: user.id, tenantId, passwordLinkBy, begunBy: by, hasSecondFactor, provenAtMs, endsBy },
       visitor,
     );
     const actor = { ...actorAt(user, visitor, tenantId === null), passwordLinkBy };

@@ -21,7 +21,7 @@ type Tools = { database: Database };
 /** Begins a session and returns its token, which is in the cookie and nowhere else. */
 export async function startSession(
   { database }: Tools,
-  given: Pick<NewSession, 'userId' | 'tenantId' | 'passwordLinkBy' | 'begunBy' | 'provenAtMs'> & {
+  given: Pick<NewSession, 'userId' | 'tenantId' | 'passwordLinkBy' | 'begunBy' | 'provenAtMs' | 'endsBy'> & {
     hasSecondFactor: boolean;
   },
   client: SessionClient,
@@ -104,6 +104,8 @@ type NewSession = SessionClient & {
   hasSecondFactor: boolean;
   /** When its user proved to be there, milliseconds since 1970; left out: now. */
   provenAtMs?: number | null;
+  /** It lasts no longer than the session that it follows; left out: it follows none. */
+  endsBy?: Date | null;
 };
 
 /** How a session was begun; `invitation`: with the password that was given there. */
@@ -138,6 +140,9 @@ export type OpenSession = {
   isNew: boolean;
   /** Its user proved to be there a few minutes ago. */
   isProofFresh: boolean;
+  provenAt: Date;
+  /** It ends then, whatever its use. */
+  expiresAt: Date;
   /** By what its user can prove to be there. */
   proofs: { password: boolean; totp: boolean; identity: boolean };
   /** What others did to the account and its owner has not confirmed, the newest first. */
@@ -161,10 +166,10 @@ async function insertSession(database: Database, session: NewSession): Promise<v
     `insert into user_sessions (token_hash, user_id, csrf_token, idle_until, expires_at, ip, user_agent, tenant_id,
                                  password_link_by, begun_by, second_factor_at, proven_at)
      values (:tokenHash, :userId, :csrfToken, now() + :idleMs * interval '1 millisecond',
-             now() + :lifetimeMs * interval '1 millisecond', :ip, :userAgent, :tenantId, :passwordLinkBy, :begunBy,
+             least(now() + :lifetimeMs * interval '1 millisecond', cast(:endsBy as timestamptz)), :ip, :userAgent, :tenantId, :passwordLinkBy, :begunBy,
              case when cast(:hasSecondFactor as boolean) then now() end,
              least(now(), coalesce(to_timestamp(cast(:provenAtMs as double precision) / 1000), now())))`,
-    { provenAtMs: null, ...session },
+    { provenAtMs: null, endsBy: null, ...session },
   );
 }
 
@@ -201,6 +206,7 @@ export async function findOpenSessions(
             s.begun_by as "begunBy", s.second_factor_at is not null as "hasSecondFactor",
             s.created_at > now() - :proofMs * interval '1 millisecond' as "isNew",
             s.proven_at > now() - :proofMs * interval '1 millisecond' as "isProofFresh",
+            s.proven_at as "provenAt", s.expires_at as "expiresAt",
             ${PROOFS} as proofs, ${NOTICES} as notices
        from user_sessions s join users u on u.id = s.user_id
        left join memberships m on m.user_id = s.user_id and m.tenant_id = s.tenant_id and m.disabled_at is null

@@ -3,10 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { makePasswordLink } from '../../../../src/users/password-links.ts';
-import { startTestApi, type TestApi, testConfig, WABA } from '../../api/api-harness.ts';
+import { OTHER_WABA, startTestApi, type TestApi, testConfig, WABA } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
 import {
   addUser,
+  joinTenant,
   openBrowser,
   PASSWORD,
   type PortalBrowser,
@@ -286,6 +287,30 @@ describe('sessions', () => {
     await owner.post('/portal/account/notices', { upTo });
     expect((await owner.get(`/portal/w/${WABA}`)).body).not.toContain('This happened to your account');
     expect((await owner.get('/portal/account')).body).toContain('What others did');
+  });
+
+  test('get neither a fresh proof nor a longer life by an invitation to a further tenant', async () => {
+    const { email, browser } = await newUser('member');
+    await age(email);
+    await execute(
+      api.database,
+      `update user_sessions set expires_at = now() + interval '1 hour' where user_id = (select id from users where email = ?)`,
+      [email],
+    );
+    const further = { email, role: 'admin', tenantId: await tenantOf(api.database, OTHER_WABA) };
+    expect((await joinTenant(api, browser, further)).headers.location).toBe('/portal');
+    await browser.get('/portal/account');
+    const invited = { email: 'by-a-thief@store.example', role: 'admin' };
+    const answer = await browser.post(`/portal/w/${OTHER_WABA}/users/invite`, invited);
+    expect(answer.statusCode).toBe(403);
+    expect(await invitations()).not.toContain(invited.email);
+    const [session] = await query<{ isShort: boolean }>(
+      api.database,
+      `select s.expires_at < now() + interval '61 minutes' as "isShort"
+         from user_sessions s join users u on u.id = s.user_id where u.email = ?`,
+      [email],
+    );
+    expect(session?.isShort).toBe(true);
   });
 
   test('leave nothing in the browser when they are signed out', async () => {
