@@ -9,7 +9,10 @@ import { deviceCookie } from '../access/session-cookie.ts';
 
 /** How often a visitor may try to sign in. */
 export type SignInLimit = {
-  /** Counts an attempt to sign in to an account, whether it exists or not. Throws PageError 429. */
+  /**
+   * Counts an attempt against an account, whether it exists or not: an e-mail address, or a text that can be none for
+   * what strangers must not count against. Throws PageError 429.
+   */
   count(request: FastifyRequest, account: string): Promise<void>;
   /** Takes an attempt back that was right, and forgets those against the account; null: those stay. */
   succeeded(request: FastifyRequest, account: string | null): Promise<void>;

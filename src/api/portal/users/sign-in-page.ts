@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { signIn, signOut } from '../../../users/sign-in.ts';
+import { emailOf } from '../../../users/user-input.ts';
 import type { FormTokens } from '../access/form-tokens.ts';
 import { PAGES } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';
@@ -23,6 +24,9 @@ type SignInTools = { tokens: FormTokens; limit: SignInLimit; hasOidc: boolean };
 
 /** What the browser keeps of the pages goes; the cookies that know it as one of the user's stay. */
 const CLEAR_SITE_DATA = '"cache", "storage"';
+
+/** What is typed must not be what guesses in a session are counted by, such as `user 5`. */
+const NO_ADDRESS = 'no address';
 
 type Shown = { next: string; email: string; error: string | null };
 
@@ -61,7 +65,8 @@ function passwordForm(app: PortalApp, context: PortalContext, tools: SignInTools
   app.post('/portal/sign-in', { config: PAGES.open, schema: { body } }, async (request, reply) => {
     const { email, password } = request.body;
     const next = localPath(request.body.next);
-    await tools.limit.count(request, email);
+    const account = emailOf(email) ?? NO_ADDRESS;
+    await tools.limit.count(request, account);
     return await orShown(
       async () => {
         const inBackground = (work: Promise<void>) =>
@@ -69,9 +74,9 @@ function passwordForm(app: PortalApp, context: PortalContext, tools: SignInTools
         const given = { email, password };
         const { token, ...signedIn } = await signIn({ database, inBackground }, given, visitorOf(request));
         // An owner of one account of an address must not get more guesses for another by signing in to the first.
-        await tools.limit.succeeded(request, signedIn.isOnlyAccount ? email : null);
+        await tools.limit.succeeded(request, signedIn.isOnlyAccount ? account : null);
         // Who has the password alone must not become known: codes would be counted for them apart.
-        if (signedIn.isOnlyAccount && !signedIn.awaitsCode) tools.limit.knowBrowser(request, reply, email);
+        if (signedIn.isOnlyAccount && !signedIn.awaitsCode) tools.limit.knowBrowser(request, reply, account);
         await beginInBrowser(context, request, reply, token);
         return reply.redirect(signedIn.opened > 1 ? '/portal/account?done=several' : next, 303);
       },

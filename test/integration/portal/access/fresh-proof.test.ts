@@ -16,6 +16,7 @@ import {
 } from '../portal-browser.ts';
 
 const USERS = `/portal/w/${WABA}/users`;
+const ADDRESS = '198.51.100.21';
 
 let api: TestApi;
 let close: () => Promise<void>;
@@ -171,6 +172,19 @@ describe('a form that wants a fresh proof', () => {
     for (let count = 0; count < 10; count += 1) expect((await guess()).statusCode).toBe(422);
     expect((await guess()).statusCode).toBe(429);
     expect(await invitations()).not.toContain('x@store.example');
+  });
+
+  test('is not locked by strangers who type what its guesses are counted by as their e-mail address', async () => {
+    const { email, browser, id } = await newUser();
+    const stranger = openBrowser(api.app, ADDRESS);
+    for (let count = 0; count < 11; count += 1) await signInWith(stranger, `user ${id}`, 'wrong password!');
+    await age(email);
+    // From one network, as behind a proxy.
+    const colleague = openBrowser(api.app, ADDRESS);
+    for (const [name, value] of browser.cookies) colleague.cookies.set(name, value);
+    await colleague.get('/portal/account');
+    const invite = { email: 'lin@store.example', role: 'member', 'proof-of-presence': PASSWORD };
+    expect((await colleague.post(`${USERS}/invite`, invite)).statusCode).toBe(200);
   });
 
   test('asks before the page of the second factor too, and leads back to it', async () => {
