@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { get } from 'node:https';
+import { type RequestOptions, request } from 'node:https';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { type Installation, PUBLIC_HOST } from './installation.ts';
@@ -17,26 +17,35 @@ export function verifySignatures(arrivals: readonly Arrival[], secret: string): 
   }
 }
 
+type Answered = { status: number; text: string };
+
 /** What a link of a `media.ready` event leads to, fetched through the proxy. */
-export function fetchMedia(port: number, ca: string, url: string): Promise<{ status: number; text: string }> {
+export function fetchMedia(port: number, ca: string, url: string): Promise<Answered> {
   const { pathname, search } = new URL(url);
+  return askProxy({ port, ca, path: `${pathname}${search}` });
+}
+
+/** Sends a text to a customer as a tenant does, through the proxy. */
+export function sendText(port: number, ca: string, apiKey: string, text: string): Promise<Answered> {
+  const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
+  const body = { phoneNumberId: '800000000000111', to: '+12025550143', type: 'text', text: { body: text } };
+  const options = { port, ca, path: '/api/external/messages', method: 'POST', headers };
+  return askProxy(options, JSON.stringify(body));
+}
+
+function askProxy(options: RequestOptions, body = ''): Promise<Answered> {
   return new Promise((resolve, reject) => {
-    const options = {
-      host: '127.0.0.1',
-      port,
-      ca,
-      path: `${pathname}${search}`,
-      servername: PUBLIC_HOST,
-      headers: { host: PUBLIC_HOST },
-    };
-    get(options, (response) => {
+    const headers = { ...options.headers, host: PUBLIC_HOST };
+    const sent = request({ ...options, host: '127.0.0.1', servername: PUBLIC_HOST, headers }, (response) => {
       let text = '';
       response.setEncoding('utf8');
       response.on('data', (chunk: string) => {
         text += chunk;
       });
       response.once('end', () => resolve({ status: response.statusCode ?? 0, text }));
-    }).once('error', reject);
+    });
+    sent.once('error', reject);
+    sent.end(body);
   });
 }
 

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { checkMonitoring, fetchMedia, firstMedia, verifySignatures } from './checks.ts';
+import { checkMonitoring, fetchMedia, firstMedia, sendText, verifySignatures } from './checks.ts';
 import { killContainer, whyNot } from './docker.ts';
 import { containersOf, type Installation, prepareInstallation, untilHealthy } from './installation.ts';
 import type { Arrival } from './peer.ts';
@@ -77,7 +77,7 @@ async function testStack(installation: Installation, rounds: number): Promise<nu
   await compose('up', '-d');
   await untilHealthy(installation, WELL_WITHIN_MS);
   say('all healthy');
-  const secret = await addTenant(installation);
+  const { secret, apiKey } = await addTenant(installation);
   const ca = await compose('exec', '-T', 'proxy', 'cat', '/data/caddy/pki/authorities/local/root.crt');
   const pump = startPump({ port: installation.httpsPort, ca, account: ACCOUNT, senders: 3, pauseMs: 200 });
   await sleep(5_000);
@@ -99,6 +99,7 @@ async function testStack(installation: Installation, rounds: number): Promise<nu
   const arrivals = await drained(installation, pump);
   verifySignatures(arrivals, secret);
   const code = report(pump, lossesIn(pump.acknowledged, arrivals));
+  await restoreAfterSend(installation, ca, apiKey);
   await restore(installation, { arrivals, ca });
   say('the rules, the configuration of Prometheus and the dashboards');
   await checkMonitoring(installation);
@@ -115,14 +116,15 @@ function appendImage({ folder }: Installation): void {
   writeFileSync(path, `${readFileSync(path, 'utf8')}SERVICE_IMAGE=heliograph:0-stack-test\n`);
 }
 
-/** By the commands of docs/operators/operations.md; returns the secret of the endpoint. */
-async function addTenant({ admin }: Installation): Promise<string> {
+/** By the commands of docs/operators/operations.md; returns the API key and the secret of the endpoint. */
+async function addTenant({ admin }: Installation): Promise<{ secret: string; apiKey: string }> {
   await admin(['tenant', 'create', '--name', 'Fixture Store']);
   await admin(
     ['waba', 'add', '--tenant', '1', '--waba', WABA, '--from-upstream', '--access-token-stdin'],
     'fixture-token\n',
   );
-  await admin([
+  const scopes = 'read,send,manage_webhooks';
+  const key = await admin([
     'key',
     'create',
     '--waba',
@@ -130,8 +132,10 @@ async function addTenant({ admin }: Installation): Promise<string> {
     '--name',
     'order system',
     '--scopes',
-    'read,send,manage_webhooks',
+    scopes,
+    '--json',
   ]);
+  const { apiKey } = JSON.parse(key) as { apiKey: string };
   const added = await admin([
     'endpoint',
     'add',
@@ -143,7 +147,7 @@ async function addTenant({ admin }: Installation): Promise<string> {
   ]);
   const { secret } = JSON.parse(added) as { secret: string };
   await admin(['endpoint', 'test', '1']);
-  return secret;
+  return { secret, apiKey };
 }
 
 async function restartEach(installation: Installation, pump: Pump): Promise<void> {
@@ -256,6 +260,27 @@ async function drained({ peerUrl }: Installation, pump: Pump): Promise<Arrival[]
   }
 }
 
+/** A message that was queued at the backup and went out since does not go out again: Temporal knows of it. */
+async function restoreAfterSend(installation: Installation, ca: string, apiKey: string): Promise<void> {
+  const { compose, httpsPort, peerUrl, run } = installation;
+  say('backup with a queued message, which goes out; restore');
+  const sends = async () => (await (await fetch(`${peerUrl}/sends`)).json()) as string[];
+  await compose('stop', 'worker');
+  const { status, text } = await sendText(httpsPort, ca, apiKey, 'once');
+  if (status > 299) throw new Error(`the message was not taken: ${status} ${text}`);
+  await run('sh', ['deploy/backup.sh', 'backups/queued']);
+  await compose('start', 'worker');
+  for (const deadline = Date.now() + WELL_WITHIN_MS; (await sends()).length === 0; ) {
+    if (Date.now() > deadline) throw new Error('the message did not go out');
+    await sleep(500);
+  }
+  await sleep(2_000);
+  await run('sh', ['deploy/restore.sh', 'backups/queued']);
+  await untilHealthy(installation, WELL_WITHIN_MS);
+  await sleep(15_000);
+  if ((await sends()).length !== 1) throw new Error('the message went out twice');
+}
+
 /** What was there at the backup is there again, files included, and what comes afterwards arrives. */
 async function restore(
   installation: Installation,
@@ -274,7 +299,6 @@ async function restore(
   for (const volume of ['postgres-data', 'object-store-data']) {
     await run('docker', ['volume', 'rm', `heliograph-stack_${volume}`]);
   }
-  await compose('up', '-d');
   await run('sh', ['deploy/restore.sh', 'backups/last']);
   await untilHealthy(installation, WELL_WITHIN_MS);
   const after = await fetchMedia(httpsPort, ca, media.url);

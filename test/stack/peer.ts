@@ -1,5 +1,5 @@
 // Runs in a container of its own, on Node.js alone: what the service meets outside. Over https the Graph API with two
-// numbers and files of any id, and a tenant's server; over http, for the test, what the latter received.
+// numbers, files of any id and messages to send, and a tenant's server; over http, for the test, what both received.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -9,6 +9,8 @@ import { createServer as createTlsServer } from 'node:https';
 export type Arrival = { headers: Record<string, string>; body: string };
 
 const arrivals: Arrival[] = [];
+/** Bodies of messages that a tenant sent. */
+const sends: string[] = [];
 const NUMBER = {
   id: '800000000000111',
   display_phone_number: '+1 202-555-0100',
@@ -21,9 +23,14 @@ function answerJson(response: ServerResponse, body: unknown, status = 200): void
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
-function answerGraph(path: string, response: ServerResponse): void {
+function answerGraph(path: string, body: string, response: ServerResponse): void {
   const [, first = '', id = '', edge] = path.split('/');
-  if (first === 'files') {
+  if (edge === 'messages') {
+    sends.push(body);
+    const contacts = [{ input: '12025550143', wa_id: '12025550143' }];
+    const messages = [{ id: `wamid.stack-send-${sends.length}` }];
+    answerJson(response, { messaging_product: 'whatsapp', contacts, messages });
+  } else if (first === 'files') {
     response.writeHead(200, { 'content-type': 'image/jpeg' }).end(fileOf(id));
   } else if (edge === 'phone_numbers') {
     answerJson(response, { data: [NUMBER] });
@@ -39,12 +46,13 @@ function answerGraph(path: string, response: ServerResponse): void {
 async function answerOutside(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
+  const body = Buffer.concat(chunks).toString();
   if (request.headers.host === 'graph.test') {
-    answerGraph(new URL(request.url ?? '/', 'https://graph.test').pathname, response);
+    answerGraph(new URL(request.url ?? '/', 'https://graph.test').pathname, body, response);
     return;
   }
   const headers = Object.entries(request.headers).map(([name, value]) => [name, String(value)]);
-  arrivals.push({ headers: Object.fromEntries(headers), body: Buffer.concat(chunks).toString() });
+  arrivals.push({ headers: Object.fromEntries(headers), body });
   response.writeHead(200).end();
 }
 
@@ -54,6 +62,7 @@ const tls = {
 };
 createTlsServer(tls, (request, response) => void answerOutside(request, response)).listen(443);
 createServer((request, response) => {
-  const from = Number(new URL(request.url ?? '/', 'http://peer').searchParams.get('from') ?? '0');
-  answerJson(response, arrivals.slice(from));
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://peer');
+  const from = Number(searchParams.get('from') ?? '0');
+  answerJson(response, pathname === '/sends' ? sends : arrivals.slice(from));
 }).listen(8099);
