@@ -4,22 +4,27 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-secrets=${SECRETS_DIR:-secrets}
 umask 077
-mkdir -p "$secrets" "${TLS_DIR:-tls}"
-# Containers read the files as users of their own, so the folder is what keeps others out.
-chmod 700 "$secrets"
+[ -e .env ] || { cp deploy/example.env .env && echo 'made .env'; }
+from_env() { sed -n "s/^$1=//p" .env | tail -n 1; }
+secrets=${SECRETS_DIR:-$(from_env SECRETS_DIR)}
+secrets=${secrets:-secrets}
+tls=${TLS_DIR:-$(from_env TLS_DIR)}
+tls=${tls:-tls}
+mkdir -p "$secrets" "$tls"
+# Containers get the files one by one and read them as users of their own, so the folder is what keeps others out.
+chmod 700 "$secrets" "$tls"
 
 keep() { # FILE CONTENT
   [ -e "$1" ] || { printf '%s' "$2" > "$1" && echo "made $1"; }
 }
-keep_secret() { # NAME CONTENT
-  keep "$secrets/$1" "$2"
-  chmod 644 "$secrets/$1"
+keep_readable() { # FILE CONTENT
+  keep "$1" "$2"
+  chmod 644 "$1"
 }
+keep_secret() { keep_readable "$secrets/$1" "$2"; } # NAME CONTENT
 random() { od -An -tx1 -N "$1" /dev/urandom | tr -d ' \n'; }
 
-[ -e .env ] || { cp deploy/example.env .env && echo 'made .env'; }
 [ -e heliograph.env ] || { cp deploy/heliograph.example.env heliograph.env && echo 'made heliograph.env'; }
 
 for name in postgres-password database-password owner-database-password temporal-database-password \
@@ -38,6 +43,9 @@ keep_secret encryption-keys "k1:$(head -c 32 /dev/urandom | base64)"
 keep_secret oidc-client-secret ''
 keep_secret smtp-url ''
 keep_secret app-secrets ''
+# Of the proxy, where its certificate comes from files.
+keep_readable "$tls/chain.pem" ''
+keep_readable "$tls/key.pem" ''
 
 [ -s "$secrets/app-secrets" ] || echo "still to do: put the app secret of the upstream app into $secrets/app-secrets"
 grep -q '^HELIOGRAPH_PUBLIC_URL=https://' heliograph.env || echo 'still to do: set HELIOGRAPH_PUBLIC_URL in heliograph.env'

@@ -5,11 +5,12 @@ import { parse } from 'yaml';
 export type ComposeService = {
   profiles?: string[];
   image?: string;
+  user?: string;
   build?: string;
   entrypoint?: string[];
   env_file?: string[];
   environment?: Record<string, string>;
-  secrets?: string[];
+  secrets?: (string | { source: string; target: string })[];
   volumes?: string[];
   ports?: string[];
   networks?: string[] | Record<string, unknown>;

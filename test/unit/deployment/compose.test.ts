@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -138,14 +147,28 @@ describe('docker-compose.yml', () => {
 
   test('every secret is a file that deploy/prepare.sh makes, and keeps when it is run again', () => {
     for (const [name, { file }] of Object.entries(COMPOSE.secrets)) {
-      expect(substitute(file)).toBe(`./secrets/${name}`);
-      expect(statSync(join(prepared, 'secrets', name)).mode & 0o777).toBe(0o644);
+      const path = name.startsWith('tls-') ? `tls/${name.slice(4)}.pem` : `secrets/${name}`;
+      expect(substitute(file)).toBe(`./${path}`);
+      expect(statSync(join(prepared, path)).mode & 0o777).toBe(0o644);
     }
-    expect(readdirSync(join(prepared, 'secrets')).sort()).toEqual(Object.keys(COMPOSE.secrets).sort());
+    const names = Object.keys(COMPOSE.secrets).filter((name) => !name.startsWith('tls-'));
+    expect(readdirSync(join(prepared, 'secrets')).sort()).toEqual(names.sort());
+    expect(statSync(join(prepared, 'tls')).mode & 0o777).toBe(0o700);
     expect(statSync(join(prepared, 'secrets')).mode & 0o777).toBe(0o700);
     const before = preparedFile('secrets/encryption-keys');
     prepare();
     expect(preparedFile('secrets/encryption-keys')).toBe(before);
+  });
+
+  test('deploy/prepare.sh makes them where .env says that they are', () => {
+    const elsewhere = mkdtempSync(join(tmpdir(), 'compose-'));
+    cpSync(join(prepared, 'deploy'), join(elsewhere, 'deploy'), { recursive: true });
+    writeFileSync(join(elsewhere, '.env'), 'SECRETS_DIR=./other/secrets\nTLS_DIR=./other/tls\n');
+    execFileSync('sh', ['deploy/prepare.sh'], { cwd: elsewhere });
+    expect(existsSync(join(elsewhere, 'other/secrets/encryption-keys'))).toBe(true);
+    expect(existsSync(join(elsewhere, 'other/tls/chain.pem'))).toBe(true);
+    expect(existsSync(join(elsewhere, 'secrets'))).toBe(false);
+    rmSync(elsewhere, { recursive: true });
   });
 
   test.each(SERVICES)('%s is pinned to a version', (_name, service) => {
@@ -166,8 +189,7 @@ describe('docker-compose.yml', () => {
   test.each(SERVICES)('%s mounts only volumes and files that exist', (_name, service) => {
     for (const mount of service.volumes ?? []) {
       const [source = ''] = substitute(mount).split(':');
-      if (source === './tls') expect(existsSync(join(prepared, 'tls'))).toBe(true);
-      else if (source.startsWith('./')) expect(existsInRepository(source.slice(2)), source).toBe(true);
+      if (source.startsWith('./')) expect(existsInRepository(source.slice(2)), source).toBe(true);
       else expect(Object.keys(COMPOSE.volumes)).toContain(source);
     }
   });
@@ -234,8 +256,9 @@ describe('docker-compose.yml', () => {
       expect(service.logging?.options).toMatchObject({ 'max-size': '20m' });
       expect(service.cap_drop).toEqual(['ALL']);
       expect(service.security_opt).toEqual(['no-new-privileges:true']);
-      // The UI of Temporal writes its configuration beside its program.
-      if (name !== 'temporal-ui') expect(service.read_only).toBe(true);
+      expect(service.read_only).toBe(true);
+      // Its image names none, unlike those of the others.
+      if (name === 'proxy') expect(service.user).toMatch(/^[1-9]/);
     },
   );
 
