@@ -13,7 +13,10 @@ export function endpointCertificateCommand(): Command {
   const command = new Command('client-certificate')
     .description('set or remove the certificate that is shown to a server that asks for one (mutual TLS)')
     .argument('<id>')
-    .option('--certificate <file>', 'the certificate in PEM, its chain behind it')
+    .option(
+      '--certificate <file>',
+      'the certificate in PEM, its chain behind it; - reads it from standard input, with the key',
+    )
     .option('--key-stdin', 'read its private key in PEM, without passphrase, from standard input')
     .option('--remove', 'show none any more');
   const example = 'endpoint client-certificate 3 --certificate client.pem --key-stdin < client.key';
@@ -35,7 +38,15 @@ async function givenCertificate({ certificate, keyStdin, remove }: CertificateOp
   if (certificate === undefined || !keyStdin) {
     throw invalidValue('Give --certificate and --key-stdin, or --remove.');
   }
+  if (certificate === '-') return parted(await readStdin());
   return { certificate: await readNamedFile(certificate), privateKey: await readStdin() };
+}
+
+/** Certificates and key that came in one text, in whatever order. */
+function parted(text: string): { certificate: string; privateKey: string } {
+  const blocks = text.match(/-----BEGIN [A-Z0-9 ]+-----[^-]+-----END [A-Z0-9 ]+-----/g) ?? [];
+  const ofKind = (kind: RegExp) => blocks.filter((block) => kind.test(block)).join('\n');
+  return { certificate: ofKind(/^-----BEGIN CERTIFICATE/), privateKey: ofKind(/^-----BEGIN .*PRIVATE KEY/) };
 }
 
 /** A client certificate as `endpoint show` prints it. */

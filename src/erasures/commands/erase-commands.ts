@@ -128,7 +128,10 @@ export function exportCommand(): Command {
   const command = new Command('customer')
     .description('everything that is stored of a customer, as a zip archive')
     .requiredOption('--waba <id>', 'of which WABA')
-    .requiredOption('--output <file>', 'where to write the archive; a file that is there is not replaced')
+    .requiredOption(
+      '--output <file>',
+      'where to write the archive; a file that is there is not replaced; - writes standard output',
+    )
     .option('--phone <digits>', 'by phone number')
     .option('--user-id <id>', 'by business-scoped user id')
     .option('--customer <id>', 'by our id');
@@ -138,14 +141,18 @@ export function exportCommand(): Command {
     example,
     async ({ tools, options }) => {
       const { waba: wabaId, output } = options;
+      const isPrinted = output === '-';
+      if (isPrinted && process.stdout.isTTY)
+        throw invalidValue('Standard output is a terminal: add > customer.zip.');
       const objectStore = openObjectStore(tools.config.objectStore);
       try {
         const { archive } = await exportCustomer({ ...tools, objectStore }, wabaId, customerOf(options));
-        await writeNewFile(output, archive);
+        if (isPrinted) await pipeline(archive, process.stdout, { end: false });
+        else await writeNewFile(output, archive);
       } finally {
         objectStore.close();
       }
-      return { json: { output }, text: `The archive is ${output}.` };
+      return { json: { output }, text: `The archive is ${output}.`, isPrinted };
     },
   );
   return new Command('export').description('export data').addCommand(withAction);

@@ -178,6 +178,12 @@ test('the command line sets, shows and removes it; the key comes from standard i
   expect(stdout).toMatch(/^client certificate +CN=heliograph-1$/m);
   expect(stdout).toContain(JSON.parse(set.stdout).clientCertificate.fingerprint);
   expect((await admin([...command, '--certificate', path])).exitCode).not.toBe(0);
+  // In a container no file of the operator is at hand.
+  const both = [...command, '--certificate', '-', '--key-stdin', '--json'];
+  const piped = await admin(both, `${second.privateKey}\n${second.certificate}`);
+  expect(JSON.parse(piped.stdout)).toMatchObject({ clientCertificate: { subject: 'CN=heliograph-2' } });
+  const keyless = await admin(both, second.certificate);
+  expect([keyless.exitCode, keyless.stderr]).toEqual([2, expect.stringContaining('key')]);
   expect(await json(...command, '--remove')).toEqual({ id, clientCertificate: null });
 });
 

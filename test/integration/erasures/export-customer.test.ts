@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { exportCustomer } from '../../../src/erasures/export-customer.ts';
 import { ObjectMissing } from '../../../src/platform/object-store/object-store.ts';
@@ -91,4 +93,23 @@ test('a file that is lost costs no other; one that breaks off breaks the archive
   })();
   await expect(reading).rejects.toThrow('the store went away');
   expect(Buffer.concat(received).includes(endOfArchive)).toBe(false);
+});
+
+test('in a container the archive goes to standard output, byte for byte', async () => {
+  const world = await startErasureWorld();
+  await takeIn(world.database, bodyOf([{ contacts: [contactOf(ASHA)], messages: [messageOf(ASHA, 0)] }]));
+  const command = ['export', 'customer', '--waba', WABA, '--phone', ASHA.waId, '--output', '-'];
+  const { stdout, stderr } = await promisify(execFile)(
+    process.execPath,
+    ['src/main.ts', 'admin', ...command],
+    {
+      env: { PATH: process.env.PATH ?? '', ...world.settings },
+      encoding: 'buffer',
+    },
+  );
+  expect([stderr.toString(), stdout.subarray(0, 4).toString('latin1')]).toEqual(['', 'PK\u0003\u0004']);
+  // The end of a zip archive says where its directory begins; a byte more or less before it shows.
+  const end = stdout.length - 22;
+  expect(stdout.readUInt32LE(end)).toBe(0x06054b50);
+  expect(stdout.readUInt32LE(end + 16) + stdout.readUInt32LE(end + 12)).toBe(end);
 });

@@ -122,6 +122,24 @@ describe('docker-compose.yml', () => {
     },
   );
 
+  test('the role of the machine stands in for keys once both of them are emptied', () => {
+    const { HELIOGRAPH_OBJECT_STORE_SECRET_KEY, ...others } = settingsOf('api', FILLED_IN);
+    const empty = join(prepared, 'secrets/oidc-client-secret');
+    const emptied = {
+      HELIOGRAPH_OBJECT_STORE_CREDENTIALS: 'role',
+      HELIOGRAPH_OBJECT_STORE_ACCESS_KEY: '',
+      HELIOGRAPH_OBJECT_STORE_SECRET_KEY_FILE: empty,
+    };
+    expect(loadConfig({ ...others, ...emptied }).objectStore.secretKey).toBe('');
+    const kept = { ...emptied, HELIOGRAPH_OBJECT_STORE_SECRET_KEY_FILE: '' };
+    for (const rest of [
+      { ...emptied, HELIOGRAPH_OBJECT_STORE_ACCESS_KEY: others.HELIOGRAPH_OBJECT_STORE_ACCESS_KEY },
+      { ...kept, HELIOGRAPH_OBJECT_STORE_SECRET_KEY },
+    ]) {
+      expect(() => loadConfig({ ...others, ...rest })).toThrow('has no effect');
+    }
+  });
+
   test('without them it is refused, so that nobody runs with a value from here', () => {
     expect(said).toContain('HELIOGRAPH_PUBLIC_URL');
     expect(said).toContain('app-secrets');
