@@ -2,6 +2,7 @@ import { eraseFromBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
 import { shardOf } from '../../inbound/inbox.ts';
 import {
   type Database,
+  holdIntake,
   lockCustomers,
   lockIntake,
   type Transaction,
@@ -21,7 +22,9 @@ import {
   type ErasedMessage,
   eraseMessages,
   quietMessages,
+  rememberMessages,
   removeObjects,
+  stopSends,
 } from './erase-rows.ts';
 import { eventScan, paymentScan, statusScan } from './scans.ts';
 
@@ -50,6 +53,8 @@ const cutOff: ErasureStep = {
       erasure.kind === 'customer'
         ? await cutOffCustomer(trx, wabaId, subject)
         : await cutOffConversation(trx, wabaId, subject);
+    // From here on a status of one of these would bring the customer back.
+    await rememberMessages(trx, await newestMessages(trx, wabaId, cut, null));
     await sealSubject(trx, secretBox, erasure.id, cut);
     return { after: null };
   },
@@ -135,6 +140,44 @@ async function cutOffConversation(
   };
 }
 
+const REMEMBERED_PER_BATCH = 2_000;
+
+/** The newest messages of the conversations, or of those before one: upstream has most to report of them. */
+async function newestMessages(
+  database: Database,
+  wabaId: string,
+  { conversationIds }: ErasureSubject,
+  before: string | null,
+): Promise<ErasedMessage[]> {
+  return await query<ErasedMessage>(
+    database,
+    `select ${ERASED_MESSAGE} from unnest(cast(:conversationIds as bigint[])) as c (id)
+      cross join lateral (select * from messages x where x.conversation_id = c.id and x.waba_id = :wabaId
+                             and x.id < coalesce(cast(:before as bigint), 9223372036854775807)
+                           order by x.id desc limit ${REMEMBERED_PER_BATCH}) as m
+      order by m.id desc limit ${REMEMBERED_PER_BATCH}`,
+    { conversationIds, wabaId, before },
+  );
+}
+
+/** Remembers all messages of the conversations before they go, which takes a while: intake drops what comes of them. */
+const remembered: ErasureStep = {
+  name: 'what must not come back',
+  prepare: async ({ database, wabaId, subject }, after) =>
+    await stopSends(database, await newestMessages(database, wabaId, subject, after)),
+  async erase(trx, { wabaId, subject }, after) {
+    const found = await newestMessages(trx, wabaId, subject, after);
+    await remember(trx, wabaId, found);
+    return { after: found.length < REMEMBERED_PER_BATCH ? null : (found.at(-1)?.id ?? null) };
+  },
+};
+
+/** Waits for intake: it has taken in what it saw of them before, and drops what it sees from then on. */
+async function remember(trx: Transaction, wabaId: string, found: readonly ErasedMessage[]): Promise<void> {
+  await holdIntake(trx, shardOf(wabaId));
+  await rememberMessages(trx, found);
+}
+
 /** Adds the other numbers under which the customer was written to or wrote. */
 const findIds: ErasureStep = {
   name: 'ids',
@@ -209,6 +252,7 @@ const groupMessages: ErasureStep = {
   name: 'messages in groups',
   prepare: async (context, after) => {
     const { theirs } = await nextOfGroups(context.database, context, after);
+    if (theirs.length > 0) await context.database.transaction((trx) => remember(trx, context.wabaId, theirs));
     await quietMessages(context, context.wabaId, theirs);
   },
   async erase(trx, context, after) {
@@ -313,6 +357,6 @@ const customer: ErasureStep = {
 
 /** How a customer, or a conversation, is erased. */
 export const CUSTOMER_STEPS: readonly ErasureStep[] = [
-  ...[cutOff, findIds, rawBodies, messages, groupMessages],
+  ...[cutOff, remembered, findIds, rawBodies, messages, groupMessages],
   ...[statusScan, paymentScan, eventScan, uploads, customer],
 ];

@@ -165,17 +165,8 @@ async function eventsOf(
   );
 }
 
-/**
- * Stops what is under way for messages: sends, downloads, deliveries; removes their files. Throws NotYetErased while a
- * message is being sent or an event attempted.
- */
-export async function quietMessages(
-  tools: StepTools,
-  wabaId: string,
-  messages: readonly ErasedMessage[],
-): Promise<void> {
-  if (messages.length === 0) return;
-  const { database, objectStore, cancelWorkflows } = tools;
+/** Ends sends that have not begun. Throws NotYetErased while a message is being sent. */
+export async function stopSends(database: Database, messages: readonly ErasedMessage[]): Promise<void> {
   const ids = messages.map(({ id }) => id);
   await execute(
     database,
@@ -190,6 +181,21 @@ export async function quietMessages(
     [ids],
   );
   if (sending.length > 0) throw new NotYetErased('A message is being sent.');
+}
+
+/**
+ * Stops what is under way for messages: sends, downloads, deliveries; removes their files. Throws NotYetErased while a
+ * message is being sent or an event attempted.
+ */
+export async function quietMessages(
+  tools: StepTools,
+  wabaId: string,
+  messages: readonly ErasedMessage[],
+): Promise<void> {
+  if (messages.length === 0) return;
+  const { database, objectStore, cancelWorkflows } = tools;
+  const ids = messages.map(({ id }) => id);
+  await stopSends(database, messages);
   await execute(
     database,
     `update media set state = 'failed', error_code = 'media_erased', finished_at = now()
