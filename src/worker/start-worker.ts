@@ -72,9 +72,12 @@ const REMIND_EVERY_TRIES = 600;
 /** Of the time to stop, what activities get to end by themselves; the rest is for cancelling and closing. */
 const GRACE_SHARE = 2 / 3;
 
+/** The same for turns of loops. */
+const LOOPS_SHARE = 1 / 10;
+
 /**
  * Starts intake and the delivery loop at once, then, when Temporal is up, all that needs it; resolves when all run.
- * `stop` ends them in the order that loses no work: loops, workers, connections.
+ * `stop` ends them in the order that loses no work: loops and workers, deliveries, connections.
  */
 export async function startWorker(
   config: Config,
@@ -117,11 +120,14 @@ export async function startWorker(
       watch.stops();
       delivery.stopClaiming();
       await listener.close();
-      await Promise.all([...loops.values()].map((loop) => loop.stop()));
-      await workers.stop();
+      const loopsEnd = Promise.all([...loops.values()].map((loop) => loop.stop()));
+      const waited = sleep(config.workerDrainTimeoutMs * LOOPS_SHARE, undefined, { ref: false });
+      await Promise.all([workers.stop(), Promise.race([loopsEnd, waited])]);
       await delivery.close();
       // The SDK refuses while a worker that hangs still holds it.
       await connection.close().catch((error) => logger.debug({ err: error }, 'Temporal stays connected'));
+      // A turn that still waits for the database is undone, and done again by another process.
+      await database.cutConnections(performance.now());
       await database.destroy();
       objectStore.close();
       await health.close();

@@ -37,7 +37,11 @@ export function createRequestLimits(
   };
   const reads = open('read', rates.readsPerSecond * KEY_WINDOW_SECONDS, KEY_WINDOW_SECONDS);
   const writes = open('write', rates.writesPerSecond * KEY_WINDOW_SECONDS, KEY_WINDOW_SECONDS);
-  const removeExpired = () => inBatches((limit) => removeExpiredRateLimits(database, limit)).catch(() => {});
+  const removeExpired = () =>
+    inBatches(
+      (limit) => removeExpiredRateLimits(database, limit),
+      AbortSignal.timeout(REMOVE_EXPIRED_EVERY_MS),
+    ).catch(() => {});
   const removal = setInterval(removeExpired, REMOVE_EXPIRED_EVERY_MS).unref();
 
   return {

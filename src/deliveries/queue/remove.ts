@@ -114,7 +114,10 @@ const BEHIND_PER_BATCH = 600;
 const DEADLOCK = '40P01';
 const MAX_DEADLOCKS = 10;
 
-export type DropOptions = Pick<RemoveOptions, 'reason' | 'underWayToo'>;
+export type DropOptions = Pick<RemoveOptions, 'reason' | 'underWayToo'> & {
+  /** Once it is aborted, the rest is left for another drop. */
+  ending?: AbortSignal;
+};
 
 type Dropped = {
   dropped: number;
@@ -144,7 +147,7 @@ export async function dropWaiting(
     dropped += pass.dropped;
     // A lane whose head was settled meanwhile is left for the next pass, and what stepped aside during a pass may have
     // moved behind it: so the last pass is one that found nothing.
-    if (pass.found === 0) return { dropped, upToPosition: cut.upToPosition };
+    if (pass.found === 0 || cut.ending?.aborted) return { dropped, upToPosition: cut.upToPosition };
   }
 }
 
@@ -153,7 +156,7 @@ type Cut = DropOptions & { wabaId: string; endpointId: string; upToPosition: str
 /** Goes over all lanes of the endpoint once; `found`: how many there were to drop. */
 async function dropPass(database: Database, cut: Cut): Promise<{ dropped: number; found: number }> {
   const pass = { dropped: 0, found: 0 };
-  for (let lane: string | null = ''; lane !== null; ) {
+  for (let lane: string | null = ''; lane !== null && !cut.ending?.aborted; ) {
     const page: Page = await findDroppable(database, cut, lane);
     pass.found += page.deliveryIds.length;
     pass.dropped += await dropPage(database, cut, page.deliveryIds);

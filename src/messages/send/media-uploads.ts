@@ -243,12 +243,15 @@ export async function removeSpentUploads(tools: {
   database: Database;
   objectStore: Pick<ObjectStore, 'remove'>;
   logger: Logger;
+  /** Once it is aborted, the rest is left for the next time. */
+  ending?: AbortSignal;
 }): Promise<number> {
-  const { database, objectStore, logger } = tools;
+  const { database, objectStore, logger, ending } = tools;
   let failures = 0;
   let inARow = 0;
   let lastError: ObjectStoreUnavailable | null = null;
   for await (const { uuid, objectKey } of spentUploads(database)) {
+    if (ending?.aborted) break;
     const error = await removeBytes(objectStore, objectKey);
     if (error === null) {
       await forgetMediaUpload(database, uuid);

@@ -68,6 +68,11 @@ export async function takeHousekeepingStep(
   return taken === 1;
 }
 
+/** Releases a step that was cut off: another process goes on with it. */
+export async function releaseHousekeepingStep(database: Database, step: string): Promise<void> {
+  await execute(database, 'update housekeeping_steps set next_at = clock_timestamp() where step = ?', [step]);
+}
+
 /** Notes how a step ended, null for well, and when its next turn is; returns since when it fails. */
 export async function finishHousekeepingStep(
   database: Database,

@@ -34,20 +34,25 @@ class TablesInUse extends Error {}
 
 /**
  * Drops whole days that are past their time, except what something open still needs; forgets ordering keys likewise.
- * Throws TablesInUse at the end when a day could not be dropped.
+ * Throws TablesInUse at the end when a day could not be dropped. Once `ending` is aborted, the rest is left.
  */
-export async function applyRetention(tools: Tools, days: RetentionDays): Promise<void> {
+export async function applyRetention(
+  tools: Tools,
+  days: RetentionDays,
+  ending: AbortSignal = new AbortController().signal,
+): Promise<void> {
   const { inbox, events } = days;
   const attempts = events === 0 ? days.attempts : Math.min(days.attempts || events, events);
-  const left = [
-    ...(await dropOldDays(tools, 'inbox', inbox)),
-    ...(await dropOldDays(tools, 'attempts', attempts)),
-    ...(await dropOldDays(tools, 'deliveries', events)),
-    ...(await dropOldDays(tools, 'events', events)),
-  ];
+  const kept = Object.entries({ inbox, attempts, deliveries: events, events }) as [DailyTable, number][];
+  const limited = kept.filter(([, keepDays]) => keepDays > 0);
+  const left: string[] = [];
+  // Whole days first: they free the most.
+  for (const [table, keepDays] of limited) left.push(...(await dropOldDays(tools, table, keepDays, ending)));
   const { database } = tools;
+  for (const [table, keepDays] of limited)
+    await inBatches((limit) => clearDefaultPartition(database, table, keepDays, limit), ending);
   const keyDays = Math.max(events, LEAST_KEY_DAYS);
-  if (events > 0) await inBatches((limit) => forgetOldOrderingKeys(database, keyDays, limit));
+  if (events > 0) await inBatches((limit) => forgetOldOrderingKeys(database, keyDays, limit), ending);
   if (left.length > 0) throw new TablesInUse(`others hold the tables of ${left.join(', ')}`);
 }
 
@@ -55,18 +60,18 @@ async function dropOldDays(
   { database, logger }: Tools,
   table: DailyTable,
   keepDays: number,
+  ending: AbortSignal,
 ): Promise<string[]> {
-  if (keepDays === 0) return [];
   const expired = await listExpiredDays(database, table, keepDays);
   const inUse = await listDaysInUse(database, table, expired);
   const left: string[] = [];
   for (const day of expired) {
+    if (ending.aborted) break;
     if (inUse.has(day)) continue;
     const outcome = await dropWhenFree(database, table, day);
     if (outcome === 'dropped') logger.info({ table, day }, 'a day past its retention was dropped');
     if (outcome === 'busy') left.push(`${table} ${day}`);
   }
-  await inBatches((limit) => clearDefaultPartition(database, table, keepDays, limit));
   return left;
 }
 

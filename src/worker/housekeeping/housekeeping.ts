@@ -17,7 +17,11 @@ import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { ensurePartitions, inBatches } from '../../platform/postgres/partitions.ts';
 import { MOST_CLOCK_SKEW_MS, readClockSkewMs } from '../../platform/postgres/server-checks.ts';
-import { finishHousekeepingStep, takeHousekeepingStep } from '../../platform/postgres/worker-processes.ts';
+import {
+  finishHousekeepingStep,
+  releaseHousekeepingStep,
+  takeHousekeepingStep,
+} from '../../platform/postgres/worker-processes.ts';
 import { forgetOldInvitations } from '../../users/invitation-store.ts';
 import { forgetEndedSessions, forgetOldNotices } from '../../users/user-sessions.ts';
 import { forgetUsersWithoutTenant } from '../../users/user-store.ts';
@@ -26,8 +30,11 @@ import { applyRetention, type RetentionDays } from './expired-days.ts';
 const POLL_MS = 60_000;
 const EVERY_MS = 3_600_000;
 
-/** A step that fails, or whose process died in it, has its next turn then. */
+/** A step that fails, or was cut off, or whose process died in it, has its next turn then. */
 const AGAIN_MS = 10 * 60_000;
+
+/** A step begins nothing more after it, so that no other process begins it as well. */
+const LONGEST_STEP_MS = 5 * 60_000;
 
 const DAY_MS = 24 * EVERY_MS;
 
@@ -38,8 +45,9 @@ const DAY_MS = 24 * EVERY_MS;
 export function startHousekeeping(tools: HousekeepingTools): Loop {
   const { database, logger } = tools;
   const steps = housekeepingSteps(tools);
+  const stopping = new AbortController();
   let clockCheckedMs = Number.NEGATIVE_INFINITY;
-  return startLoop({
+  const loop = startLoop({
     name: 'housekeeping',
     pollMs: POLL_MS,
     logger,
@@ -48,25 +56,42 @@ export function startHousekeeping(tools: HousekeepingTools): Loop {
         await warnOfClock(database, logger);
         clockCheckedMs = performance.now();
       }
-      for (const step of steps) await runStep(tools, step);
+      for (const step of steps) if (!stopping.signal.aborted) await runStep(tools, step, stopping.signal);
       return false;
     },
   });
+  return {
+    ...loop,
+    stop: async () => {
+      stopping.abort();
+      await loop.stop();
+    },
+  };
 }
 
-/** Does a step that is due and that no other process does; true when it was done, well or not. */
+/**
+ * Does a step that is due and that no other process does; true when it was done, well or not. Once `stopping` is aborted
+ * it is cut off, and free for other processes.
+ */
 export async function runStep(
   { database, logger }: Pick<HousekeepingTools, 'database' | 'logger'>,
   { name, run, everyMs = EVERY_MS }: HousekeepingStep,
+  stopping: AbortSignal = new AbortController().signal,
 ): Promise<boolean> {
   if (!(await takeHousekeepingStep(database, name, AGAIN_MS))) return false;
-  const failure = await run().then(
+  const timeOut = AbortSignal.timeout(LONGEST_STEP_MS);
+  const failure = await run(AbortSignal.any([stopping, timeOut])).then(
     () => null,
     (error: unknown) => error ?? new Error('no reason given'),
   );
+  if (stopping.aborted) {
+    await releaseHousekeepingStep(database, name).catch(() => undefined);
+    return true;
+  }
   if (failure !== null) logger.warn({ step: name, err: failure }, 'a step of housekeeping failed');
   const error = failure === null ? null : failure instanceof Error ? failure.message : String(failure);
-  await finishHousekeepingStep(database, name, { error, nextMs: failure === null ? everyMs : AGAIN_MS });
+  const isDone = failure === null && !timeOut.aborted;
+  await finishHousekeepingStep(database, name, { error, nextMs: isDone ? everyMs : AGAIN_MS });
   return true;
 }
 
@@ -84,7 +109,8 @@ type HousekeepingTools = {
   retentionDays: RetentionDays;
 };
 
-type HousekeepingStep = { name: string; run: () => Promise<unknown>; everyMs?: number };
+/** `run` begins nothing more once its signal is aborted; whatever it has left undone, the next turn does. */
+type HousekeepingStep = { name: string; run: (ending: AbortSignal) => Promise<unknown>; everyMs?: number };
 
 /** For charts; the breaker looks at the last five minutes only. */
 const MINUTES_KEPT_DAYS = 90;
@@ -102,41 +128,59 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
   const { database, retentionDays } = tools;
   return [
     { name: 'partitions', run: () => makePartitions(database) },
-    { name: 'deleted endpoints', run: () => dropForGoneEndpoints(database) },
-    { name: 'retention', run: () => applyRetention(tools, retentionDays) },
+    { name: 'deleted endpoints', run: (ending) => dropForGoneEndpoints(database, ending) },
+    { name: 'retention', run: (ending) => applyRetention(tools, retentionDays, ending) },
     ...tenantRetentionSteps(tools).map((step) => ({ ...step, everyMs: AGAIN_MS })),
-    { name: 'deduplication keys', run: () => inBatches((limit) => forgetOldDedupKeys(database, limit)) },
+    {
+      name: 'deduplication keys',
+      run: (ending) => inBatches((limit) => forgetOldDedupKeys(database, limit), ending),
+    },
     { name: 'audit anchor', run: () => sayAnchor(tools), everyMs: DAY_MS },
     {
       name: 'endpoint charts',
-      run: async () => {
-        await inBatches((limit) => forgetOldMinutes(database, MINUTES_KEPT_DAYS, limit));
-        await inBatches((limit) => forgetOldFailures(database, MINUTES_KEPT_DAYS, limit));
+      run: async (ending) => {
+        await inBatches((limit) => forgetOldMinutes(database, MINUTES_KEPT_DAYS, limit), ending);
+        await inBatches((limit) => forgetOldFailures(database, MINUTES_KEPT_DAYS, limit), ending);
       },
     },
-    { name: 'idempotency keys', run: () => inBatches((limit) => forgetOldIdempotencyKeys(database, limit)) },
-    { name: 'send pacing', run: () => inBatches((limit) => forgetSpentPacing(database, limit)) },
-    { name: 'uploaded files', run: () => removeUploads(tools) },
+    {
+      name: 'idempotency keys',
+      run: (ending) => inBatches((limit) => forgetOldIdempotencyKeys(database, limit), ending),
+    },
+    {
+      name: 'send pacing',
+      run: (ending) => inBatches((limit) => forgetSpentPacing(database, limit), ending),
+    },
+    { name: 'uploaded files', run: (ending) => removeUploads(tools, ending) },
     {
       name: 'sessions',
-      run: async () => {
-        await inBatches((limit) => forgetEndedSessions(database, limit));
-        await inBatches((limit) => forgetOldNotices(database, limit));
+      run: async (ending) => {
+        await inBatches((limit) => forgetEndedSessions(database, limit), ending);
+        await inBatches((limit) => forgetOldNotices(database, limit), ending);
       },
     },
-    { name: 'alerts that ended', run: () => inBatches((limit) => forgetOldAlerts(database, limit)) },
-    { name: 'hours of WABAs', run: () => inBatches((limit) => forgetOldHours(database, limit)) },
-    { name: 'e-mails', run: () => inBatches((limit) => forgetOldMails(database, limit)) },
-    { name: 'invitations', run: () => inBatches((limit) => forgetOldInvitations(database, limit)) },
+    {
+      name: 'alerts that ended',
+      run: (ending) => inBatches((limit) => forgetOldAlerts(database, limit), ending),
+    },
+    {
+      name: 'hours of WABAs',
+      run: (ending) => inBatches((limit) => forgetOldHours(database, limit), ending),
+    },
+    { name: 'e-mails', run: (ending) => inBatches((limit) => forgetOldMails(database, limit), ending) },
+    {
+      name: 'invitations',
+      run: (ending) => inBatches((limit) => forgetOldInvitations(database, limit), ending),
+    },
     {
       name: 'users without tenant',
-      run: () => inBatches((limit) => forgetUsersWithoutTenant(database, limit)),
+      run: (ending) => inBatches((limit) => forgetUsersWithoutTenant(database, limit), ending),
     },
     {
       name: 'erased items',
-      run: async () => {
+      run: async (ending) => {
         await sweepRepeats({ database });
-        await inBatches((limit) => forgetOldErasedItems(database, limit));
+        await inBatches((limit) => forgetOldErasedItems(database, limit), ending);
       },
     },
   ];
@@ -158,16 +202,18 @@ async function makePartitions(database: Database): Promise<void> {
 }
 
 /** An endpoint's removal goes over the queue once more after the endpoint is gone; a process may die before that. */
-async function dropForGoneEndpoints(database: Database): Promise<void> {
+async function dropForGoneEndpoints(database: Database, ending: AbortSignal): Promise<void> {
   for (const { wabaId, endpointId } of await listGoneEndpoints(database, GONE_ENDPOINTS_AT_ONCE)) {
+    if (ending.aborted) return;
     await dropWaiting(database, wabaId, endpointId, {
       reason: 'dropped: the endpoint was deleted',
       underWayToo: true,
+      ending,
     });
   }
 }
 
-async function removeUploads(tools: HousekeepingTools): Promise<void> {
-  const failures = await removeSpentUploads(tools);
+async function removeUploads(tools: HousekeepingTools, ending: AbortSignal): Promise<void> {
+  const failures = await removeSpentUploads({ ...tools, ending });
   if (failures > 0) throw new HousekeepingError(`the object store did not remove ${failures} files`);
 }

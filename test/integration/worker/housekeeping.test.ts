@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { deleteEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import type { Database, DatabasePool } from '../../../src/platform/postgres/database.ts';
@@ -7,13 +8,19 @@ import { readClockSkewMs } from '../../../src/platform/postgres/server-checks.ts
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { listHousekeepingSteps } from '../../../src/platform/postgres/worker-processes.ts';
 import { applyRetention, dropDay, listDaysInUse } from '../../../src/worker/housekeeping/expired-days.ts';
-import { housekeepingSteps, runStep } from '../../../src/worker/housekeeping/housekeeping.ts';
+import {
+  housekeepingSteps,
+  runStep,
+  startHousekeeping,
+} from '../../../src/worker/housekeeping/housekeeping.ts';
 import { readSystemFigures } from '../../../src/worker/metrics/system-figures.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
+import { startWorkerProcess } from '../../support/worker-process.ts';
 
 const WABA = '900000000000101';
 const LONG_AGO = `((now() at time zone 'utc')::date - 100)`;
@@ -42,7 +49,7 @@ function toolsOf(given: Database = database) {
 async function run(name: string): Promise<void> {
   const step = housekeepingSteps(toolsOf()).find((known) => known.name === name);
   if (step === undefined) throw new Error(`no step ${name}`);
-  await step.run();
+  await step.run(new AbortController().signal);
 }
 
 describe('steps of housekeeping', () => {
@@ -96,12 +103,7 @@ describe('steps of housekeeping', () => {
   });
 
   test('forget old deduplication keys in portions, and no young ones', async () => {
-    await execute(
-      database,
-      `insert into dedup_keys (key, first_seen_at)
-       select cast('key ' || n as bytea), now() - case when n <= 25000 then 15 else 13 end * interval '1 day'
-         from generate_series(1, 25010) as n`,
-    );
+    await addOldKeys();
     const deleted: number[] = [];
     const counting = {
       ...database,
@@ -113,10 +115,92 @@ describe('steps of housekeeping', () => {
     };
     await housekeepingSteps(toolsOf(counting))
       .find(({ name }) => name === 'deduplication keys')
-      ?.run();
+      ?.run(new AbortController().signal);
     expect(deleted).toEqual([10_000, 10_000, 5_000]);
     expect(await query(database, 'select 1 from dedup_keys')).toHaveLength(10);
   });
+
+  test('end behind the batch under way when the process is to stop, and are free for another process at once', async () => {
+    await addOldKeys();
+    const stopped: Promise<void>[] = [];
+    const raw: Database['raw'] = async (text, bindings) => {
+      if (text.startsWith('delete from dedup_keys')) stopped.push(loop.stop());
+      return await database.raw(text, bindings);
+    };
+    const loop = startHousekeeping(toolsOf({ ...database, raw }));
+    await expect.poll(() => stopped.length, { timeout: 20_000 }).toBe(1);
+    await stopped[0];
+    expect(await query(database, 'select 1 from dedup_keys')).toHaveLength(15_010);
+    const steps = await query<{ step: string; error: string | null; isDue: boolean }>(
+      database,
+      'select step, error, next_at <= clock_timestamp() as "isDue" from housekeeping_steps',
+    );
+    expect(steps).toContainEqual({ step: 'deduplication keys', error: null, isDue: true });
+    expect(steps.map(({ step }) => step)).not.toContain('audit anchor');
+  });
+
+  test('that take too long are cut off before another process may begin them, and go on soon', async () => {
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(AbortSignal.abort());
+    onTestFinished(() => timeout.mockRestore());
+    await addOldKeys();
+    let heldMinutes = 0;
+    const [step] = housekeepingSteps(toolsOf()).filter(({ name }) => name === 'deduplication keys');
+    if (step === undefined) throw new Error('no step');
+    const run = async (ending: AbortSignal) => {
+      heldMinutes = await minutesLeft();
+      await step.run(ending);
+    };
+    await runStep(toolsOf(), { ...step, run });
+    expect(timeout.mock.calls).toEqual([[expect.any(Number)]]);
+    expect(Number(timeout.mock.calls[0]?.[0]) / 60_000).toBeLessThanOrEqual(heldMinutes / 2);
+    expect(await query(database, 'select 1 from dedup_keys')).toHaveLength(25_010);
+    expect(await minutesLeft()).toBe(10);
+  });
+});
+
+async function minutesLeft(): Promise<number> {
+  const [row] = await query<{ minutes: number }>(
+    database,
+    'select round(extract(epoch from next_at - now()) / 60)::integer as minutes from housekeeping_steps',
+  );
+  return row?.minutes ?? 0;
+}
+
+/** 25,000 that are due to go, and ten that are not. */
+async function addOldKeys(): Promise<void> {
+  await execute(
+    database,
+    `insert into dedup_keys (key, first_seen_at)
+     select cast('key ' || n as bytea), now() - case when n <= 25000 then 15 else 13 end * interval '1 day'
+       from generate_series(1, 25010) as n`,
+  );
+}
+
+/** A statement waits for ten seconds for each of them at most, and a worker takes longer to be ready. */
+const LOCKED = ['idempotency_keys', 'send_pacing', 'media_uploads', 'user_sessions', 'user_notices'];
+
+describe('a worker that is told to stop', () => {
+  test('while a step of housekeeping waits for a lock ends within its drain time, with exit code 0', async () => {
+    const { url } = database.options;
+    const holder = new pg.Client({ connectionString: url });
+    await holder.connect();
+    // The database is dropped beneath it if the test fails.
+    holder.on('error', () => undefined);
+    await holder.query(`begin; lock table ${LOCKED.join(', ')}`);
+    const worker = startWorkerProcess(testSettings(url, { HELIOGRAPH_WORKER_DRAIN_TIMEOUT_MS: '8000' }));
+    onTestFinished(() => worker.kill());
+    await worker.ready();
+    const waiting = `select 1 from pg_locks where not granted
+                        and relation = any (cast(:tables as regclass[]))
+                        and database = (select oid from pg_database where datname = current_database())`;
+    const isHeldUp = async () =>
+      (await query(database, waiting, { tables: `{${LOCKED.join()}}` })).length > 0;
+    await expect.poll(isHeldUp, { timeout: 20_000 }).toBe(true);
+    await worker.stop();
+    await holder.end();
+    expect(worker.child.exitCode, worker.output()).toBe(0);
+    expect(worker.output()).not.toContain('"level":50');
+  }, 90_000);
 });
 
 describe('an endpoint whose removal was cut off', () => {
