@@ -28,7 +28,7 @@ export const POLICY_VALUES = {
   mediaDays: {
     ...{ column: 'media_days', by: 'tenant', unit: 'days', minimum: 1, maximum: 36_500 },
     label: 'Received files',
-    about: 'Older files are removed. Their messages stay, and their addresses answer 410.',
+    about: 'Older files are removed. Their messages stay, and their URLs return 410.',
   },
   eventDays: {
     ...{ column: 'event_days', by: 'tenant', unit: 'days', minimum: 1, maximum: 36_500 },
@@ -42,8 +42,8 @@ export const POLICY_VALUES = {
   },
   mediaUrlTtlSeconds: {
     ...{ column: 'media_url_ttl_seconds', by: 'tenant', unit: 'seconds', minimum: 60, maximum: 31_536_000 },
-    label: 'Addresses of received files',
-    about: 'For how long a mediaUrl is good. It is signed then; an address that has ended answers 403.',
+    label: 'Expiry of media URLs',
+    about: 'For how long a mediaUrl is valid. It is then signed; an expired one returns 403.',
   },
   storedBytesQuota: {
     ...{ column: 'stored_bytes_quota', by: 'operator', unit: 'bytes', minimum: 0, maximum: 1e15 },

@@ -90,7 +90,7 @@ export async function storeEndpoint(
 
 /**
  * Changes the options that are given and leaves the others. Another order scope takes effect once nothing of the
- * present one is open, or while the endpoint is paused; until then it shows as wanted. A URL of another origin forgets own headers that are not given
+ * present one is open, or while the endpoint is paused; until then it shows as wanted. A URL of another origin forgets custom headers that are not given
  * again. Throws RequestError as `addEndpoint`, and `unknown_endpoint`.
  */
 export async function updateEndpoint(
@@ -211,7 +211,7 @@ function newSealedKey(secretBox: SecretBox, id: string): string {
 type PublicKey = { publicKey: string; expiresAt: Date | null };
 
 /**
- * An endpoint as it may be shown: without secrets, and of its own headers the names alone, because values are often
+ * An endpoint as it may be shown: without secrets, and of its custom headers the names alone, because values are often
  * credentials. `customHeaderNames` or `publicKeys` null: the encryption key they were stored with is missing.
  */
 export type EndpointView = Omit<

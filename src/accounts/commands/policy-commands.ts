@@ -19,7 +19,7 @@ import { listTenantUsage } from '../tenant-usage.ts';
 export function showPolicyCommand(): Command {
   const command = new Command('policy')
     .description('show what a tenant has in place of the installation’s settings')
-    .argument('<userId>');
+    .argument('<tenantId>');
   return adminAction(command, 'tenant policy 1', async ({ tools, args }) => {
     const [userId = ''] = args;
     await knownTenant(tools.database, userId);
@@ -67,7 +67,7 @@ function parseLimit(text: string): number {
 export function setPolicyCommand(): Command {
   const command = new Command('set-policy')
     .description('give a tenant values of its own; "default" takes one away')
-    .argument('<userId>');
+    .argument('<tenantId>');
   for (const name of POLICY_NAMES) {
     const { unit, about } = POLICY_VALUES[name];
     command.option(`--${kebab(name)} <${unit}>`, about, parseValue);

@@ -20,7 +20,7 @@ export function tenantCommand(): Command {
 
 function createCommand(): Command {
   const command = new Command('create')
-    .description('add a tenant; prints its userId')
+    .description('add a tenant; prints its id, which API and webhooks call userId')
     .requiredOption('--name <business name>', 'as the tenant knows itself');
   return adminAction<{ name: string }>(
     command,
@@ -56,7 +56,7 @@ function listCommand(): Command {
 function renameCommand(): Command {
   const command = new Command('rename')
     .description('give a tenant another name')
-    .argument('<userId>')
+    .argument('<tenantId>')
     .requiredOption('--name <business name>', 'as the tenant knows itself');
   const example = 'tenant rename 1 --name "Fixture Store"';
   return adminAction<{ name: string }>(command, example, async ({ tools, args, options }) => {
@@ -71,7 +71,7 @@ function renameCommand(): Command {
 function removeCommand(): Command {
   const command = new Command('remove')
     .description('take a tenant away: its WABAs (see waba remove), keys, endpoints and memberships')
-    .argument('<userId>')
+    .argument('<tenantId>')
     .option('--yes', 'yes, remove it');
   return adminAction<{ yes?: true }>(command, 'tenant remove 3 --yes', async ({ tools, args, options }) => {
     const [userId = ''] = args;

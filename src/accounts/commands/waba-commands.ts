@@ -40,7 +40,7 @@ export function wabaCommand(): Command {
 function addCommand(): Command {
   const command = new Command('add')
     .description('add a WABA with its numbers to a tenant, or bring it up to date; what is not given stays')
-    .requiredOption('--tenant <userId>', 'whose it is')
+    .requiredOption('--tenant <tenantId>', 'whose it is')
     .requiredOption('--waba <id>', 'its id at the upstream platform')
     .option('--number <id[:display[:name]]>', 'a phone number; may be repeated', parsePhoneNumber)
     .option('--from-upstream', 'add the numbers that the upstream platform lists; needs an access token');
@@ -138,7 +138,7 @@ function listCommand(): Command {
           waba.hasAccessToken ? 'stored' : 'none',
           waba.phoneNumbers.map((number) => number.phoneNumberId),
         ]),
-        'There are no WABAs yet; add one with: admin waba add --tenant <userId> --waba <id>',
+        'There are no WABAs yet; add one with: admin waba add --tenant <tenantId> --waba <id>',
       ),
     };
   });

@@ -29,7 +29,7 @@ export function usageRoute(app: ExternalApp, { database, policyDefaults }: Exter
       summary: 'Usage and quotas',
       description:
         'Of all WABAs of the business together. A `max…` of null: no quota. `stored` counts received and uploaded files; ' +
-        '`uploadedToday` begins anew at midnight UTC. `keptDays`: after so many days things go; null: never. `mediaUrlTtlSeconds`: for how long a `mediaUrl` is good; null: it does not end.',
+        '`uploadedToday` begins anew at midnight UTC. `keptDays`: after so many days things go; null: never. `mediaUrlTtlSeconds`: for how long a `mediaUrl` is valid; null: it does not expire.',
       tag: 'Account',
       answers: { 200: { description: 'What is used, and the quotas.' } },
     }),

@@ -139,7 +139,7 @@ export function getEvent(app: ExternalApp, { database }: ExternalContext): void 
       operationId: 'getEvent',
       summary: 'Get an event',
       description:
-        'With its newest 50 deliveries and their newest 25 attempts each. Signatures and the values of your own headers are left out.',
+        'With its newest 50 deliveries and their newest 25 attempts each. Signatures and the values of custom headers are left out.',
       tag: 'Events',
       answers: { 200: { description: 'The event.' } },
     }),

@@ -194,7 +194,7 @@ function createWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext):
       errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint', 'too_many_endpoints'],
       requests: {
         'everything by default': { url: 'https://shop.example/hook' },
-        'some events, own header': {
+        'some events, custom header': {
           url: 'https://shop.example/hook',
           description: 'shop server',
           eventTypes: ['message', 'status'],

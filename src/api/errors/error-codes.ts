@@ -56,9 +56,9 @@ export const ERROR_CODES = define({
   media_url_expired: {
     status: 403,
     type: 'authentication_error',
-    message: 'The address of this file has expired.',
+    message: 'The URL of this file has expired.',
     advice:
-      'Concerns GET /received_media/… only. Ask GET /api/external/messages/{id}/media for a fresh "mediaUrl". How long one is good is set for the installation or for your business.',
+      'Concerns GET /received_media/… only. Ask GET /api/external/messages/{id}/media for a fresh "mediaUrl". How long one is valid is set for the installation or for your business.',
   },
   invalid_media_signature: {
     status: 403,

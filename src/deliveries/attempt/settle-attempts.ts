@@ -332,7 +332,7 @@ function attemptRecord({ endpoint, sent }: MadeAttempt): AttemptRecord {
   };
 }
 
-/** The tenant's own headers may hold credentials: their names are logged, their values are not. */
+/** The tenant's custom headers may hold credentials: their names are logged, their values are not. */
 function loggedHeaders(
   headers: Record<string, string>,
   customHeaders: Record<string, string>,

@@ -145,7 +145,7 @@ function endpointUpdateCommand(): Command {
     .argument('<id>')
     .option(
       '--url <url>',
-      'where its webhooks are sent, waiting ones included; own headers go to another host only if given again',
+      'where its webhooks are sent, waiting ones included; custom headers go to another host only if given again',
     );
   withEndpointOptions(command)
     .option('--remove-header <name...>', 'take these headers of its own away')
@@ -178,7 +178,7 @@ function endpointUpdateCommand(): Command {
 
 function moveNotes(id: string, { droppedHeaderNames, secretRotationAdvised }: EndpointMove): string[] {
   const names = droppedHeaderNames.join(', ');
-  const dropped = `the URL leads to another server, so these own headers were dropped: ${names}; give them again with --header.`;
+  const dropped = `the URL leads to another server, so these custom headers were dropped: ${names}; give them again with --header.`;
   const rotate = `the server before still knows the signing secret: "endpoint rotate-secret ${id}" makes a new one.`;
   return [...(names === '' ? [] : [dropped]), ...(secretRotationAdvised ? [rotate] : [])];
 }
@@ -316,7 +316,7 @@ export function describeEndpoint(endpoint: EndpointStatus, notes: string[] = [])
       ['URL', endpoint.url],
       ['WABA', endpoint.wabaId],
       ...rowsOf(endpoint, 'where', 'what'),
-      ['own headers', headersText(endpoint.customHeaderNames)],
+      ['custom headers', headersText(endpoint.customHeaderNames)],
       ...rowsOf(endpoint, 'signature'),
       ['old secret', untilText(endpoint.previousSecretExpiresAt)],
       ...publicKeyRows(endpoint.publicKeys),

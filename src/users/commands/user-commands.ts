@@ -115,7 +115,7 @@ function inviteCommand(): Command {
     .description('create a one-time link by which a person becomes a user; it works for seven days')
     .requiredOption('--email <address>', 'who it is for')
     .requiredOption('--role <role>', 'operator, admin or member')
-    .option('--tenant <userId>', 'whose administrator or member; operators have none')
+    .option('--tenant <tenantId>', 'whose administrator or member; operators have none')
     .option('--show-link', SHOW_LINK);
   const example = 'user invite --email asha@store.example --role admin --tenant 1';
   return adminAction<{ email: string; role: string; tenant?: string; showLink?: true }>(
@@ -196,7 +196,7 @@ function removeCommand(): Command {
   const command = new Command('remove')
     .description('remove an account, or with --tenant only its membership there; it cannot be undone')
     .argument('<user>', WHO)
-    .option('--tenant <userId>', 'the tenant that the user shall not belong to any more');
+    .option('--tenant <tenantId>', 'the tenant that the user shall not belong to any more');
   return adminAction<{ tenant?: string }>(
     command,
     'user remove asha@store.example --tenant 1',

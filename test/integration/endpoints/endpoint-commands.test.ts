@@ -94,7 +94,7 @@ describe('admin endpoint', () => {
     });
     const show = await admin(['endpoint', 'show', id]);
     expect(show.stdout).toMatch(/waiting +nothing\n/);
-    expect(show.stdout).toMatch(/own headers +X-Shop\n/);
+    expect(show.stdout).toMatch(/custom headers +X-Shop\n/);
     expect(await admin(['endpoint', 'update', id])).toMatchObject({ exitCode: 2 });
     expect(await admin(['endpoint', 'update', id, '--rate-limit', 'many'])).toMatchObject({ exitCode: 2 });
     expect(await admin([...ADD, '--numbers', '800000000000221', '--json'])).toMatchObject({
@@ -103,7 +103,7 @@ describe('admin endpoint', () => {
     });
   });
 
-  test('keeps own headers sealed and never shows their values', async () => {
+  test('keeps custom headers sealed and never shows their values', async () => {
     const { database, json, admin } = await startAdmin();
     const { id } = await json(...ADD, '--header', 'X-Shop: shopvalue', '--header', 'X-Old: two');
     const change = ['endpoint', 'update', id, '--headers-stdin', '--remove-header', 'x-old', '--json'];

@@ -108,7 +108,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Usage and quotas
      *
-     * Of all WABAs of the business together. A `max…` of null: no quota. `stored` counts received and uploaded files; `uploadedToday` begins anew at midnight UTC. `keptDays`: after so many days things go; null: never. `mediaUrlTtlSeconds`: for how long a `mediaUrl` is good; null: it does not end.
+     * Of all WABAs of the business together. A `max…` of null: no quota. `stored` counts received and uploaded files; `uploadedToday` begins anew at midnight UTC. `keptDays`: after so many days things go; null: never. `mediaUrlTtlSeconds`: for how long a `mediaUrl` is valid; null: it does not expire.
      *
      * Scope: any.
      */
@@ -198,7 +198,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Get an event
      *
-     * With its newest 50 deliveries and their newest 25 attempts each. Signatures and the values of your own headers are left out.
+     * With its newest 50 deliveries and their newest 25 attempts each. Signatures and the values of custom headers are left out.
      *
      * Scope: `read` or `read_events`.
      */

@@ -54,7 +54,7 @@ export function attemptView(viewer: Viewer, delivery: DeliveryDetail, attempt: L
   return html`<div class="card">${detailList(facts)}${phaseBar(attempt.timings)}</div>
 <div class="columns">
 <section><h3>Request headers</h3>${headerTable('Request headers', withoutSignatures(requestHeaders))}
-<p class="hint">Signatures and the values of your own headers are not kept in the log.</p></section>
+<p class="hint">Signatures and the values of custom headers are not kept in the log.</p></section>
 <section><h3>Response headers</h3>${responseHeaders === null ? html`<p class="faint">No response.</p>` : headerTable('Response headers', responseHeaders)}</section>
 </div>
 <h3>Response body</h3>
@@ -83,7 +83,7 @@ function headerTable(label: string, headers: Readonly<Record<string, string>>): 
 const MAX_INLINE_BYTES = 4_096;
 
 /**
- * An attempt as a command for a shell. The log holds no signature and no values of the tenant's own headers, so that
+ * An attempt as a command for a shell. The log holds no signature and no values of the tenant's custom headers, so that
  * a reader cannot pass for this service: the user adds what is needed.
  */
 function curlCommand(

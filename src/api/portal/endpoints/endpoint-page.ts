@@ -38,7 +38,7 @@ const RECENT = 10;
 const DONE = {
   saved: 'The settings are saved.',
   moved: html`The settings are saved. The previous server still knows the signing secret: <a href="#secret">rotate it</a>.`,
-  'moved-without-headers': html`The settings are saved. The URL leads to another server, so your own headers were removed: enter them again if it needs them. The previous server still knows the signing secret: <a href="#secret">rotate it</a>.`,
+  'moved-without-headers': html`The settings are saved. The URL leads to another server, so your custom headers were removed: enter them again if it needs them. The previous server still knows the signing secret: <a href="#secret">rotate it</a>.`,
   paused: 'The endpoint is paused. Its events wait.',
   disabled: 'The endpoint is disabled. Its events wait.',
   enabled: 'The endpoint is enabled.',

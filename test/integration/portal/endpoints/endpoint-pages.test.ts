@@ -253,7 +253,7 @@ test('a URL of another server takes no header along: the form says so before, th
   const saved = await admin.post(`${PATH}/${id}/edit`, { url: 'https://other.example/hook' });
   expect(saved.headers.location).toBe(`${PATH}/${id}?done=moved-without-headers`);
   const page = await admin.get(`${PATH}/${id}?done=moved-without-headers`);
-  expect(page.body).toContain('so your own headers were removed');
+  expect(page.body).toContain('so your custom headers were removed');
   expect(page.body).toContain('<a href="#secret">rotate it</a>');
   expect(await stored(id)).toMatchObject({ url: 'https://other.example/hook', custom_headers_sealed: null });
 
