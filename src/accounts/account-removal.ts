@@ -158,7 +158,16 @@ async function closeWaba(trx: Transaction, wabaId: string): Promise<void> {
 
 /** Deletes a removed WABA of which there is nothing. False: there is, and it stays. */
 export async function deleteEmptyWaba(trx: Transaction, wabaId: string): Promise<boolean> {
-  const [used] = await query(trx, 'select 1 from events where waba_id = ? limit 1', [wabaId]);
+  // Statuses are found by their number, and refer to nothing.
+  const [used] = await query(
+    trx,
+    `select 1 where exists (select from events where waba_id = :wabaId)
+        or exists (select from phone_numbers n join message_statuses s on s.phone_number_id = n.phone_number_id
+                    where n.waba_id = :wabaId)
+        or exists (select from phone_numbers n join message_states s on s.phone_number_id = n.phone_number_id
+                    where n.waba_id = :wabaId)`,
+    { wabaId },
+  );
   if (used !== undefined) return false;
   return await unlessReferred(trx, async (savepoint) => {
     await execute(savepoint, 'delete from api_key_requests where waba_id = ?', [wabaId]);

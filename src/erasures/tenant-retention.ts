@@ -1,6 +1,12 @@
 import { shardOf } from '../inbound/inbox.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
-import { type Database, holdIntake, lockCustomers, lockIntake } from '../platform/postgres/database.ts';
+import {
+  type Database,
+  holdIntake,
+  lockCustomers,
+  lockIntake,
+  type Transaction,
+} from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import {
   ERASED_MESSAGE,
@@ -13,11 +19,15 @@ import {
 type Tools = { database: Database; objectStore: Pick<ObjectStore, 'remove'> };
 
 /** The steps of housekeeping that take away what tenants keep no longer. */
-export function tenantRetentionSteps(tools: Tools): { name: string; run: () => Promise<void> }[] {
+export function tenantRetentionSteps(
+  tools: Tools,
+): { name: string; run: () => Promise<void>; everyMs?: number }[] {
   return [
     { name: 'files of tenants', run: () => expireMedia(tools) },
     { name: 'messages of tenants', run: () => expireMessages(tools) },
     { name: 'conversations of tenants', run: () => expireConversations(tools) },
+    // Goes through all that have not changed for long, most of which have a conversation.
+    { name: 'customers of tenants', run: () => expireContacts(tools), everyMs: DAY_MS },
     { name: 'events of tenants', run: () => expireEvents(tools) },
     { name: 'audit log of tenants', run: () => expireAuditEntries(tools) },
   ];
@@ -139,7 +149,9 @@ const IS_AT_REST = `
   and not exists (select from media d where d.message_id = m.id and d.state = 'pending')
   and not exists (select from events e join deliveries d on d.event_uuid = e.id
                     join delivery_queue q on q.delivery_id = d.id
-                   where e.waba_id = m.waba_id and e.event_id in (m.upstream_id, m.upstream_id || '_media', 'local:' || m.id))
+                   where e.waba_id = m.waba_id
+                     and e.event_id in (m.upstream_id, m.upstream_id || '_media', 'local:' || m.id,
+                                        m.superseded_upstream_id, m.superseded_upstream_id || '_media'))
   and not exists (select from orders o join deliveries d on d.event_uuid = o.event_uuid
                     join delivery_queue q on q.delivery_id = d.id where o.message_id = m.id)`;
 
@@ -191,7 +203,8 @@ async function eraseOld(
     await holdIntake(trx, shardOf(wabaId));
     await rememberMessages(trx, messages);
   });
-  await database.transaction(async (trx) => await eraseMessages(trx, wabaId, messages));
+  // A tenant's own files stay for as long as they are promised to.
+  await database.transaction(async (trx) => await eraseMessages(trx, wabaId, messages, { uploads: 'stay' }));
 }
 
 /** Removes conversations, and customers, of whom nothing is left since their tenants keep messages no longer. */
@@ -230,6 +243,12 @@ async function forgetConversations(
   await database.transaction(async (trx) => {
     await lockIntake(trx, shardOf(wabaId));
     await lockCustomers(trx, shardOf(wabaId));
+    // A send locks its conversation alone: it is waited for, and judged by a statement that sees its message.
+    await query(
+      trx,
+      'select 1 from conversations where waba_id = :wabaId and id = any (cast(:conversationIds as bigint[])) for update',
+      { wabaId, conversationIds },
+    );
     const gone = await query<{ contactId: string | null }>(
       trx,
       `with empty as (
@@ -241,16 +260,67 @@ async function forgetConversations(
        returning contact_id as "contactId"`,
       { wabaId, days, conversationIds },
     );
-    await execute(
+    await forgetContacts(
       trx,
-      `with people as (
-         delete from contacts k where waba_id = :wabaId and id = any (cast(:contactIds as bigint[]))
-            and not exists (select from conversations c where c.contact_id = k.id)
-         returning wa_id)
-       delete from phone_aliases where waba_id = :wabaId and wa_id in (select wa_id from people)`,
-      { wabaId, contactIds: gone.flatMap(({ contactId }) => contactId ?? []) },
+      wabaId,
+      gone.flatMap(({ contactId }) => contactId ?? []),
     );
   });
+}
+
+async function forgetContacts(
+  trx: Transaction,
+  wabaId: string,
+  contactIds: readonly string[],
+): Promise<void> {
+  const people = await query<{ waId: string | null }>(
+    trx,
+    `delete from contacts k where waba_id = :wabaId and id = any (cast(:contactIds as bigint[]))
+        and not exists (select from conversations c where c.contact_id = k.id)
+     returning wa_id as "waId"`,
+    { wabaId, contactIds },
+  );
+  await execute(
+    trx,
+    'delete from phone_aliases where waba_id = :wabaId and wa_id = any (cast(:waIds as text[]))',
+    { wabaId, waIds: people.flatMap(({ waId }) => waId ?? []) },
+  );
+}
+
+/**
+ * Removes customers that have no conversation, such as those who wrote in a group only, and of whom nothing changed
+ * for as long as their tenants keep messages.
+ */
+export async function expireContacts({ database }: Pick<Tools, 'database'>): Promise<void> {
+  await forEachLimit(database, 'message_days', async (limit, after) =>
+    expireContactsOf(database, limit, after),
+  );
+}
+
+const CONTACTS_PER_BATCH = 1_000;
+
+async function expireContactsOf(database: Database, limit: Limit, after: Next): Promise<Next> {
+  const { wabaId } = limit;
+  const [afterAt = '-infinity', afterId = '0'] = after?.split(' ') ?? [];
+  const walked = await query<{ id: string; at: string; isAlone: boolean }>(
+    database,
+    `select id, at, not exists (select from conversations c where c.contact_id = k.id) as "isAlone"
+       from (select id, to_char(updated_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from contacts
+              where waba_id = :wabaId and updated_at < now() - :days * interval '1 day'
+                and (updated_at, id) > (cast(:afterAt as timestamptz), cast(:afterId as bigint))
+              order by updated_at, id limit ${CONTACTS_PER_BATCH}) as k`,
+    { ...limit, afterAt, afterId },
+  );
+  const alone = walked.filter(({ isAlone }) => isAlone).map(({ id }) => id);
+  if (alone.length > 0) {
+    await database.transaction(async (trx) => {
+      await lockIntake(trx, shardOf(wabaId));
+      await lockCustomers(trx, shardOf(wabaId));
+      await forgetContacts(trx, wabaId, alone);
+    });
+  }
+  const last = walked.at(-1);
+  return walked.length === CONTACTS_PER_BATCH && last !== undefined ? `${last.at} ${last.id}` : null;
 }
 
 const ENTRIES_PER_BATCH = 1_000;

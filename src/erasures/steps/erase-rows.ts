@@ -229,6 +229,7 @@ export async function eraseMessages(
   trx: Transaction,
   wabaId: string,
   messages: readonly ErasedMessage[],
+  { uploads = 'go' }: { uploads?: 'go' | 'stay' } = {},
 ): Promise<ErasureCounts> {
   if (messages.length === 0) return {};
   const ids = messages.map(({ id }) => id);
@@ -246,7 +247,7 @@ export async function eraseMessages(
     [ids],
   );
   const files = await eraseMediaRows(trx, ids);
-  await giveUpUploads(trx, wabaId, ids);
+  if (uploads === 'go') await giveUpUploads(trx, wabaId, ids);
   const byMessage = 'message_id = any (cast(:ids as bigint[]))';
   const idempotencyKeys = await deleteWhere(trx, 'idempotency_keys', `waba_id = :wabaId and ${byMessage}`, {
     wabaId,
@@ -287,7 +288,8 @@ async function eraseMediaRows(trx: Transaction, messageIds: readonly string[]): 
   return await execute(
     trx,
     `with gone as (delete from media where message_id = any (?::bigint[]) returning message_id, waba_id, object_key)
-     insert into erased_files (message_id, waba_id, object_key) select * from gone`,
+     insert into erased_files (message_id, waba_id, object_key) select * from gone
+     on conflict (message_id) do nothing`,
     [messageIds],
   );
 }

@@ -78,7 +78,8 @@ const files: ErasureStep = {
     await execute(
       trx,
       `with gone as (delete from media where message_id = any (?::bigint[]) returning message_id, object_key)
-       insert into erased_files (message_id, object_key) select * from gone`,
+       insert into erased_files (message_id, object_key) select * from gone
+       on conflict (message_id) do update set waba_id = null`,
       [received],
     );
     await execute(trx, 'delete from media_uploads where id = any (?::uuid[])', [uploaded]);

@@ -130,7 +130,7 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
     { name: 'partitions', run: () => makePartitions(database) },
     { name: 'deleted endpoints', run: (ending) => dropForGoneEndpoints(database, ending) },
     { name: 'retention', run: (ending) => applyRetention(tools, retentionDays, ending) },
-    ...tenantRetentionSteps(tools).map((step) => ({ ...step, everyMs: AGAIN_MS })),
+    ...tenantRetentionSteps(tools).map((step) => ({ everyMs: AGAIN_MS, ...step })),
     {
       name: 'deduplication keys',
       run: (ending) => inBatches((limit) => forgetOldDedupKeys(database, limit), ending),

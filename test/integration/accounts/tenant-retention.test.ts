@@ -5,6 +5,7 @@ import { policyDefaults, setTenantPolicy } from '../../../src/accounts/tenant-po
 import { readTenantUsage } from '../../../src/accounts/tenant-usage.ts';
 import { buildApp } from '../../../src/api/app.ts';
 import {
+  expireContacts,
   expireConversations,
   expireEvents,
   expireMedia,
@@ -13,6 +14,7 @@ import {
 import { mergeContacts } from '../../../src/inbound/customers.ts';
 import { shardOf } from '../../../src/inbound/inbox.ts';
 import { markMediaStored, takePendingMedia } from '../../../src/messages/media.ts';
+import { lockRecipientConversation } from '../../../src/messages/send/recipient-conversations.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
@@ -208,6 +210,68 @@ test('intake goes on while messages are taken away, however long that takes', as
   expect(await count(database, 'select 1 from messages')).toBe(0);
 });
 
+test('a message goes also when its file has gone before', async () => {
+  const stack = await installation({ mediaDays: 7, messageDays: 30 });
+  const { database, get } = stack;
+  const old = await storedFile(stack);
+  await database.raw("update deliveries set state = 'delivered'; delete from delivery_queue");
+  await query(database, `update media set finished_at = ${age(7)}`);
+  await expireMedia(stack);
+  await query(database, `update messages set created_at = ${age(30)}`);
+  await expireMessages(stack);
+  expect(await count(database, 'select 1 from messages')).toBe(0);
+  expect((await get(`/received_media/${old.objectKey}`)).statusCode).toBe(410);
+});
+
+test('a conversation into which a message is being sent meanwhile stays', async () => {
+  const stack = await installation({ messageDays: 30 });
+  const { database } = stack;
+  await takeIn(database, fixtureBody('in_text'));
+  await database.raw(`delete from messages; update conversations set last_message_at = ${age(30)}`);
+  const [known] = await query<{ waId: string; number: string }>(
+    database,
+    `select k.wa_id as "waId", c.phone_number_id as number
+       from conversations c join contacts k on k.id = c.contact_id`,
+  );
+  const { waId = '', number = '' } = known ?? {};
+  const expiry = await database.transaction(async (trx) => {
+    const id = await lockRecipientConversation(trx, WABA, number, { waId, userId: null });
+    const begun = expireConversations(stack);
+    const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await expect.poll(() => count(database, waiting), { timeout: 20_000 }).toBe(1);
+    await query(
+      trx,
+      `insert into messages (waba_id, phone_number_id, conversation_id, direction, type, content)
+       values ('${WABA}', ?, ?, 'outbound', 'text', '{}')`,
+      [number, id],
+    );
+    return { begun };
+  });
+  await expiry.begun;
+  const kept = 'select 1 from messages m join conversations c on c.id = m.conversation_id';
+  expect(await count(database, kept)).toBe(1);
+});
+
+test('a customer without a conversation goes once nothing was heard of them; one with a conversation stays', async () => {
+  const stack = await installation({ messageDays: 30 });
+  const { database } = stack;
+  await takeIn(database, fixtureBody('in_text'));
+  await database.raw(
+    `insert into contacts (waba_id, wa_id, updated_at)
+     values ('${WABA}', '911', ${age(30)}), ('${WABA}', '912', ${age(29)}), ('${OTHER_WABA}', '913', ${age(30)});
+     insert into phone_aliases (waba_id, phone, wa_id) values ('${WABA}', '0911', '911'), ('${WABA}', '0912', '912');
+     update contacts set updated_at = ${age(30)} where id in (select contact_id from conversations)`,
+  );
+  await expireContacts(stack);
+  const left = await query<{ id: string }>(
+    database,
+    `select wa_id as id from contacts where wa_id like '91_' order by 1`,
+  );
+  expect(left.map(({ id }) => id)).toEqual(['912', '913']);
+  expect(await count(database, 'select 1 from contacts')).toBe(3);
+  expect(await count(database, 'select 1 from phone_aliases')).toBe(1);
+});
+
 test('a conversation goes with what was merged into it once its messages are gone, also in a later turn; one with messages stays', async () => {
   const stack = await installation({ messageDays: 30 });
   const { database } = stack;
@@ -274,7 +338,7 @@ test('a turn without anything to do touches few pages, whatever is kept, and a b
     [tenantId],
   );
   const objectStore = { remove: async () => undefined };
-  for (const expire of [expireMedia, expireMessages, expireConversations, expireEvents]) {
+  for (const expire of [expireMedia, expireMessages, expireConversations, expireContacts, expireEvents]) {
     const touched = await buffersTouched(database, (explaining) => {
       const walked = { ...explaining, transaction: (run: (trx: Database) => unknown) => run(explaining) };
       return expire({ database: walked as Database, objectStore });

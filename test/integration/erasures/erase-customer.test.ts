@@ -255,6 +255,36 @@ describe('erasing an account', () => {
     await saveWaba(database, otherTenant, { wabaId: WABA, accessTokenSealed: null });
   });
 
+  test('a WABA of which only statuses are left goes with them', async () => {
+    const world = await startErasureWorld();
+    const { database, tools } = world;
+    await execute(
+      database,
+      `insert into message_statuses (phone_number_id, upstream_id, status, participant, content)
+       values (?, 'wamid.elsewhere', 'read', '', '{"recipient_id":"${ASHA.waId}"}')`,
+      [NUMBER],
+    );
+    const { erasureId } = await eraseWaba(tools, WABA);
+    await world.erase(erasureId);
+    expect(await tablesHolding(database, [ASHA.waId])).toEqual([]);
+    expect((await erasureOf(tools, null, erasureId)).counts).toMatchObject({ wabas: 1 });
+  });
+
+  test('files that have expired are in the way of no erasure', async () => {
+    const world = await startErasureWorld();
+    const { database, tools } = world;
+    await fill(world);
+    await database.raw(
+      `insert into erased_files (message_id, waba_id, object_key) select message_id, waba_id, object_key from media;
+       update media set state = 'expired', object_key = null`,
+    );
+    const { erasureId } = await eraseCustomer(tools, WABA, { phone: ASHA.waId });
+    await world.erase(erasureId);
+    const whole = await eraseWaba(tools, WABA);
+    await world.erase(whole.erasureId);
+    expect(await tablesHolding(database, tracesOf(ASHA))).toEqual([]);
+  });
+
   test('a tenant goes with its WABAs and the users that belong nowhere else', async () => {
     const world = await startErasureWorld();
     const { database, tools } = world;
