@@ -65,7 +65,7 @@ export const ERROR_CODES = define({
     type: 'authentication_error',
     message: 'The signature of this address is missing or wrong.',
     advice:
-      'Concerns GET /received_media/… only. Use "mediaUrl" exactly as it was given, with its query; addresses from before they were signed no longer serve. GET /api/external/messages/{id}/media gives a fresh one.',
+      'Concerns GET /received_media/… only. Use "mediaUrl" exactly as it was given, with its query; URLs from before they were signed are no longer valid. GET /api/external/messages/{id}/media gives a fresh one.',
   },
   verification_failed: {
     status: 403,

@@ -148,7 +148,7 @@ export const SETTINGS = {
     minimum: 0,
     maximum: 720,
     about:
-      'a delivery that fails for longer than this while others of its key wait steps aside; 0: after 15 minutes for `order` events and wide order scopes, never for others, unlike blockLimitSeconds 0 of an endpoint, which is never',
+      'a delivery that fails for longer than this while others of its key wait steps aside; 0: after 15 minutes for `order` events and wide order scopes, never for others, unlike `blockLimitSeconds` 0 of an endpoint, which is never',
   }),
   HELIOGRAPH_WEBHOOK_DISABLE_AFTER_HOURS: setting({
     kind: 'integer',
