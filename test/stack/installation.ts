@@ -11,8 +11,15 @@ const CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
 
 export const PUBLIC_HOST = 'gateway.test';
 export const APP_SECRET = 'stack-test-app-secret-0123456789';
+/** An installation beside others: its name, its network behind the proxy, and what is put on top of docker-compose.yml. */
+export type Place = { project: string; subnet: string; overlay: string };
+
 /** Unlike those of an installation that may run here. */
-const SUBNET = '10.214.68.0/24';
+const STACK: Place = {
+  project: 'heliograph-stack',
+  subnet: '10.214.68.0/24',
+  overlay: 'test/stack/compose.yml',
+};
 
 export type Installation = {
   folder: string;
@@ -27,7 +34,7 @@ export type Installation = {
 };
 
 /** A copy of this checkout in which an operator has followed docs/operators/operations.md, nothing started yet. */
-export async function prepareInstallation(): Promise<Installation> {
+export async function prepareInstallation({ project, subnet, overlay } = STACK): Promise<Installation> {
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-stack-'));
   const files = await runIn(CHECKOUT, {})('git', [
     'ls-files',
@@ -40,12 +47,12 @@ export async function prepareInstallation(): Promise<Installation> {
     mkdirSync(dirname(join(folder, file)), { recursive: true });
     cpSync(join(CHECKOUT, file), join(folder, file));
   }
-  const run = runIn(folder, { COMPOSE_PROJECT_NAME: 'heliograph-stack' });
+  const run = runIn(folder, { COMPOSE_PROJECT_NAME: project });
   await run('sh', ['deploy/prepare.sh']);
   const [https, http, local, ui, peer, store] = await freePorts(6);
   append(join(folder, '.env'), {
-    COMPOSE_FILE: 'docker-compose.yml:test/stack/compose.yml',
-    EDGE_SUBNET: SUBNET,
+    COMPOSE_FILE: `docker-compose.yml:${overlay}`,
+    EDGE_SUBNET: subnet,
     PROXY_HTTPS_LISTEN: `127.0.0.1:${https}`,
     PROXY_HTTP_LISTEN: `127.0.0.1:${http}`,
     PROXY_LOCAL_LISTEN: `127.0.0.1:${local}`,
@@ -55,7 +62,7 @@ export async function prepareInstallation(): Promise<Installation> {
   });
   append(join(folder, 'heliograph.env'), {
     HELIOGRAPH_PUBLIC_URL: `https://${PUBLIC_HOST}`,
-    HELIOGRAPH_TRUST_PROXY: SUBNET,
+    HELIOGRAPH_TRUST_PROXY: subnet,
     HELIOGRAPH_UPSTREAM_GRAPH_URL: 'https://graph.test',
     HELIOGRAPH_UPSTREAM_MEDIA_HOSTS: 'graph.test',
     HELIOGRAPH_WEBHOOK_ALLOW_CIDRS: '172.16.0.0/12,192.168.0.0/16,10.0.0.0/8',
@@ -87,7 +94,7 @@ export async function prepareInstallation(): Promise<Installation> {
 }
 
 /** What comes later in such a file counts. */
-function append(path: string, values: Record<string, string>): void {
+export function append(path: string, values: Record<string, string>): void {
   const lines = Object.entries(values).map(([name, value]) => `${name}=${value}`);
   writeFileSync(path, `${readFileSync(path, 'utf8')}\n${lines.join('\n')}\n`);
 }
@@ -128,7 +135,7 @@ export async function untilHealthy({ compose }: Installation, timeoutMs: number)
   for (;;) {
     const states = (await compose('ps', '--format', '{{.Name}} {{.State}} {{.Health}}')).trim().split('\n');
     const bad = states.filter((state) => !/ running (healthy)?$/.test(state));
-    if (bad.length === 0 && states.length > 5) return;
+    if (bad.length === 0 && states.length >= 5) return;
     if (Date.now() > deadline) throw new Error(`not well in time:\n${bad.join('\n')}`);
     await sleep(500);
   }

@@ -5,13 +5,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { checkMonitoring, fetchMedia, firstMedia, sendText, verifySignatures } from './checks.ts';
 import { killContainer, whyNot } from './docker.ts';
-import { containersOf, type Installation, prepareInstallation, untilHealthy } from './installation.ts';
+import { prepareExternal } from './external.ts';
+import {
+  append,
+  containersOf,
+  type Installation,
+  prepareInstallation,
+  untilHealthy,
+} from './installation.ts';
 import type { Arrival } from './peer.ts';
 import { lossesIn, type Pump, startPump } from './pump.ts';
 
 const HELP = `The stack of docker-compose.yml, really started: builds the image, brings everything up on empty volumes as
 docs/operators/operations.md says, sends signed bodies through the proxy, and meanwhile restarts, kills, upgrades, backs up
-and restores. Nothing acknowledged may be lost or out of order, and upstream may get no answer but 200, except while
+and restores; then an installation of profile external takes over. Nothing acknowledged may be lost or out of order, and upstream may get no answer but 200, except while
 PostgreSQL itself is down.
 
   npm run test:stack -- [options]
@@ -78,7 +85,7 @@ async function testStack(installation: Installation, rounds: number): Promise<nu
   await untilHealthy(installation, WELL_WITHIN_MS);
   say('all healthy');
   const { secret, apiKey } = await addTenant(installation);
-  const ca = await compose('exec', '-T', 'proxy', 'cat', '/data/caddy/pki/authorities/local/root.crt');
+  const ca = await authorityOf(installation);
   const pump = startPump({ port: installation.httpsPort, ca, account: ACCOUNT, senders: 3, pauseMs: 200 });
   await sleep(5_000);
 
@@ -105,6 +112,7 @@ async function testStack(installation: Installation, rounds: number): Promise<nu
   await checkMonitoring(installation);
   say('the bundled object store goes through our tests');
   testObjectStore(installation);
+  await onOwnServers(installation);
   if (rounds > 1) await onMinio(installation, ca);
   say(code === 0 ? 'good' : 'not good');
   return code;
@@ -112,8 +120,12 @@ async function testStack(installation: Installation, rounds: number): Promise<nu
 
 /** So that no image of an installation on this machine is replaced. */
 function appendImage({ folder }: Installation): void {
-  const path = join(folder, '.env');
-  writeFileSync(path, `${readFileSync(path, 'utf8')}SERVICE_IMAGE=heliograph:0-stack-test\n`);
+  append(join(folder, '.env'), { SERVICE_IMAGE: 'heliograph:0-stack-test' });
+}
+
+/** The proxy's own authority. */
+async function authorityOf({ compose }: Installation): Promise<string> {
+  return await compose('exec', '-T', 'proxy', 'cat', '/data/caddy/pki/authorities/local/root.crt');
 }
 
 /** By the commands of docs/operators/operations.md; returns the API key and the secret of the endpoint. */
@@ -327,11 +339,31 @@ async function sendMore(installation: Installation, ca: string, from: number): P
   say(`${pump.acknowledged.length} further events arrived`);
 }
 
+/** An installation with profile `external` takes over; its servers are those of the first one. */
+async function onOwnServers(first: Installation): Promise<void> {
+  say('profile external takes over, on servers of another project');
+  await first.compose('stop', 'proxy', 'api', 'worker');
+  const second = await prepareExternal(first);
+  try {
+    await second.compose('up', '-d');
+    await untilHealthy(second, WELL_WITHIN_MS);
+    const services = (await second.compose('ps', '--services')).trim().split('\n').sort();
+    if (services.join() !== 'api,proxy,worker') throw new Error(`profile external runs ${services}`);
+    await sendMore(second, await authorityOf(second), 3_000_000);
+  } catch (error) {
+    writeFileSync('stack-test-external.log', await second.compose('logs', '--no-color', '--timestamps'));
+    throw error;
+  } finally {
+    await second.remove();
+  }
+  await first.compose('up', '-d');
+  await untilHealthy(first, WELL_WITHIN_MS);
+}
+
 /** The same installation with its files in MinIO from now on. */
 async function onMinio(installation: Installation, ca: string): Promise<void> {
   say('MinIO in place of the bundled object store');
-  const path = join(installation.folder, '.env');
-  writeFileSync(path, `${readFileSync(path, 'utf8')}COMPOSE_PROFILES=external,postgres,temporal,minio\n`);
+  append(join(installation.folder, '.env'), { COMPOSE_PROFILES: 'external,postgres,temporal,minio' });
   await installation.compose('--profile', 'bundled', 'rm', '--stop', '--force', 'object-store');
   await installation.compose('up', '-d');
   await untilHealthy(installation, WELL_WITHIN_MS);
