@@ -22,3 +22,8 @@ export const formLine = (maxLength = 1_024) => Type.String({ maxLength });
 
 /** A form without fields of its own. */
 export const EMPTY_FORM = Type.Object({}, { additionalProperties: false });
+
+/** The entries of a list that was written one to a line, or with commas. */
+export function linesOf(text: string): string[] {
+  return text.split(/[\s,]+/).filter((part) => part !== '');
+}

@@ -1,5 +1,6 @@
+import type { TargetLists } from '../../../platform/http/outbound-url.ts';
 import type { Viewer } from '../access/viewer.ts';
-import { postForm, textField } from '../components/form.ts';
+import { postForm, textArea, textField } from '../components/form.ts';
 import { html, type Markup } from '../markup.ts';
 
 const TOKEN_FIELD = {
@@ -32,4 +33,16 @@ export function addWabaForm(
 export function tokenForm(viewer: Viewer, wabaId: string, error: string | null): Markup {
   const fields = html`${textField({ ...TOKEN_FIELD, error })}<button class="primary">Check and save the token</button>`;
   return postForm(viewer, `/portal/operator/wabas/${wabaId}/access-token`, fields);
+}
+
+/** Where webhooks and alerts of a WABA may go; `error` is about the lists as they are given. */
+export function targetForm(
+  viewer: Viewer,
+  wabaId: string,
+  { allow, deny, error }: TargetLists & { error: string | null },
+): Markup {
+  const fields = html`${textArea({ label: 'Only to', name: 'allow', rows: 3, value: allow.join('\n'), error, hint: 'Names, *.names, addresses or networks, with :port if only that, one to a line. Empty: anywhere that the installation allows.' })}
+${textArea({ label: 'Not to', name: 'deny', rows: 3, value: deny.join('\n'), hint: 'As above; what stands here wins.' })}
+<div class="buttons"><button>Save the targets</button></div>`;
+  return postForm(viewer, `/portal/operator/wabas/${wabaId}/targets`, fields);
 }

@@ -10,11 +10,13 @@ import { readNumberLookup } from '../../../accounts/followed-numbers.ts';
 import { listNumberPaces, setNumberPace } from '../../../accounts/number-pace.ts';
 import { addWaba } from '../../../accounts/wabas.ts';
 import { listEndpoints } from '../../../endpoints/store.ts';
+import { limitWebhookTargets, webhookTargets } from '../../../endpoints/webhook-targets.ts';
 import { readWabaArrivals } from '../../../inbound/inbox-admin.ts';
 import { countWaitingBodies } from '../../../inbound/waiting-bodies.ts';
 import type { SubscribedApp, UpstreamPhoneNumber } from '../../../platform/graph/graph-calls.ts';
 import type { AccountClient } from '../../../platform/graph/graph-client.ts';
 import { GraphError } from '../../../platform/graph/graph-error.ts';
+import type { TargetLists } from '../../../platform/http/outbound-url.ts';
 import { checkAccessToken, checkUpstreamId, RequestError } from '../../../platform/request-input.ts';
 import { PAGES, withFreshProof } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
@@ -24,11 +26,11 @@ import { badge } from '../components/badge.ts';
 import { postForm, selectField, textField } from '../components/form.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { utcText } from '../components/time.ts';
-import { formLine } from '../form-values.ts';
+import { formLine, linesOf } from '../form-values.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { removalForm } from './removal-pages.ts';
-import { addWabaForm, tokenForm } from './waba-forms.ts';
+import { addWabaForm, targetForm, tokenForm } from './waba-forms.ts';
 
 const ACTIVE = 'operator/tenants';
 const TENANTS = { label: 'Tenants', href: '/portal/operator/tenants' };
@@ -42,6 +44,7 @@ const DONE = {
   'no-pace': 'Nothing was changed: the rate must be 1 to 1,000 messages per second, or empty.',
   'number-removed': 'The number is removed; its history is kept.',
   saved: 'Upstream accepted the token; the WABA and its numbers are saved.',
+  targets: 'The targets are saved. They count from the next attempt on.',
 };
 
 /** The operator's pages of WABAs. */
@@ -50,27 +53,32 @@ export function wabaPages(app: PortalApp, context: PortalContext): void {
   addWabaAction(app, context);
   tokenAction(app, context);
   numberPaceAction(app, context);
+  targetAction(app, context);
 }
 
 /** GET /portal/operator/wabas/:wabaId: its numbers, and why no webhook would arrive. */
 function wabaPage(app: PortalApp, context: PortalContext): void {
   app.get('/portal/operator/wabas/:wabaId', { config: PAGES.operator }, async (request, reply) =>
-    showWaba(request, reply, context, null),
+    showWaba(request, reply, context),
   );
 }
+
+/** What was wrong with a form of the page. */
+type Problem = { token?: string; targets?: TargetLists & { error: string } };
 
 async function showWaba(
   request: FastifyRequest,
   reply: FastifyReply,
   context: PortalContext,
-  error: string | null,
+  problem: Problem = {},
 ): Promise<FastifyReply> {
   const { wabaId, tenantId, businessName } = wabaOf(request);
   const viewer = viewerOf(request);
-  const [numbers, findings, pace] = await Promise.all([
+  const [numbers, findings, pace, targets] = await Promise.all([
     listPhoneNumbers(context.database, wabaId),
     checkWaba(context, wabaId),
     numberPaceSection(context, viewer, wabaId),
+    webhookTargets(context.database, wabaId),
   ]);
   const view = {
     title: `WABA ${wabaId}`,
@@ -101,10 +109,11 @@ async function showWaba(
           )
     }
 ${pace}
-<section class="card"><h2>Replace the access token</h2>${tokenForm(viewer, wabaId, error)}</section>
+<section class="card"><h2>Targets of webhooks and alerts</h2>${targetForm(viewer, wabaId, problem.targets ?? { ...targets, error: null })}</section>
+<section class="card"><h2>Replace the access token</h2>${tokenForm(viewer, wabaId, problem.token ?? null)}</section>
 <section class="card"><h2>Remove the WABA</h2>${removalForm(viewer, `/portal/operator/wabas/${wabaId}/remove`, wabaId)}</section>`,
   };
-  return sendPage(reply, view, error === null ? 200 : 422);
+  return sendPage(reply, view, Object.keys(problem).length === 0 ? 200 : 422);
 }
 
 function removeNumberButton(viewer: Viewer, wabaId: string, phoneNumberId: string): Markup {
@@ -162,7 +171,7 @@ function tokenAction(app: PortalApp, context: PortalContext): void {
     const { wabaId, tenantId } = wabaOf(request);
     const problem = await saveChecked(request, context, { ...request.body, wabaId, tenantId });
     if (problem === null) return reply.redirect(`/portal/operator/wabas/${wabaId}?done=saved`, 303);
-    return showWaba(request, reply, context, problem);
+    return showWaba(request, reply, context, { token: problem });
   });
 }
 
@@ -204,6 +213,24 @@ function numberPaceAction(app: PortalApp, { database }: PortalContext): void {
       },
     );
     return reply.redirect(`/portal/operator/wabas/${wabaId}?done=${done}`, 303);
+  });
+}
+
+/** POST /portal/operator/wabas/:wabaId/targets: where its webhooks and alerts may go, also those that wait. */
+function targetAction(app: PortalApp, context: PortalContext): void {
+  const list = Type.String({ maxLength: 10_000 });
+  const body = Type.Object({ allow: list, deny: list });
+  const options = { config: withFreshProof(PAGES.operator), schema: { body } };
+  app.post('/portal/operator/wabas/:wabaId/targets', options, async (request, reply) => {
+    const { wabaId } = wabaOf(request);
+    const lists = { allow: linesOf(request.body.allow), deny: linesOf(request.body.deny) };
+    try {
+      await limitWebhookTargets({ database: context.database, actor: actorOf(request) }, wabaId, lists);
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      return showWaba(request, reply, context, { targets: { ...lists, error: error.message } });
+    }
+    return reply.redirect(`/portal/operator/wabas/${wabaId}?done=targets`, 303);
   });
 }
 

@@ -5,7 +5,7 @@ import type { GivenKeyRequest } from '../../../keys/key-requests.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { checkboxes, postForm, selectField, textArea, textField } from '../components/form.ts';
-import { formLine } from '../form-values.ts';
+import { formLine, linesOf } from '../form-values.ts';
 import { html, type Markup } from '../markup.ts';
 
 /** The field for the networks from which a key may be used. */
@@ -18,11 +18,6 @@ export function networkField(value: string, error: string | null): Markup {
     hint: 'Addresses or networks such as 192.0.2.0/24, one to a line. Empty: the key can be used from anywhere.',
     error,
   });
-}
-
-/** The networks that were written there. */
-export function networksIn(text: string): string[] {
-  return text.split(/[\s,]+/).filter((part) => part !== '');
 }
 
 /** The fields of the form by which a key is asked for. */
@@ -68,7 +63,7 @@ export function keyRequestOfForm(form: KeyForm): GivenKeyRequest {
   return {
     purpose: form.purpose,
     scopes: scopesOf(form),
-    allowedNetworks: networksIn(form.allowedNetworks ?? ''),
+    allowedNetworks: linesOf(form.allowedNetworks ?? ''),
     validDays: numberOf(form.validDays),
     replacesKeyId,
     overlapHours: replacesKeyId === null ? null : numberOf(form.overlapHours ?? ''),

@@ -17,10 +17,10 @@ import type { Notice } from '../components/notice.ts';
 import { numberedPage, numberedPager, pager } from '../components/pager.ts';
 import { detailList } from '../components/table.ts';
 import { exactTime, timeAgo } from '../components/time.ts';
-import { EMPTY_FORM } from '../form-values.ts';
+import { EMPTY_FORM, linesOf } from '../form-values.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { emptyKeyForm, KeyForm, keyForm, keyRequestOfForm, networkField, networksIn } from './key-form.ts';
+import { emptyKeyForm, KeyForm, keyForm, keyRequestOfForm, networkField } from './key-form.ts';
 import { KEYS_PATH, keysPath, keyTable, keyView, requestFacts, requestTable } from './key-tables.ts';
 
 const KEYS_PER_PAGE = 50;
@@ -205,7 +205,7 @@ function keyNetworkPages(app: PortalApp, { database }: PortalContext): void {
     const value = request.body.allowedNetworks;
     const tools = { database, actor: actorOf(request) };
     try {
-      await limitKey(tools, wabaOf(request).wabaId, accountObjectId(request.params.id), networksIn(value));
+      await limitKey(tools, wabaOf(request).wabaId, accountObjectId(request.params.id), linesOf(value));
     } catch (error) {
       if (!(error instanceof RequestError) || error.code !== 'invalid_value') throw error;
       return await show(request, reply, { value, error: error.message });

@@ -93,6 +93,7 @@ describe('a form that wants a fresh proof', () => {
       'POST /portal/operator/wabas/:wabaId/access-token',
       'POST /portal/operator/wabas/:wabaId/remove',
       'POST /portal/operator/wabas/:wabaId/remove-number',
+      'POST /portal/operator/wabas/:wabaId/targets',
       'POST /portal/w/:wabaId/endpoints/:id/delete',
       'POST /portal/w/:wabaId/endpoints/:id/rotate-secret',
       'POST /portal/w/:wabaId/endpoints/alerts/rotate-secret',
