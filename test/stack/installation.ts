@@ -12,7 +12,7 @@ const CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
 export const PUBLIC_HOST = 'gateway.test';
 export const APP_SECRET = 'stack-test-app-secret-0123456789';
 /** An installation beside others: its name, its network behind the proxy, and what is put on top of docker-compose.yml. */
-export type Place = { project: string; subnet: string; overlay: string };
+type Place = { project: string; subnet: string; overlay: string };
 
 /** Unlike those of an installation that may run here. */
 const STACK: Place = {
@@ -139,4 +139,23 @@ export async function untilHealthy({ compose }: Installation, timeoutMs: number)
     if (Date.now() > deadline) throw new Error(`not well in time:\n${bad.join('\n')}`);
     await sleep(500);
   }
+}
+
+/** The proxy's own authority. */
+export async function authorityOf({ compose }: Installation): Promise<string> {
+  return await compose('exec', '-T', 'proxy', 'cat', '/data/caddy/pki/authorities/local/root.crt');
+}
+
+/** One more migration for a copy of the checkout. It takes a while, in which both versions serve. */
+export function addMigration(folder: string): void {
+  const path = join(folder, 'src/platform/postgres/schema-state.ts');
+  const list = readFileSync(path, 'utf8');
+  const entry = `  '9999-stack-test': {
+    up: async (knex) => void (await knex.raw('select pg_sleep(5); alter table tenants add column stack_test text')),
+    down: async (knex) => void (await knex.raw('alter table tenants drop column stack_test')),
+  },
+};`;
+  const changed = list.replace(/(?<=const MIGRATIONS[^;]+\n)};$/m, entry);
+  if (changed === list) throw new Error(`the list of migrations is not where this test looks: ${path}`);
+  writeFileSync(path, changed);
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -7,7 +7,9 @@ import { checkMonitoring, fetchMedia, firstMedia, sendText, verifySignatures } f
 import { killContainer, whyNot } from './docker.ts';
 import { prepareExternal } from './external.ts';
 import {
+  addMigration,
   append,
+  authorityOf,
   containersOf,
   type Installation,
   prepareInstallation,
@@ -123,11 +125,6 @@ function appendImage({ folder }: Installation): void {
   append(join(folder, '.env'), { SERVICE_IMAGE: 'heliograph:0-stack-test' });
 }
 
-/** The proxy's own authority. */
-async function authorityOf({ compose }: Installation): Promise<string> {
-  return await compose('exec', '-T', 'proxy', 'cat', '/data/caddy/pki/authorities/local/root.crt');
-}
-
 /** By the commands of docs/operators/operations.md; returns the API key and the secret of the endpoint. */
 async function addTenant({ admin }: Installation): Promise<{ secret: string; apiKey: string }> {
   await admin(['tenant', 'create', '--name', 'Fixture Store']);
@@ -235,20 +232,6 @@ async function upgradeAndBack(installation: Installation, pump: Pump): Promise<v
   await compose('stop', 'temporal');
   await run('sh', ['deploy/upgrade.sh', 'heliograph:0-stack-next']);
   await settle(installation, pump);
-}
-
-/** It takes a while, in which both versions serve. */
-function addMigration(folder: string): void {
-  const path = join(folder, 'src/platform/postgres/schema-state.ts');
-  const list = readFileSync(path, 'utf8');
-  const entry = `  '9999-stack-test': {
-    up: async (knex) => void (await knex.raw('select pg_sleep(5); alter table tenants add column stack_test text')),
-    down: async (knex) => void (await knex.raw('alter table tenants drop column stack_test')),
-  },
-};`;
-  const changed = list.replace(/(?<=const MIGRATIONS[^;]+\n)};$/m, entry);
-  if (changed === list) throw new Error(`the list of migrations is not where this test looks: ${path}`);
-  writeFileSync(path, changed);
 }
 
 async function backUpUnderLoad({ run }: Installation, pump: Pump): Promise<void> {
