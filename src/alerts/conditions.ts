@@ -6,6 +6,7 @@ import { countInbox, listUnreadable, oldestWaitingBodyAt } from '../inbound/inbo
 import { listExpiringKeys } from '../keys/api-key-store.ts';
 import { listFailedMails } from '../mail/mails.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 import { listHousekeepingSteps } from '../platform/postgres/worker-processes.ts';
 import type { AlertKind } from './alert-kinds.ts';
 import { ACTIVITY_STEP, hourOf, listSilentWabas } from './silence.ts';
@@ -44,12 +45,15 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
       reason: `${counted(failed, 'delivery', 'deliveries')} to endpoint ${id} failed for good in 24 hours.`,
       details: { endpointId: id, failed },
     })),
-  endpoint_backlog: async (database) =>
-    (await listLateEndpoints(database, LATE_MINUTES.endpoint, MOST)).map(({ id, since: _, ...owner }) => ({
+  endpoint_backlog: async (database) => {
+    const minutes = LATE_MINUTES.endpoint;
+    const lasting = await lastingSubjects(database, 'endpoint_backlog');
+    return (await listLateEndpoints(database, { minutes, lasting, limit: MOST })).map(({ id, ...owner }) => ({
       ...{ kind: 'endpoint_backlog', ...owner, subject: id, latestAt: null },
-      reason: `Deliveries to endpoint ${id} have been due for more than ${LATE_MINUTES.endpoint} minutes.`,
+      reason: `Deliveries to endpoint ${id} have been due for more than ${minutes} minutes.`,
       details: { endpointId: id },
-    })),
+    }));
+  },
   api_key_expiring: async (database) =>
     (await listExpiringKeys(database, KEY_DAYS, MOST)).map(({ id, name, lastFour, expiresAt, ...owner }) => ({
       ...{ kind: 'api_key_expiring', ...owner, subject: id, latestAt: null },
@@ -77,8 +81,8 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
       details: { count, reasons: reasons.join(', ') },
     })),
   intake_backlog: async (database, now) =>
-    whenOlder(await oldestWaitingBodyAt(database), now, LATE_MINUTES.intake, {
-      kind: 'intake_backlog',
+    await whenBehind(database, await oldestWaitingBodyAt(database), now, {
+      ...{ kind: 'intake_backlog', minutes: LATE_MINUTES.intake },
       reason: `Bodies of the upstream platform have waited for intake for more than ${LATE_MINUTES.intake} minutes.`,
     }),
   intake_failed: async (database) => {
@@ -88,8 +92,8 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
     return [{ ...INSTALLATION, kind: 'intake_failed', reason, details: { failed } }];
   },
   delivery_backlog: async (database, now) =>
-    whenOlder(await oldestDueAt(database), now, LATE_MINUTES.deliveries, {
-      kind: 'delivery_backlog',
+    await whenBehind(database, await oldestDueAt(database), now, {
+      ...{ kind: 'delivery_backlog', minutes: LATE_MINUTES.deliveries },
       reason: `A delivery has been due for more than ${LATE_MINUTES.deliveries} minutes.`,
     }),
   mail_failed: async (database) =>
@@ -155,13 +159,26 @@ function minuteText(at: Date): string {
   return at.toISOString().slice(0, 16).replace('T', ' at ');
 }
 
-function whenOlder(
+/** It ends below half of what it begins with: what swings about the limit is told once. */
+async function whenBehind(
+  database: Database,
   at: Date | null,
   now: Date,
-  minutes: number,
-  told: Pick<Condition, 'kind' | 'reason'>,
-): Condition[] {
-  return isOlder(at, now, minutes) ? [{ ...INSTALLATION, ...told, details: {} }] : [];
+  { minutes, ...told }: Pick<Condition, 'kind' | 'reason'> & { minutes: number },
+): Promise<Condition[]> {
+  if (!isOlder(at, now, minutes / 2)) return [];
+  if (!isOlder(at, now, minutes) && (await lastingSubjects(database, told.kind)).length === 0) return [];
+  return [{ ...INSTALLATION, ...told, details: {} }];
+}
+
+/** The subjects of alerts of a kind whose condition was not over at the last look. */
+async function lastingSubjects(database: Database, kind: AlertKind): Promise<string[]> {
+  const rows = await query<{ subject: string }>(
+    database,
+    'select subject from alerts where kind = ? and over_at is null',
+    [kind],
+  );
+  return rows.map(({ subject }) => subject);
 }
 
 function isOlder(at: Date | null, now: Date, minutes: number): boolean {

@@ -37,38 +37,48 @@ export async function readBacklog(database: Database): Promise<Backlog> {
   };
 }
 
-/** Since when the oldest first attempt waits that may go out now, replays left out; null when none does. */
+/**
+ * Since when the oldest first attempt waits that may go out now, replays left out; null when none does. An endpoint that
+ * is slow by its own settings and takes deliveries is left out: more workers would not help it.
+ */
 export async function oldestDueAt(database: Database): Promise<Date | null> {
   const [row] = await query<{ dueAt: Date | null }>(
     database,
     `with recursive ${ACTIVE}
-     select min(first.oldest) as "dueAt"
+     select min(${DUE_SINCE}) as "dueAt"
        from active a join webhook_endpoints e on e.id = a.endpoint_id and e.mode = 'open'
-      cross join lateral (${firstDue(false)}) as first`,
+      cross join lateral (${FIRST_ATTEMPT}) as first
+      where (e.rate_limit_per_second is null and e.max_in_flight is null and e.order_scope <> 'endpoint')
+         or not exists (select from endpoint_minutes m where m.endpoint_id = e.id and m.successes > 0
+                           and m.minute >= date_trunc('minute', now()) - interval '2 minutes')`,
     { afterEndpointId: '0' },
   );
   return row?.dueAt ?? null;
 }
 
 /** An endpoint that takes deliveries, and of which first attempts wait. */
-export type LateEndpoint = { id: string; wabaId: string; tenantId: string; since: Date };
+export type LateEndpoint = { id: string; wabaId: string; tenantId: string };
 
-/** Up to `limit` endpoints that take deliveries and whose oldest first attempt is due for so many minutes. */
+/**
+ * Up to `limit` endpoints that take deliveries and whose oldest first attempt is due for so many minutes; those of `lasting`
+ * until it is due for fewer than half as many.
+ */
 export async function listLateEndpoints(
   database: Database,
-  minutes: number,
-  limit: number,
+  { minutes, lasting, limit }: { minutes: number; lasting: readonly string[]; limit: number },
 ): Promise<LateEndpoint[]> {
   return await query<LateEndpoint>(
     database,
     `with recursive ${ACTIVE}
-     select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId", first.oldest as since
+     select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId"
        from active a
        join webhook_endpoints e on e.id = a.endpoint_id and e.mode = 'open' and not e.failing_notified
        join wabas w on w.waba_id = e.waba_id
-      cross join lateral (${firstDue(false)}) as first
-      where first.oldest < now() - :minutes * interval '1 minute' order by e.id limit :limit`,
-    { afterEndpointId: '0', minutes, limit },
+      cross join lateral (${FIRST_ATTEMPT}) as first
+      where ${DUE_SINCE} < now() - interval '1 minute' * cast(:minutes as float8)
+                                 * case when e.id = any (cast(:lasting as bigint[])) then 0.5 else 1 end
+      order by e.id limit :limit`,
+    { afterEndpointId: '0', minutes, lasting, limit },
   );
 }
 
@@ -177,6 +187,19 @@ type Counted = Omit<WaitingDeliveries, 'count' | 'more'>;
 const firstDue = (replay: boolean) => `select created_at as oldest from delivery_queue
   where state = 'due' and (endpoint_id, replay) >= (e.id, ${replay}) and (endpoint_id, replay) <= (e.id, ${replay})
   order by endpoint_id, replay, position limit 1`;
+
+/** So many retries that are due again are passed over for the first attempt behind them. */
+const MAX_PASSED_OVER = 100;
+
+/** SQL of when the oldest due first attempt at endpoint `e.id` was queued (column `oldest`), without replays. */
+const FIRST_ATTEMPT = `select oldest from (
+    select created_at as oldest, attempts from delivery_queue
+     where state = 'due' and (endpoint_id, replay) >= (e.id, false) and (endpoint_id, replay) <= (e.id, false)
+     order by endpoint_id, replay, position limit ${MAX_PASSED_OVER}) as in_turn
+  where attempts = 0 limit 1`;
+
+/** While its endpoint was not open, nothing was due. */
+const DUE_SINCE = 'greatest(first.oldest, e.mode_changed_at)';
 
 const COUNT = `
   select e.id, due.n::int as due, behind.n::int as queued, (kept.unreleased + kept.suspended)::int as held, kept.unreleased::int as unreleased, kept.suspended::int as suspended,

@@ -235,7 +235,8 @@ describe('conditions', () => {
     await publish(database, WABA, { count: 2, keys: 2 });
     await look();
     expect(await seen()).toEqual([]);
-    await execute(database, `update delivery_queue set created_at = now() - interval '20 minutes'`);
+    await database.raw(`update delivery_queue set created_at = now() - interval '20 minutes';
+       update webhook_endpoints set mode_changed_at = created_at - interval '1 hour'`);
     await look();
     expect(await seen()).toEqual([`endpoint_backlog ${endpointId}`]);
     expect(await seen(operator)).toEqual(['delivery_backlog ', `endpoint_backlog ${endpointId}`]);

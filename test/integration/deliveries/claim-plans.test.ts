@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { oldestDueAt } from '../../../src/deliveries/backlog.ts';
+import { listLateEndpoints, oldestDueAt } from '../../../src/deliveries/backlog.ts';
 import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { DueFinder } from '../../../src/deliveries/loop/claiming.ts';
 import {
@@ -68,6 +68,23 @@ describe('a claim', () => {
     expect(await buffersTouched(database, (explaining) => claim(10, explaining))).toBeLessThan(1_000);
   });
 
+  test('is late: to see that reads none of the 3,000 that are due behind the first attempt', async () => {
+    const { database, ids } = await withEndpoints(1);
+    await queueEach(
+      database,
+      WABA,
+      Array.from({ length: 3_000 }, () => ids[0] ?? ''),
+      (n) => `lane ${n}`,
+    );
+    await database.raw('vacuum analyze');
+    const look = (explaining: Database) => oldestDueAt(explaining);
+    expect(await buffersTouched(database, look)).toBeLessThan(60);
+    await database.raw('update delivery_queue set attempts = 1');
+    await database.raw('vacuum analyze');
+    expect(await oldestDueAt(database)).toBeNull();
+    expect(await buffersTouched(database, look)).toBeLessThan(500);
+  });
+
   test('of 512 deliveries passes over no other endpoint', async () => {
     const { database, ids } = await withEndpoints(10_000);
     await queueEach(database, WABA, ids, (n) => `lane ${n}`);
@@ -97,6 +114,10 @@ test('what is asked about endpoints once a second reads none of 50,000 that it i
     ['findFailingFor', (explaining) => findFailingFor(explaining, 120)],
     ['findWantedScopes', (explaining) => findWantedScopes(explaining)],
     ['oldestDueAt', (explaining) => oldestDueAt(explaining)],
+    [
+      'listLateEndpoints',
+      (explaining) => listLateEndpoints(explaining, { minutes: 15, lasting: ids.slice(0, 2), limit: 5_000 }),
+    ],
   ];
   for (const [name, run] of statements) {
     expect(await buffersTouched(database, run), name).toBeLessThan(60);

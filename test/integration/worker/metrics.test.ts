@@ -142,6 +142,7 @@ describe('the metrics of a worker', () => {
     await insertBodies(worker.database, [Buffer.from('{}')]);
     await worker.database.raw(
       `update delivery_queue set created_at = now() - interval '10 minutes';
+       update webhook_endpoints set mode_changed_at = now() - interval '1 hour';
        update inbox set received_at = now() - interval '2 minutes' where state = 'new'`,
     );
     const samples = samplesOf(await worker.scrape());

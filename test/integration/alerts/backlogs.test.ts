@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { AlertViewer } from '../../../src/alerts/alerts.ts';
+import { oldestDueAt } from '../../../src/deliveries/backlog.ts';
+import { addEndpointCounts } from '../../../src/endpoints/endpoint-health.ts';
+import { enableEndpoint, holdEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { publish } from '../replays/replay-fixtures.ts';
+import { addUser, openAlerts, turn, WABA } from './alerts-fixtures.ts';
+
+let store: TestDatabase;
+let operator: AlertViewer;
+let endpointId: string;
+
+beforeAll(async () => {
+  store = await createTestDatabase();
+  await seedFixtureAccounts(store.database);
+  operator = await addUser(store.database, 'operator@example.com', 'operator');
+});
+afterAll(() => store?.close());
+
+/** Two deliveries that have been due for hours at an endpoint that has been open for longer. */
+beforeEach(async () => {
+  const { database } = store;
+  await database.raw(
+    `delete from alerts; delete from alert_notices; delete from workflow_tasks; delete from delivery_queue;
+     delete from webhook_endpoints; delete from endpoint_minutes`,
+  );
+  endpointId = (await addEndpoint(database, WABA, 'https://shop.example/hook')).id;
+  await database.raw(`update webhook_endpoints set mode_changed_at = now() - interval '1 day'`);
+  await publish(database, WABA, { count: 2, keys: 2 });
+  await dueFor(600);
+});
+
+const dueFor = (minutes: number) =>
+  execute(store.database, `update delivery_queue set created_at = now() - ? * interval '1 minute'`, [
+    minutes,
+  ]);
+
+async function seen(): Promise<string[]> {
+  await turn(store.database);
+  return await openAlerts(store.database, operator);
+}
+
+const BOTH = () => ['delivery_backlog ', `endpoint_backlog ${endpointId}`];
+
+test('what waited at an endpoint that was paused is due since it was enabled', async () => {
+  const { database } = store;
+  expect(await seen()).toEqual(BOTH());
+  await holdEndpoint({ database, actor: SYSTEM }, WABA, { id: endpointId, mode: 'paused', reason: 'x' });
+  await enableEndpoint({ database, actor: SYSTEM }, WABA, { id: endpointId, waiting: 'send', by: 'x' });
+  expect(await seen()).toEqual([]);
+  await database.raw(`update webhook_endpoints set mode_changed_at = now() - interval '16 minutes'`);
+  expect(await seen()).toEqual(BOTH());
+});
+
+test('what was attempted before and is due again is no backlog; the first attempt behind it is', async () => {
+  const { database } = store;
+  await execute(database, 'update delivery_queue set attempts = 1');
+  expect(await oldestDueAt(database)).toBeNull();
+  expect(await seen()).toEqual([]);
+  await database.raw(
+    `update delivery_queue set attempts = 0 where position = (select max(position) from delivery_queue)`,
+  );
+  expect(await seen()).toEqual(BOTH());
+});
+
+test('a backlog that swings about its limit is told once, and is over below half of it', async () => {
+  const { database } = store;
+  await database.raw(`update wabas set operations_url = 'https://ops.example/alerts'`);
+  for (const minutes of [16, 14, 16, 14, 16, 8]) {
+    await dueFor(minutes);
+    expect(await seen(), `${minutes} minutes`).toEqual(BOTH());
+  }
+  await dueFor(7);
+  expect(await seen()).toEqual(['delivery_backlog ']);
+  await dueFor(4);
+  expect(await seen()).toEqual([]);
+  await dueFor(9);
+  expect(await seen()).toEqual([]);
+  const told = await query<{ body: Buffer }>(database, 'select body from alert_notices order by created_at');
+  expect(told.map(({ body }) => JSON.parse(body.toString()).state)).toEqual(['opened', 'resolved']);
+  await database.raw('update wabas set operations_url = null');
+});
+
+test.each(['rate_limit_per_second = 1', 'max_in_flight = 1', `order_scope = 'endpoint'`])(
+  'an endpoint with %s that keeps taking deliveries is a matter of its tenant',
+  async (limit) => {
+    const { database } = store;
+    await database.raw(`update webhook_endpoints set ${limit}`);
+    expect(await seen()).toEqual(BOTH());
+    const counts = { endpointId, successes: 1, failures: 0, totalMs: 9 };
+    await database.transaction((trx) => addEndpointCounts(trx, [counts]));
+    expect(await oldestDueAt(database)).toBeNull();
+    expect(await seen()).toEqual([`endpoint_backlog ${endpointId}`]);
+    // When nothing gets there any more it is the operators' again.
+    await database.raw(`update endpoint_minutes set minute = minute - interval '5 minutes'`);
+    expect(await seen()).toEqual(BOTH());
+  },
+);
+
+test('an endpoint without a limit that falls behind is a matter of operators too', async () => {
+  const counts = { endpointId, successes: 1, failures: 0, totalMs: 9 };
+  await store.database.transaction((trx) => addEndpointCounts(trx, [counts]));
+  expect(await seen()).toEqual(BOTH());
+});
