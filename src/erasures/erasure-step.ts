@@ -4,6 +4,7 @@ import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import type { ErasureCounts } from './erasure-report.ts';
 import { type Erasure, saveSubject } from './erasure-store.ts';
+import type { IdTimes } from './steps/customer-ids.ts';
 
 /** What steps work with. */
 export type StepTools = {
@@ -21,13 +22,17 @@ export type ErasureSubject = {
   conversationIds: readonly string[];
   /** Phone numbers and user ids of the customer, or the id of the group. */
   ids: readonly string[];
+  /** When messages named the customer by an id for the last time, as far as they were gone over. */
+  seen: IdTimes;
+  /** Of ids that another customer has now: until when they were this one's. */
+  heldUntil: IdTimes;
   isGroup: boolean;
   /** Null: whatever number of the WABA. */
   phoneNumberId: string | null;
 };
 
 export const NOTHING: ErasureSubject = {
-  ...{ wabaIds: [], contactIds: [], conversationIds: [], ids: [] },
+  ...{ wabaIds: [], contactIds: [], conversationIds: [], ids: [], seen: {}, heldUntil: {} },
   ...{ isGroup: false, phoneNumberId: null },
 };
 
@@ -65,6 +70,12 @@ export type ErasureStep = {
 export function openSubject(secretBox: SecretBox, { id, subjectSealed }: Erasure): ErasureSubject {
   if (subjectSealed === null) return NOTHING;
   return JSON.parse(secretBox.open(subjectSealed, erasureSubjectPlace(id))) as ErasureSubject;
+}
+
+/** The ids of the subject, each with the time until which what carries it is theirs. */
+export function idUntils({ subject, erasure }: StepContext): ReadonlyMap<string, string> {
+  const cutOffAt = (erasure.startedAt ?? new Date()).toISOString();
+  return new Map(subject.ids.map((id) => [id, subject.heldUntil[id] ?? cutOffAt]));
 }
 
 /** Keeps what an erasure looks for. */

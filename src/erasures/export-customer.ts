@@ -7,10 +7,14 @@ import { ObjectMissing, type ObjectStore } from '../platform/object-store/object
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { type CustomerName, knownCustomer } from './erasures.ts';
+import { idsOfCustomer } from './steps/customer-ids.ts';
 
 export type ExportTools = { database: Database; objectStore: Pick<ObjectStore, 'getRange'> } & Audited;
 
-type Subject = { wabaId: string; customerId: string; ids: readonly string[] };
+/** `allIds`: also former ones, each with the time until which it was theirs. */
+type Subject = Customer & { allIds: readonly string[]; untils: readonly string[] };
+
+type Customer = { wabaId: string; customerId: string; ids: readonly string[] };
 
 const ROWS_PER_PAGE = 200;
 
@@ -35,17 +39,18 @@ export async function exportCustomer(
   archive.once('close', () => given.abort());
   // An archive that was cut off must not look whole.
   zip.on('error', (error: Error) => archive.destroy(error));
-  const subject = { wabaId, customerId, ids };
-  fill(zip, tools, subject, given.signal).catch((error: Error) => archive.destroy(error));
+  fill(zip, tools, { wabaId, customerId, ids }, given.signal).catch((error: Error) => archive.destroy(error));
   return { fileName: `customer-${customerId}.zip`, archive };
 }
 
 async function fill(
   zip: ZipFile,
   { database, objectStore }: ExportTools,
-  subject: Subject,
+  customer: Customer,
   signal: AbortSignal,
 ): Promise<void> {
+  const { ids: allIds, untils } = await idsOfCustomer(database, customer);
+  const subject = { ...customer, allIds, untils };
   const add = async (name: string, source: Readable) => {
     zip.addReadStream(source, name);
     try {
@@ -108,7 +113,9 @@ async function talksOf(database: Database, { wabaId, customerId }: Subject): Pro
 
 /** Messages with the customer, and what the customer wrote in groups. */
 const THEIRS = `m.conversation_id = :conversationId and m.id > :after
-  and (not :isGroup or m.group_sender = any (cast(:ids as text[])))`;
+  and (not :isGroup or exists (
+    select from unnest(cast(:allIds as text[]), cast(:untils as timestamptz[])) as n (name, until)
+     where name = m.group_sender and m.created_at <= until))`;
 
 async function* messageLines(database: Database, subject: Subject): AsyncGenerator<string> {
   for (const talk of await talksOf(database, subject)) {
@@ -145,17 +152,21 @@ async function* pagesOf<Row extends { id: string }>(
   }
 }
 
-async function* paymentLines(database: Database, { wabaId, ids }: Subject): AsyncGenerator<string> {
-  const needles = ids.map((id) => JSON.stringify(id));
+async function* paymentLines(
+  database: Database,
+  { wabaId, allIds, untils }: Subject,
+): AsyncGenerator<string> {
+  const needles = allIds.map((id) => JSON.stringify(id));
   let after = { lane: '', id: '00000000-0000-0000-0000-000000000000' };
   for (;;) {
     const rows = await query<{ lane: string; id: string; data: string | null }>(
       database,
-      `select lane, event_uuid as id, case when exists (select from unnest(cast(:needles as text[])) as n (needle)
-                where position(needle in data) > 0) then data end as data
+      `select lane, event_uuid as id, case when exists (
+                select from unnest(cast(:needles as text[]), cast(:untils as timestamptz[])) as n (needle, until)
+                 where created_at <= until and position(needle in data) > 0) then data end as data
          from payment_reports where waba_id = :wabaId and (lane, event_uuid) > (:lane, cast(:id as uuid))
         order by lane, event_uuid limit ${ROWS_PER_PAGE}`,
-      { ...after, wabaId, needles },
+      { ...after, wabaId, needles, untils },
     );
     for (const { data } of rows) if (data !== null) yield `${data}\n`;
     const last = rows.at(-1);

@@ -1,18 +1,23 @@
 import {
+  idOf,
   items,
   type JsonNode,
   member,
   members,
+  parseJson,
   rawIdOf,
   sourceWithEdits,
+  stringOf,
   textOf,
 } from '../platform/json/json-text.ts';
 import { lockIntake, type Transaction } from '../platform/postgres/database.ts';
 import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
 import { shardOf } from './inbox.ts';
-import { ERASED_PART, isErased } from './split/item-context.ts';
+import { ERASED_PART, isErased, type PersonIds } from './split/item-context.ts';
 import {
+  type IdentityChange,
   type QuarantinedPart,
+  readIdentityChange,
   splitUpstreamBody,
   UnreadableBody,
   type UpstreamItem,
@@ -22,14 +27,15 @@ import {
 /** Whose parts of raw bodies are to go. */
 export type ErasedFromBodies = {
   wabaId: string;
-  /** Phone numbers and user ids of the customer, or the id of the group. */
-  ids: ReadonlySet<string>;
+  /** Phone numbers and user ids of the customer, or the id of the group: what came later than a time of theirs stays. */
+  untils: ReadonlyMap<string, string>;
   isGroup: boolean;
   /** Null: whatever number they came for. */
   phoneNumberId: string | null;
-  /** What came later stays. */
-  receivedBefore: Date;
 };
+
+/** With the ids that were theirs when a body came. */
+type Them = Omit<ErasedFromBodies, 'untils'> & { ids: ReadonlySet<string> };
 
 /** Where a page ended; null: there are no further bodies. */
 export type BodyPlace = { day: string; id: string };
@@ -59,7 +65,7 @@ export async function eraseFromBodies(
   if (found.some(({ state }) => state === 'new')) return { next: after, changed: 0, deleted: 0, busy: true };
   const changes = found.map((row) => ({
     row,
-    rest: row.state === 'done' ? null : withoutThem(row.body, who),
+    rest: row.state === 'done' ? null : withoutThem(row.body, { ...who, ids: new Set(row.ids) }),
   }));
   const deleted = changes.filter(({ rest }) => rest === null).map(({ row }) => row.id);
   await deleteBodies(trx, page.day, deleted);
@@ -159,20 +165,27 @@ async function dayAfter(trx: Transaction, day: string): Promise<BodyPlace | null
 
 type FoundBody = { id: string; state: string; body: Buffer };
 
+/** `ids`: those that were theirs when it came. */
+type TheirBody = FoundBody & { ids: string[] };
+
 async function findBodies(
   trx: Transaction,
   who: ErasedFromBodies,
   { day, id, from }: Page,
-): Promise<FoundBody[]> {
-  return await query<FoundBody>(
+): Promise<TheirBody[]> {
+  const ids = [...who.untils.keys()];
+  return await query<TheirBody>(
     trx,
-    `select id, state, body from inbox
-      where received_day = :day and id > :from and id <= :id and waba_id = :wabaId and received_at <= :before
-        and exists (select from unnest(cast(:needles as bytea[])) as n (needle) where position(needle in body) > 0)`,
+    `select id, state, body,
+            array(select name from unnest(cast(:ids as text[]), cast(:untils as timestamptz[])) as n (name, until)
+                   where received_at <= until) as ids
+       from inbox
+      where received_day = :day and id > :from and id <= :id and waba_id = :wabaId
+        and exists (select from unnest(cast(:needles as bytea[]), cast(:untils as timestamptz[])) as n (needle, until)
+                     where received_at <= until and position(needle in body) > 0)`,
     {
-      ...{ day, id, from, wabaId: who.wabaId },
-      before: who.receivedBefore,
-      needles: byteaArray([...who.ids].map((id) => Buffer.from(id))),
+      ...{ day, id, from, wabaId: who.wabaId, ids, untils: [...who.untils.values()] },
+      needles: byteaArray(ids.map((name) => Buffer.from(name))),
     },
   );
 }
@@ -194,7 +207,7 @@ async function replaceBodies(
 }
 
 /** The body without their parts; null when nothing is left in it, or when it cannot be read. */
-function withoutThem(body: Buffer, who: ErasedFromBodies): Buffer | null {
+function withoutThem(body: Buffer, who: Them): Buffer | null {
   const split = splitOrNull(body);
   const root = upstreamRootOf(body);
   if (split === null || root === null) return null;
@@ -217,7 +230,7 @@ function splitOrNull(body: Buffer): ReturnType<typeof splitUpstreamBody> | null 
   }
 }
 
-function isTheirs(item: UpstreamItem, { ids, isGroup, phoneNumberId }: ErasedFromBodies): boolean {
+function isTheirs(item: UpstreamItem, { ids, isGroup, phoneNumberId }: Them): boolean {
   if (phoneNumberId !== null && item.phoneNumberId !== phoneNumberId) return false;
   const groupId = item.kind === 'payment' ? null : item.groupId;
   if (isGroup) return groupId !== null && ids.has(groupId);
@@ -231,18 +244,24 @@ function peopleOf(item: UpstreamItem): string[] {
     const participant = item.kind === 'status' ? item.participant : null;
     return [item.recipient.waId, item.recipient.userId, participant].filter((id) => id !== null);
   }
-  const { sender, identityChange: change } = item;
-  const ids = [sender.waId, sender.userId];
+  return idsOf(item.sender, item.identityChange);
+}
+
+function idsOf({ waId, userId }: PersonIds, change: IdentityChange | null): string[] {
+  const ids = [waId, userId];
   if (change !== null) ids.push(change.waId, change.userId, change.previousWaId, change.previousUserId);
   return ids.filter((id) => id !== null);
 }
 
+/** Every id by which an inbound message (`rawJson` of its item) names its sender. */
+export function idsInMessage(rawJson: string): string[] {
+  const message = parseJson(rawJson, { deepNodes: 'mark' });
+  const sender = { waId: idOf(member(message, 'from')), userId: idOf(member(message, 'from_user_id')) };
+  return idsOf(sender, readIdentityChange(message, stringOf(member(message, 'type')) ?? ''));
+}
+
 /** What is no item says nowhere for certain whom it is about: any value that is one of the ids counts. */
-function isPartTheirs(
-  root: JsonNode,
-  part: QuarantinedPart,
-  { ids, phoneNumberId }: ErasedFromBodies,
-): boolean {
+function isPartTheirs(root: JsonNode, part: QuarantinedPart, { ids, phoneNumberId }: Them): boolean {
   if (phoneNumberId !== null && part.phoneNumberId !== null && part.phoneNumberId !== phoneNumberId)
     return false;
   const node = nodeAt(root, part.path);

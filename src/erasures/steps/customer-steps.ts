@@ -12,10 +12,12 @@ import {
   type BatchEnd,
   type ErasureStep,
   type ErasureSubject,
+  idUntils,
   NotYetErased,
   type StepContext,
   sealSubject,
 } from '../erasure-step.ts';
+import { judgeIds, seeIds } from './customer-ids.ts';
 import {
   deleteWhere,
   ERASED_MESSAGE,
@@ -178,46 +180,27 @@ async function remember(trx: Transaction, wabaId: string, found: readonly Erased
   await rememberMessages(trx, found);
 }
 
-/** Adds the other numbers under which the customer was written to or wrote. */
+/** Adds the other ids under which the customer was written to or wrote. */
 const findIds: ErasureStep = {
   name: 'ids',
-  async erase(trx, context) {
-    const { erasure, subject, secretBox } = context;
+  async erase(trx, { erasure, subject, secretBox, wabaId }, after) {
     if (subject.isGroup) return { after: null };
-    const ids = [...new Set([...subject.ids, ...(await furtherIds(trx, context))])];
-    await sealSubject(trx, secretBox, erasure.id, { ...subject, ids });
-    return { after: null };
+    const { seen, next } = await seeIds(trx, { ...subject, wabaId }, subject.seen, after);
+    const judged = next === null ? await judgeIds(trx, { ...subject, wabaId }, seen) : {};
+    await sealSubject(trx, secretBox, erasure.id, { ...subject, seen, ...judged });
+    return { after: next };
   },
 };
 
-async function furtherIds(trx: Transaction, { wabaId, subject }: StepContext): Promise<string[]> {
-  const rows = await query<{ id: string }>(
-    trx,
-    `select distinct id from (
-       select o.recipient as id from messages m join outbound_messages o on o.message_id = m.id
-        where m.conversation_id = any (cast(:conversationIds as bigint[]))
-       union all
-       select (regexp_match(m.content, '"from"\\s*:\\s*"([^"\\\\]{3,64})"'))[1] from messages m
-        where m.conversation_id = any (cast(:conversationIds as bigint[])) and m.direction = 'inbound'
-       union all
-       select phone from phone_aliases where waba_id = :wabaId and wa_id = any (cast(:ids as text[]))
-       union all
-       select wa_id from phone_aliases where waba_id = :wabaId and phone = any (cast(:ids as text[]))
-     ) as found where id is not null and id <> ''`,
-    { wabaId, conversationIds: subject.conversationIds, ids: subject.ids },
-  );
-  return rows.map(({ id }) => id);
-}
-
 const rawBodies: ErasureStep = {
   name: 'raw bodies',
-  async erase(trx, { wabaId, subject, erasure }, after) {
+  async erase(trx, context, after) {
+    const { wabaId, subject } = context;
     if (subject.ids.length === 0) return { after: null };
     const place = after === null ? FIRST_BODY : JSON.parse(after);
     const { isGroup, phoneNumberId } = subject;
-    const who = { wabaId, isGroup, phoneNumberId, ids: new Set(subject.ids) };
-    const receivedBefore = erasure.startedAt ?? new Date();
-    const { next, changed, deleted, busy } = await eraseFromBodies(trx, { ...who, receivedBefore }, place);
+    const who = { wabaId, isGroup, phoneNumberId, untils: idUntils(context) };
+    const { next, changed, deleted, busy } = await eraseFromBodies(trx, who, place);
     if (busy) throw new NotYetErased('A body that was put back is still to be taken in.');
     const counts = { rawBodiesDeleted: deleted, rawBodiesCut: changed };
     return { after: next === null ? null : JSON.stringify(next), counts };
@@ -266,9 +249,10 @@ const WALKED_PER_BATCH = 2_000;
 
 async function nextOfGroups(
   database: Database,
-  { erasure, subject, wabaId }: StepContext,
+  context: StepContext,
   after: string | null,
 ): Promise<{ theirs: ErasedMessage[]; next: string | null }> {
+  const { erasure, wabaId } = context;
   if (erasure.kind !== 'customer') return { theirs: [], next: null };
   const [fromConversation = '0', fromMessage = '0'] = after?.split(' ') ?? [];
   const [group] = await query<{ id: string }>(
@@ -278,13 +262,16 @@ async function nextOfGroups(
   );
   if (group === undefined) return { theirs: [], next: null };
   const from = group.id === fromConversation ? fromMessage : '0';
-  const walked = await query<ErasedMessage & { isTheirs: boolean | null }>(
+  const untils = idUntils(context);
+  const walked = await query<ErasedMessage & { isTheirs: boolean }>(
     database,
-    `select ${ERASED_MESSAGE}, group_sender = any (cast(:ids as text[])) and created_at <= :until as "isTheirs"
+    `select ${ERASED_MESSAGE},
+            exists (select from unnest(cast(:ids as text[]), cast(:untils as timestamptz[])) as n (name, until)
+                     where name = group_sender and created_at <= until) as "isTheirs"
        from messages m where conversation_id = :groupId and id > :from order by id limit ${WALKED_PER_BATCH}`,
-    { ids: subject.ids, groupId: group.id, from, until: erasure.startedAt },
+    { ids: [...untils.keys()], untils: [...untils.values()], groupId: group.id, from },
   );
-  const theirs = walked.filter(({ isTheirs }) => isTheirs === true).slice(0, MESSAGES_PER_BATCH);
+  const theirs = walked.filter(({ isTheirs }) => isTheirs).slice(0, MESSAGES_PER_BATCH);
   const isCut = theirs.length === MESSAGES_PER_BATCH;
   const last = isCut ? theirs.at(-1) : walked.at(-1);
   const isThrough = !isCut && walked.length < WALKED_PER_BATCH;
@@ -326,7 +313,8 @@ async function givenUp(database: Database, wabaId: string): Promise<{ id: string
 const customer: ErasureStep = {
   name: 'customer',
   async erase(trx, { erasure, wabaId, subject }): Promise<BatchEnd> {
-    const { conversationIds, contactIds, ids } = subject;
+    const { conversationIds, contactIds } = subject;
+    const ids = subject.ids.filter((id) => subject.heldUntil[id] === undefined);
     const own = { ids: conversationIds };
     const isOwn = 'id = any (cast(:ids as bigint[]))';
     const merged = await deleteWhere(trx, 'conversations', `${isOwn} and merged_into <> id`, own);

@@ -1,7 +1,7 @@
 import { laneOf } from '../../deliveries/publish.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { byteaArray, execute, query } from '../../platform/postgres/sql.ts';
-import type { ErasureStep, StepContext } from '../erasure-step.ts';
+import { type ErasureStep, idUntils, type StepContext } from '../erasure-step.ts';
 import { deleteWhere, type ErasedEvent, eraseEvents, quietEvents, rememberErased } from './erase-rows.ts';
 
 // What no id leads to, such as a status of a message that another system sent, is found by the customer's ids in its
@@ -9,13 +9,15 @@ import { deleteWhere, type ErasedEvent, eraseEvents, quietEvents, rememberErased
 
 const ROWS_PER_BATCH = 1_000;
 
-function needlesOf({ subject }: StepContext): string[] {
-  return subject.ids.map((id) => JSON.stringify(id));
+function needlesOf(context: StepContext): { needles: string[]; untils: string[] } {
+  const untils = idUntils(context);
+  return { needles: [...untils.keys()].map((id) => JSON.stringify(id)), untils: [...untils.values()] };
 }
 
-/** SQL: whether a text holds one of `:needles`. */
-function holdsOne(column: string): string {
-  return `exists (select from unnest(cast(:needles as text[])) as n (needle) where position(needle in ${column}) > 0)`;
+/** SQL: whether a column holds one of `:needles` and came within its time. */
+function holdsOne(column: string, at: string, type: 'text' | 'bytea' = 'text'): string {
+  return `exists (select from unnest(cast(:needles as ${type}[]), cast(:untils as timestamptz[])) as n (needle, until)
+                   where ${at} <= until and position(needle in ${column}) > 0)`;
 }
 
 type StatusKey = { phoneNumberId: string; upstreamId: string; status: string; participant: string };
@@ -24,14 +26,15 @@ type StatusKey = { phoneNumberId: string; upstreamId: string; status: string; pa
 export const statusScan: ErasureStep = {
   name: 'statuses',
   async erase(trx, context, after) {
-    const needles = needlesOf(context);
-    if (needles.length === 0) return { after: null };
+    const sought = needlesOf(context);
+    if (sought.needles.length === 0) return { after: null };
     const from: StatusKey =
       after === null ? { phoneNumberId: '', upstreamId: '', status: '', participant: '' } : JSON.parse(after);
     const page = await query<StatusKey & { isTheirs: boolean }>(
       trx,
       `select s.phone_number_id as "phoneNumberId", s.upstream_id as "upstreamId", s.status, s.participant,
-              s.received_at <= :until and ${holdsOne('s.content')} as "isTheirs"
+              ${holdsOne('s.content', 's.received_at')} and (s.participant <> '' or not exists (select from messages m
+                 where m.phone_number_id = s.phone_number_id and m.upstream_id = s.upstream_id)) as "isTheirs"
          from phone_numbers n cross join lateral (
            select * from message_statuses x where x.phone_number_id = n.phone_number_id
               and (x.phone_number_id, x.upstream_id, x.status, x.participant) > (:phoneNumberId, :upstreamId, :status, :participant)
@@ -39,10 +42,7 @@ export const statusScan: ErasureStep = {
         where n.waba_id = :wabaId and n.phone_number_id >= :phoneNumberId
           and n.phone_number_id = coalesce(:only, n.phone_number_id)
         order by s.phone_number_id, s.upstream_id, s.status, s.participant limit ${ROWS_PER_BATCH}`,
-      {
-        ...{ ...from, needles, wabaId: context.wabaId, only: context.subject.phoneNumberId },
-        until: context.erasure.startedAt,
-      },
+      { ...from, ...sought, wabaId: context.wabaId, only: context.subject.phoneNumberId },
     );
     const theirs = page.filter(({ isTheirs }) => isTheirs);
     await execute(
@@ -84,22 +84,18 @@ export const statusScan: ErasureStep = {
 export const paymentScan: ErasureStep = {
   name: 'payments',
   async erase(trx, context, after) {
-    const needles = needlesOf(context);
-    if (needles.length === 0) return { after: null };
+    const sought = needlesOf(context);
+    if (sought.needles.length === 0) return { after: null };
     const from: { lane: string; id: string } =
       after === null ? { lane: '', id: '00000000-0000-0000-0000-000000000000' } : JSON.parse(after);
     const page = await query<{ lane: string; id: string; isTheirs: boolean }>(
       trx,
       `select lane, event_uuid as id,
-              phone_number_id = coalesce(:only, phone_number_id) and created_at <= :until
-                and ${holdsOne('data')} as "isTheirs"
+              phone_number_id = coalesce(:only, phone_number_id) and ${holdsOne('data', 'created_at')} as "isTheirs"
          from payment_reports
         where waba_id = :wabaId and (lane, event_uuid) > (:lane, cast(:id as uuid))
         order by lane, event_uuid limit ${ROWS_PER_BATCH}`,
-      {
-        ...{ ...from, needles, wabaId: context.wabaId, only: context.subject.phoneNumberId },
-        until: context.erasure.startedAt,
-      },
+      { ...from, ...sought, wabaId: context.wabaId, only: context.subject.phoneNumberId },
     );
     const theirs = page.filter(({ isTheirs }) => isTheirs);
     // Those whose event is still there go with it.
@@ -142,14 +138,14 @@ async function nextEvents(
   context: StepContext,
   after: string | null,
 ): Promise<{ theirs: ErasedEvent[]; next: string | null }> {
-  const { subject, wabaId, erasure } = context;
+  const { subject, wabaId } = context;
+  const { needles, untils } = needlesOf(context);
   const from: ErasedEvent = after === null ? FIRST_EVENT : JSON.parse(after);
-  const holds = `exists (select from unnest(cast(:needles as bytea[])) as n (needle) where position(needle in ev.body) > 0)`;
+  const holds = holdsOne('ev.body', 'ev.created_at', 'bytea');
   const page = await query<ErasedEvent & { isTheirs: boolean }>(
     database,
     `select day, id, case
               when conversation_id = any (cast(:conversationIds as bigint[])) then true
-              when created_at > :until then false
               when phone_number_id <> coalesce(:only, phone_number_id) then false
               when conversation_id is null then coalesce(${holds}, false)
               when event_type = 'status' and exists (select from conversations c
@@ -162,8 +158,8 @@ async function nextEvents(
       ...from,
       wabaId,
       conversationIds: subject.conversationIds,
-      needles: byteaArray(needlesOf(context).map((needle) => Buffer.from(needle))),
-      ...{ only: subject.phoneNumberId, until: erasure.startedAt },
+      needles: byteaArray(needles.map((needle) => Buffer.from(needle))),
+      ...{ untils, only: subject.phoneNumberId },
     },
   );
   const theirs = page.filter(({ isTheirs }) => isTheirs);

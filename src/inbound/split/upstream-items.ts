@@ -221,7 +221,8 @@ export type MessageItem = ItemBase & {
   rawJson: string;
 };
 
-function readIdentityChange(message: JsonNode, type: string): IdentityChange | null {
+/** The change that a message of type `system` tells of. Throws OversizedIdError. */
+export function readIdentityChange(message: JsonNode, type: string): IdentityChange | null {
   if (type !== 'system') return null;
   const system = member(message, 'system');
   const change = stringOf(member(system, 'type'));

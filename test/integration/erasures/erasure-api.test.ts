@@ -1,4 +1,3 @@
-import { crc32, inflateRawSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
@@ -11,7 +10,7 @@ import {
   testConfig,
   WABA,
 } from '../api/api-harness.ts';
-import { bodyOf, contactOf, eraseAll, messageOf, person, toolsFor } from './erasure-world.ts';
+import { bodyOf, contactOf, eraseAll, messageOf, person, toolsFor, unzipped } from './erasure-world.ts';
 
 const ASHA = person('Asha', '5511987650143');
 
@@ -146,22 +145,3 @@ test('an export holds the customer, the messages as upstream wrote them, and the
   );
   expect(audited).toMatchObject([{ target: expect.stringMatching(/^customer \d+$/) }]);
 });
-
-/** The files of an archive in their order, by its central directory. */
-function unzipped(archive: Buffer): Map<string, Buffer> {
-  const files = new Map<string, Buffer>();
-  const end = archive.lastIndexOf(Buffer.from('504b0506', 'hex'));
-  let at = archive.readUInt32LE(end + 16);
-  for (let n = archive.readUInt16LE(end + 10); n > 0; n -= 1) {
-    const [method, crc] = [archive.readUInt16LE(at + 10), archive.readUInt32LE(at + 16)];
-    const [packed, nameBytes] = [archive.readUInt32LE(at + 20), archive.readUInt16LE(at + 28)];
-    const head = archive.readUInt32LE(at + 42);
-    const from = head + 30 + archive.readUInt16LE(head + 26) + archive.readUInt16LE(head + 28);
-    const bytes = archive.subarray(from, from + packed);
-    const content = method === 8 ? inflateRawSync(bytes) : bytes;
-    expect(crc32(content)).toBe(crc);
-    files.set(archive.toString('utf8', at + 46, at + 46 + nameBytes), content);
-    at += 46 + nameBytes + archive.readUInt16LE(at + 30) + archive.readUInt16LE(at + 32);
-  }
-  return files;
-}

@@ -214,12 +214,11 @@ test('a replay brings nothing of it back, neither by the delivery nor by the tim
 test('reading through bodies that hold nothing of the customer does not wait for intake, nor keep it waiting', async () => {
   const { database } = await startErasureWorld();
   await takeIn(database, bodyOf([{ contacts: [contactOf(BO)], messages: [messageOf(BO, 1)] }]));
-  const asha = { wabaId: WABA, ids: new Set([ASHA.waId]), isGroup: false, phoneNumberId: NUMBER };
+  const untils = new Map([[ASHA.waId, 'infinity']]);
+  const asha = { wabaId: WABA, untils, isGroup: false, phoneNumberId: NUMBER };
   await database.transaction(async (intake) => {
     await holdIntake(intake, shardOf(WABA));
-    const page = await database.transaction((trx) =>
-      eraseFromBodies(trx, { ...asha, receivedBefore: new Date() }, FIRST_BODY),
-    );
+    const page = await database.transaction((trx) => eraseFromBodies(trx, asha, FIRST_BODY));
     expect(page).toMatchObject({ changed: 0, deleted: 0, busy: false });
   });
 });

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { onTestFinished } from 'vitest';
+import { crc32, inflateRawSync } from 'node:zlib';
+import { expect, onTestFinished } from 'vitest';
 import { type ErasedBatch, type EraseTools, eraseNextBatch } from '../../../src/erasures/erase.ts';
 import { type Config, loadConfig } from '../../../src/platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../../../src/platform/crypto/secret-box.ts';
@@ -156,4 +157,23 @@ export async function count(database: Database, table: string, where = 'true'): 
     `select count(*)::integer as n from ${table} where ${where}`,
   );
   return row?.n ?? 0;
+}
+
+/** The files of an archive in their order, by its central directory. */
+export function unzipped(archive: Buffer): Map<string, Buffer> {
+  const files = new Map<string, Buffer>();
+  const end = archive.lastIndexOf(Buffer.from('504b0506', 'hex'));
+  let at = archive.readUInt32LE(end + 16);
+  for (let n = archive.readUInt16LE(end + 10); n > 0; n -= 1) {
+    const [method, crc] = [archive.readUInt16LE(at + 10), archive.readUInt32LE(at + 16)];
+    const [packed, nameBytes] = [archive.readUInt32LE(at + 20), archive.readUInt16LE(at + 28)];
+    const head = archive.readUInt32LE(at + 42);
+    const from = head + 30 + archive.readUInt16LE(head + 26) + archive.readUInt16LE(head + 28);
+    const bytes = archive.subarray(from, from + packed);
+    const content = method === 8 ? inflateRawSync(bytes) : bytes;
+    expect(crc32(content)).toBe(crc);
+    files.set(archive.toString('utf8', at + 46, at + 46 + nameBytes), content);
+    at += 46 + nameBytes + archive.readUInt16LE(at + 30) + archive.readUInt16LE(at + 32);
+  }
+  return files;
 }
