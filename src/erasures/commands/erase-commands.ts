@@ -163,7 +163,10 @@ async function writeNewFile(path: string, content: Readable): Promise<void> {
   try {
     await pipeline(content, createWriteStream(path, { flags: 'wx', mode: 0o600 }));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(path, { force: true });
+    const { code = '', syscall } = error as NodeJS.ErrnoException;
+    if (code !== 'EEXIST') await rm(path, { force: true });
+    if (syscall === 'open')
+      throw invalidValue(`The file ${path} cannot be made (${code}); - writes standard output.`);
     throw error;
   }
 }

@@ -28,7 +28,7 @@ describe('every alert has its runbook', () => {
   };
   const rules = groups.flatMap((group) => group.rules);
 
-  test.each(rules.map(({ alert, annotations }) => [alert, annotations.runbook_url] as const))(
+  test.each(rules.map(({ alert, annotations }) => [alert, annotations.runbook] as const))(
     'the rule %s',
     (alert, runbook) => {
       expect(runbook).toBe(`docs/operators/runbooks.md#${alert.toLowerCase()}`);

@@ -25,8 +25,20 @@ describe.skipIf(GO === undefined)('metrics of charts/heliograph', () => {
 
   test('the alert rules are those that deploy/monitoring/rules.test.yml tests', async () => {
     const rules = repositoryFile('charts/heliograph/files/alert-rules.yaml');
-    const rule = objectOf(await renderChart(valueSet('everything.yaml')), 'PrometheusRule');
-    expect(rule.spec).toEqual(parse(rules));
+    const file = 'runbook: docs/operators/runbooks.md';
+    const url = 'https://git.example/runbooks.md';
+    for (const [runbooksUrl, expected] of [
+      ['', rules],
+      [url, rules.replaceAll(file, `runbook_url: ${url}`)],
+    ] as const) {
+      const values = {
+        ...valueSet('everything.yaml'),
+        metrics: { prometheusRule: { enabled: true, runbooksUrl } },
+      };
+      const { spec } = objectOf(await renderChart(values), 'PrometheusRule');
+      expect(spec).toEqual(parse(expected));
+      expect(JSON.stringify(spec).match(/"runbook(_url)?":/g)).toHaveLength(rules.split('alert:').length - 1);
+    }
     expect(repositoryFile('deploy/monitoring/rules.test.yml')).toContain(
       'charts/heliograph/files/alert-rules.yaml',
     );

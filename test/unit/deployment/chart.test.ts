@@ -350,6 +350,22 @@ describe.skipIf(GO === undefined)('charts/heliograph', () => {
       expect(ingress).toMatchObject([{ ports: [{ port: 'metrics' }], from: [{}, {}] }]);
     });
 
+    test("the port of operators' pages is open to those whom the values name, and to nobody else", async () => {
+      const operator = { HELIOGRAPH_PORTAL_OPERATOR_LISTEN: '0.0.0.0:8090' };
+      const settings = { ...(MINIMAL.settings as object), ...operator };
+      const operatorsFrom = [{ podSelector: { matchLabels: { app: 'vpn' } } }];
+      const apiFrom = [{ podSelector: { matchLabels: { app: 'ingress' } } }];
+      for (const networkPolicy of [{}, { apiFrom }, { operatorsFrom }, { apiFrom, operatorsFrom }]) {
+        const manifests = await renderChart({ ...MINIMAL, settings, networkPolicy });
+        const rules = objectOf(manifests, 'NetworkPolicy', '-api').spec.ingress as {
+          ports: { port: string }[];
+          from?: object[];
+        }[];
+        const open = rules.filter(({ ports }) => ports.some(({ port }) => port === 'operators'));
+        expect(open.map(({ from }) => from)).toEqual('operatorsFrom' in networkPolicy ? [operatorsFrom] : []);
+      }
+    });
+
     test('restricted, webhooks reach public addresses and nothing private', async () => {
       const manifests = await renderChart(valueSet('everything.yaml'));
       const { egress, policyTypes } = objectOf(manifests, 'NetworkPolicy', '-worker').spec;

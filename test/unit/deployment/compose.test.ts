@@ -247,6 +247,18 @@ describe('docker-compose.yml', () => {
     expect(composeService('api').ports).toBeUndefined();
   });
 
+  test('the port for operators is one of the proxy, on this machine alone unless .env says otherwise', () => {
+    const { services } = parse(repositoryFile('deploy/operators-port.yml')) as typeof COMPOSE;
+    expect(Object.keys(services)).toEqual(['proxy', 'api']);
+    expect(services.proxy?.ports?.map(substitute)).toEqual(['127.0.0.1:8090:8090']);
+    const settings = { ...settingsOf('api', FILLED_IN), ...services.api?.environment };
+    expect(loadConfig(settings).portal.operatorListen).toBe('0.0.0.0:8090');
+    const [site = ''] = repositoryFile('deploy/caddy/Caddyfile').match(/^http:\/\/:8090 \{[^}]+\}/m) ?? [];
+    expect(site).toContain('import apis 8090');
+    // Nothing of it unless it is asked for.
+    expect(COMPOSE_TEXT).not.toContain('8090');
+  });
+
   test('networks part what need not talk', () => {
     expect(networksOf(composeService('proxy'))).toEqual(['outside', 'edge']);
     expect(networksOf(composeService('postgres'))).toEqual(['database']);
