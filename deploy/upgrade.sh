@@ -52,7 +52,8 @@ roll() { # SERVICE
   done
 }
 
-touch .env
+# What a newer version needs and is not there yet.
+sh deploy/prepare.sh
 if [ $# -gt 0 ]; then
   docker image inspect "$1" > /dev/null || docker pull "$1"
   grep -v '^SERVICE_IMAGE=' .env > .env.new || true

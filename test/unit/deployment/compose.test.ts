@@ -372,6 +372,15 @@ describe('the files that containers are given', () => {
     for (const [, key = '', value] of told) expect(String(dynamicConfig[key]?.[0].value), key).toBe(value);
   });
 
+  test('an upgrade first makes the files that a newer version reads', () => {
+    const lines = repositoryFile('deploy/upgrade.sh').split('\n');
+    const prepared = lines.indexOf('sh deploy/prepare.sh');
+    expect(prepared).toBeGreaterThan(0);
+    expect(
+      lines.findIndex((line) => /^\s*(until )?docker compose/.test(line) && line.includes('migrate')),
+    ).toBeGreaterThan(prepared);
+  });
+
   test('every script may be run and stops at the first error', () => {
     const scripts = (readdirSync(join(prepared, 'deploy'), { recursive: true }) as string[]).filter((path) =>
       path.endsWith('.sh'),
