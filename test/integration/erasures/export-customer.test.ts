@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { exportCustomer } from '../../../src/erasures/export-customer.ts';
 import { ObjectMissing } from '../../../src/platform/object-store/object-store.ts';
+import { runAdmin } from '../../support/admin-cli.ts';
 import { takeIn } from '../../support/take-in.ts';
 import {
   bodyOf,
@@ -108,6 +109,11 @@ test('in a container the archive goes to standard output, byte for byte', async 
     },
   );
   expect([stderr.toString(), stdout.subarray(0, 4).toString('latin1')]).toEqual(['', 'PK\u0003\u0004']);
+  const nowhere = await runAdmin(world.settings, [...command.slice(0, -1), '/nowhere/customer.zip']);
+  expect(nowhere).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('(ENOENT); - writes standard output'),
+  });
   // The end of a zip archive says where its directory begins; a byte more or less before it shows.
   const end = stdout.length - 22;
   expect(stdout.readUInt32LE(end)).toBe(0x06054b50);
