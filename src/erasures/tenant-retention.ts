@@ -18,18 +18,34 @@ import {
 
 type Tools = { database: Database; objectStore: Pick<ObjectStore, 'remove'> };
 
+/** One turn over WABAs, or tenants. It begins behind `behind` and ends there, or once `ending` is aborted. */
+type Round = {
+  ending: AbortSignal;
+  /** The one that was begun last: the next turn goes on behind it, so that each gets its turn. Null: none yet. */
+  behind: string | null;
+};
+
+function newRound(): Round {
+  return { ending: new AbortController().signal, behind: null };
+}
+
 /** The steps of housekeeping that take away what tenants keep no longer. */
 export function tenantRetentionSteps(
   tools: Tools,
-): { name: string; run: () => Promise<void>; everyMs?: number }[] {
+): { name: string; run: (ending: AbortSignal) => Promise<void>; everyMs?: number }[] {
+  const step = (name: string, expire: (tools: Tools, round: Round) => Promise<void>) => {
+    const round = newRound();
+    const run = (ending: AbortSignal) => expire(tools, Object.assign(round, { ending }));
+    return { name, run };
+  };
   return [
-    { name: 'files of tenants', run: () => expireMedia(tools) },
-    { name: 'messages of tenants', run: () => expireMessages(tools) },
-    { name: 'conversations of tenants', run: () => expireConversations(tools) },
+    step('files of tenants', expireMedia),
+    step('messages of tenants', expireMessages),
+    step('conversations of tenants', expireConversations),
     // Goes through all that have not changed for long, most of which have a conversation.
-    { name: 'customers of tenants', run: () => expireContacts(tools), everyMs: DAY_MS },
-    { name: 'events of tenants', run: () => expireEvents(tools) },
-    { name: 'audit log of tenants', run: () => expireAuditEntries(tools) },
+    { ...step('customers of tenants', expireContacts), everyMs: DAY_MS },
+    step('events of tenants', expireEvents),
+    step('audit log of tenants', expireAuditEntries),
   ];
 }
 
@@ -39,7 +55,7 @@ type Limit = { wabaId: string; days: number };
 /** Looked at by one statement, and taken away by one transaction. */
 const ROWS_PER_BATCH = 200;
 
-/** For one WABA in one turn of housekeeping; what is left goes in the next. */
+/** For one WABA, or tenant, in one turn of housekeeping; what is left goes in the next. */
 const LONGEST_MS = 60_000;
 
 /** Where the next batch begins, behind what had to stay; null: there is none. */
@@ -49,26 +65,34 @@ type Next = string | null;
 async function forEachLimit(
   database: Database,
   column: 'media_days' | 'event_days' | 'message_days',
+  round: Round,
   batch: (limit: Limit, after: Next) => Promise<Next>,
 ): Promise<void> {
   const limits = await query<Limit>(
     database,
     `select w.waba_id as "wabaId", p.${column} as days
        from tenant_policies p join wabas w on w.tenant_id = p.tenant_id
-      where p.${column} is not null order by w.waba_id`,
+      where p.${column} is not null order by w.waba_id <= cast(? as text), w.waba_id`,
+    [round.behind],
   );
   for (const limit of limits) {
-    const endMs = performance.now() + LONGEST_MS;
-    for (let after: Next = null; ; ) {
-      after = await batch(limit, after);
-      if (after === null || performance.now() >= endMs) break;
-    }
+    if (round.ending.aborted) return;
+    round.behind = limit.wabaId;
+    await whileItMay(round, (after) => batch(limit, after));
   }
 }
 
+/** Batch by batch, as long as there is more and the turn of this WABA, or tenant, lasts. */
+async function whileItMay({ ending }: Round, batch: (after: Next) => Promise<Next>): Promise<void> {
+  const endMs = performance.now() + LONGEST_MS;
+  let after: Next = null;
+  do after = await batch(after);
+  while (after !== null && !ending.aborted && performance.now() < endMs);
+}
+
 /** Removes received files that their tenants keep no longer. Their rows say so, and their URLs answer 410. */
-export async function expireMedia({ database, objectStore }: Tools): Promise<void> {
-  await forEachLimit(database, 'media_days', async (limit) => {
+export async function expireMedia({ database, objectStore }: Tools, round = newRound()): Promise<void> {
+  await forEachLimit(database, 'media_days', round, async (limit) => {
     const files = await query<{ id: string; key: string }>(
       database,
       `select message_id as id, object_key as key from media
@@ -98,8 +122,10 @@ export async function expireMedia({ database, objectStore }: Tools): Promise<voi
  * Deletes events with their deliveries and attempts that their tenants keep no longer, unless a delivery of theirs is
  * open. Reports of payments and numbers of ordering keys stay, as they do when the installation drops a day.
  */
-export async function expireEvents({ database }: Pick<Tools, 'database'>): Promise<void> {
-  await forEachLimit(database, 'event_days', async (limit, after) => expireEventsOf(database, limit, after));
+export async function expireEvents({ database }: Pick<Tools, 'database'>, round = newRound()): Promise<void> {
+  await forEachLimit(database, 'event_days', round, async (limit, after) =>
+    expireEventsOf(database, limit, after),
+  );
 }
 
 const FIRST_UUID = '00000000-0000-0000-0000-000000000000';
@@ -159,8 +185,8 @@ const IS_AT_REST = `
  * Erases messages that their tenants keep no longer, with statuses, files, events and deliveries. What is under way stays
  * until it has ended.
  */
-export async function expireMessages(tools: Tools): Promise<void> {
-  await forEachLimit(tools.database, 'message_days', async (limit, after) =>
+export async function expireMessages(tools: Tools, round = newRound()): Promise<void> {
+  await forEachLimit(tools.database, 'message_days', round, async (limit, after) =>
     expireMessagesOf(tools, limit, after),
   );
 }
@@ -208,8 +234,11 @@ async function eraseOld(
 }
 
 /** Removes conversations, and customers, of whom nothing is left since their tenants keep messages no longer. */
-export async function expireConversations({ database }: Pick<Tools, 'database'>): Promise<void> {
-  await forEachLimit(database, 'message_days', async (limit, after) =>
+export async function expireConversations(
+  { database }: Pick<Tools, 'database'>,
+  round = newRound(),
+): Promise<void> {
+  await forEachLimit(database, 'message_days', round, async (limit, after) =>
     expireConversationsOf(database, limit, after),
   );
 }
@@ -291,8 +320,11 @@ async function forgetContacts(
  * Removes customers that have no conversation, such as those who wrote in a group only, and of whom nothing changed
  * for as long as their tenants keep messages.
  */
-export async function expireContacts({ database }: Pick<Tools, 'database'>): Promise<void> {
-  await forEachLimit(database, 'message_days', async (limit, after) =>
+export async function expireContacts(
+  { database }: Pick<Tools, 'database'>,
+  round = newRound(),
+): Promise<void> {
+  await forEachLimit(database, 'message_days', round, async (limit, after) =>
     expireContactsOf(database, limit, after),
   );
 }
@@ -326,20 +358,26 @@ async function expireContactsOf(database: Database, limit: Limit, after: Next): 
 const ENTRIES_PER_BATCH = 1_000;
 
 /** Removes entries of the audit log that their tenants keep no longer; the database judges which, and notes it there. */
-export async function expireAuditEntries({ database }: Pick<Tools, 'database'>): Promise<void> {
+export async function expireAuditEntries(
+  { database }: Pick<Tools, 'database'>,
+  round = newRound(),
+): Promise<void> {
   const tenants = await query<{ id: string }>(
     database,
-    'select tenant_id as id from tenant_policies where audit_days is not null order by tenant_id',
+    `select tenant_id as id from tenant_policies where audit_days is not null
+      order by tenant_id <= cast(? as bigint), tenant_id`,
+    [round.behind],
   );
   for (const { id } of tenants) {
-    const endMs = performance.now() + LONGEST_MS;
-    for (let gone = ENTRIES_PER_BATCH; gone === ENTRIES_PER_BATCH && performance.now() < endMs; ) {
+    if (round.ending.aborted) return;
+    round.behind = id;
+    await whileItMay(round, async () => {
       const [row] = await query<{ gone: number }>(
         database,
         `select expire_audit_entries(cast(? as bigint), ${ENTRIES_PER_BATCH}) as gone`,
         [id],
       );
-      gone = row?.gone ?? 0;
-    }
+      return row?.gone === ENTRIES_PER_BATCH ? '' : null;
+    });
   }
 }

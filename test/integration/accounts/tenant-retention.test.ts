@@ -10,6 +10,7 @@ import {
   expireEvents,
   expireMedia,
   expireMessages,
+  tenantRetentionSteps,
 } from '../../../src/erasures/tenant-retention.ts';
 import { mergeContacts } from '../../../src/inbound/customers.ts';
 import { shardOf } from '../../../src/inbound/inbox.ts';
@@ -121,6 +122,55 @@ test('events that their tenant keeps no longer go with deliveries and attempts; 
   const left = await query<{ id: string }>(database, 'select event_id as id from events order by event_id');
   expect(left.map(({ id }) => id)).toEqual(['open', 'other', 'young']);
   expect(await count(database, 'select 1 from deliveries')).toBe(3);
+});
+
+test('a turn that is cut off goes on behind the WABA that it came to, and the first WABA has its turn again', async () => {
+  const { database, objectStore } = await installation({
+    mediaDays: 7,
+    eventDays: 7,
+    messageDays: 7,
+    auditDays: 90,
+  });
+  const [first] = await query<{ id: string }>(database, 'select tenant_id as id from tenant_policies');
+  const [other] = await query<{ id: string }>(
+    database,
+    'select tenant_id as id from wabas where waba_id = ?',
+    [OTHER_WABA],
+  );
+  await query(
+    database,
+    `insert into tenant_policies (tenant_id, media_days, event_days, message_days, audit_days)
+     select ?, media_days, event_days, message_days, audit_days from tenant_policies`,
+    [other?.id ?? ''],
+  );
+  const wanted = [WABA, OTHER_WABA, first?.id ?? '', other?.id ?? ''];
+  let visited: string[] = [];
+  let ending = new AbortController();
+  /** Each batch is the last one of its turn. */
+  const cutting = (under: Database): Database => ({
+    ...under,
+    raw: async (text, bindings) => {
+      const about = (Array.isArray(bindings) ? bindings : Object.values(bindings ?? {})).map(String);
+      const subject =
+        text.includes(' p join wabas ') || text.includes('from tenant_policies')
+          ? undefined
+          : wanted.find((id) => about.includes(id));
+      if (subject !== undefined && !visited.includes(subject)) visited.push(subject);
+      if (subject !== undefined) ending.abort();
+      return await under.raw(text, bindings);
+    },
+    transaction: (run) => under.transaction((trx) => run({ ...cutting(trx), isTransaction: true })),
+  });
+  for (const step of tenantRetentionSteps({ database: cutting(database), objectStore })) {
+    const turn = async () => {
+      visited = [];
+      ending = new AbortController();
+      await step.run(ending.signal);
+      return visited;
+    };
+    const [a = '', b = '', c = ''] = [...(await turn()), ...(await turn()), ...(await turn())];
+    expect([new Set([a, b]).size, c], step.name).toEqual([2, a]);
+  }
 });
 
 test('messages that their tenant keeps no longer go with all that hangs on them, and nothing brings them back', async () => {
