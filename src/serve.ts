@@ -130,7 +130,7 @@ async function endWorker(
   }, drainTimeoutMs).unref();
   const running = await Promise.race([starting, nothingAfter(STILL_STARTING_MS)]);
   await running?.stop();
-  await Promise.race([traces.close(), nothingAfter(STILL_STARTING_MS)]);
+  await traces.close();
   process.exit(0);
 }
 

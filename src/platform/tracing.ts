@@ -10,6 +10,9 @@ import { publicEventId } from './public-ids.ts';
 /** What is sent with one request, what may wait to be sent, and how often it is sent. */
 const BATCH = { spans: 500, waiting: 10_000, everyMs: 1_000, withinMs: 10_000 };
 
+/** What the receiver has not taken by then is lost with the process. */
+const CLOSE_WITHIN_MS = 1_000;
+
 /** A body or a batch of more is traced in part. */
 const MOST_EVENTS = 100;
 
@@ -39,7 +42,7 @@ type Options = Config['traces'] & {
 /** What activities under way have noted, each for itself. */
 type RunningActivity = { spanId: string; traces: Set<string>; later: SpanNote[] };
 
-/** Sends what is noted to a receiver of OTLP over HTTP from now on. `close` sends the rest. */
+/** Sends what is noted to a receiver of OTLP over HTTP from now on. `close` sends the rest, for a second at most. */
 export function startTracing(options: Options): { close(): Promise<void> } {
   const exporter = new Exporter(options);
   const activities = new AsyncLocalStorage<RunningActivity>();
@@ -206,6 +209,7 @@ function otlpValue(value: string | number | boolean): object {
 class Exporter {
   readonly #options: Options;
   readonly #timer: NodeJS.Timeout;
+  readonly #ending = new AbortController();
   #waiting: Span[] = [];
   #sending: Promise<void> | null = null;
   #dropped = 0;
@@ -223,9 +227,11 @@ class Exporter {
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
+    const timeOut = setTimeout(() => this.#ending.abort(), CLOSE_WITHIN_MS);
     await this.#sending;
     this.#send();
     await this.#sending;
+    clearTimeout(timeOut);
   }
 
   #send(): void {
@@ -257,7 +263,7 @@ class Exporter {
         method: 'POST',
         headers: { ...headers, 'content-type': 'application/json' },
         body: JSON.stringify(requestOf(this.#options.service, spans)),
-        signal: AbortSignal.timeout(BATCH.withinMs),
+        signal: AbortSignal.any([this.#ending.signal, AbortSignal.timeout(BATCH.withinMs)]),
       });
       await response.arrayBuffer();
       return response.ok ? null : `status ${response.status}`;

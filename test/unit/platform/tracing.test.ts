@@ -7,7 +7,7 @@ import { startTracing, traceIdOf } from '../../../src/platform/tracing.ts';
 
 type Sent = { name: string; traceId: string; spanId: string; links: { traceId: string; spanId: string }[] };
 
-async function traced(percent: number, statuses: number[] = []) {
+async function traced(percent: number, statuses: number[] = [], receiver?: AddressInfo) {
   const sent: Sent[] = [];
   const server = createServer(async (request, response) => {
     const status = statuses.shift() ?? 200;
@@ -21,7 +21,7 @@ async function traced(percent: number, statuses: number[] = []) {
   const warnings: string[] = [];
   const log = (_facts: object, message: string) => void warnings.push(message);
   const options = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${(receiver ?? (server.address() as AddressInfo)).port}`,
     ...{ headers: {}, percent, service: 'test', eventsOf: () => [] },
     logger: { warn: log, info: log } as never,
   };
@@ -65,6 +65,20 @@ test('a share of the messages is traced, the same in every process', async () =>
   expect(first.length).toBeLessThan(280);
   expect(await chosen()).toEqual(first);
 });
+
+test('a receiver that never responds holds up the end of its process for a second at most', async () => {
+  const silent = createServer(() => undefined);
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    silent.close();
+    silent.closeAllConnections();
+  });
+  const { tracing: running } = await traced(100, [], silent.address() as AddressInfo);
+  for (let n = 0; n < 1_200; n += 1) tracing.note?.({ name: 'claim', about: [event(n)], ...span });
+  const startMs = performance.now();
+  await running.close();
+  expect(performance.now() - startMs).toBeLessThan(3_000);
+}, 60_000);
 
 test('a receiver that refuses costs its spans and one warning; nothing waits for it', async () => {
   const { sent, warnings, tracing: running } = await traced(100, [503, 503]);
