@@ -84,11 +84,19 @@ function domainOf(from: string): string {
   return /@([A-Za-z0-9.-]+)/.exec(from)?.[1] ?? 'heliograph.invalid';
 }
 
-/** What concerns this e-mail alone is final; a refused login or an unreachable server can be mended. */
+/** What the SMTP library says of a failure; `command`: the step at which it came. */
+type SmtpFailure = Error & { code?: string; command?: string; responseCode?: number; response?: string };
+
+/** Sign-in, and what enhanced codes say of permission or of the sender: mended at the server or in the settings. */
+const MENDABLE = /^53[05]|^\d{3}[ -]5\.(?:7\.\d+|1\.[78])\b/;
+
+/** What concerns this e-mail alone is final; a refused login or sender, or an unreachable server, can be mended. */
 function outcomeOf(error: unknown): MailOutcome {
-  const { code, responseCode, message } = error as Error & { code?: string; responseCode?: number };
+  const { code, command, responseCode = 0, response = '', message } = error as SmtpFailure;
   const reason = shown(message);
-  const isFinal = (responseCode ?? 0) >= 500 && (code === 'EENVELOPE' || code === 'EMESSAGE');
+  const isOfRecipient = code === 'EENVELOPE' && command === 'RCPT TO';
+  const isOfContent = code === 'EMESSAGE' && command === 'DATA';
+  const isFinal = responseCode >= 500 && (isOfRecipient || isOfContent) && !MENDABLE.test(response);
   return isFinal ? { kind: 'refused', reason } : { kind: 'failed', reason };
 }
 

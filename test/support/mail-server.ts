@@ -28,7 +28,8 @@ export const MAIL_PASSWORD = 'pass:word/1';
 
 /**
  * A real SMTP server over TCP. It takes mail of one user with a password, over TLS unless `isPlain`, and refuses
- * recipients whose address begins with "nobody", for good, or with "later", for now.
+ * recipients whose address begins with "nobody", for good, or with "later", for now. It refuses a sender that begins with
+ * "foreign", or with "hidden" as servers do that wait for the recipient, and the content for a recipient "spam".
  */
 export async function startMailServer(
   options: { port?: number; isPlain?: boolean } = {},
@@ -47,8 +48,14 @@ export async function startMailServer(
       if (username === MAIL_USER && password === MAIL_PASSWORD) done(null, { user: username });
       else done(new Error('wrong user or password'));
     },
-    onRcptTo: ({ address }, _session, done) => {
-      if (address.startsWith('nobody')) done(refusal('550 there is no such mailbox', 550));
+    onMailFrom: ({ address }, _session, done) => {
+      if (address.startsWith('foreign')) done(refusal('sender not owned by user', 553));
+      else done();
+    },
+    onRcptTo: ({ address }, { envelope }, done) => {
+      const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
+      if (from.startsWith('hidden')) done(refusal('5.7.1 sender address rejected', 553));
+      else if (address.startsWith('nobody')) done(refusal('550 there is no such mailbox', 550));
       else if (address.startsWith('later')) done(refusal('451 greylisted', 451));
       else done();
     },
@@ -56,6 +63,8 @@ export async function startMailServer(
       const chunks: Buffer[] = [];
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
       stream.on('end', () => {
+        if (envelope.rcptTo.some(({ address }) => address.startsWith('spam')))
+          return done(refusal('content rejected', 554));
         received.push({
           from: envelope.mailFrom === false ? '' : envelope.mailFrom.address,
           to: envelope.rcptTo.map(({ address }) => address),

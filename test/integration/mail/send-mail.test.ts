@@ -87,6 +87,21 @@ describe('over SMTP', () => {
     expect(await sender.send(mail('later@store.example'))).toMatchObject({ kind: 'failed' });
   });
 
+  test('content that the server refuses is final; a sender that it refuses is not, at whatever step: that can be mended', async () => {
+    expect(await makeMailSender(settings()).send(mail('spam@store.example'))).toMatchObject({
+      kind: 'refused',
+      reason: expect.stringMatching(/554.*content rejected/),
+    });
+    for (const [from, reason] of [
+      ['foreign@other.example', /553.*not owned/],
+      ['hidden@other.example', /553.*5\.7\.1 sender address rejected/],
+    ] as const) {
+      const outcome = await makeMailSender(settings({ from })).send(mail());
+      expect(outcome).toMatchObject({ kind: 'failed', reason: expect.stringMatching(reason) });
+    }
+    expect(server.received).toEqual([]);
+  });
+
   test('an address cannot add recipients or headers', async () => {
     const outcome = await makeMailSender(settings()).send(
       mail('a@store.example>, <b@store.example\r\nBcc: c@store.example'),
