@@ -11,10 +11,10 @@ const { host: HOST } = new URL(PUBLIC_URL);
 export type PortalBrowser = {
   cookies: Map<string, string>;
   get(path: string, headers?: Record<string, string>): Promise<LightMyRequestResponse>;
-  /** Sends a form; `_csrf` is that of the page seen last unless given. */
+  /** Sends a form, as a list where a field is there more than once; `_csrf` is that of the page seen last unless given. */
   post(
     path: string,
-    fields?: Record<string, string>,
+    fields?: Record<string, string> | [string, string][],
     headers?: Record<string, string | undefined>,
   ): Promise<LightMyRequestResponse>;
   /** The token in the form of the page seen last. */
@@ -68,7 +68,10 @@ export function openBrowser(app: FastifyInstance, remoteAddress = newAddress()):
           'sec-fetch-site': 'same-origin',
           ...headers,
         },
-        payload: new URLSearchParams({ _csrf: token, ...fields }).toString(),
+        payload: (Array.isArray(fields)
+          ? new URLSearchParams(fields)
+          : new URLSearchParams({ _csrf: token, ...fields })
+        ).toString(),
       }),
   };
 }

@@ -23,6 +23,7 @@ import { endpointPath, endpointsPath, mayChange, toolsOf } from './endpoint-stat
 import { sendSecretPage } from './secret-page.ts';
 
 const PATH = '/portal/w/:wabaId/endpoints/alerts';
+const PROVEN = withFreshProof(PAGES.admin);
 const SHOWN = 50;
 const DONE = {
   saved: 'Alerts go to this URL.',
@@ -35,7 +36,7 @@ export function alertPages(app: PortalApp, context: PortalContext): void {
   app.get(PATH, { config: PAGES.member }, async (request, reply) =>
     sendAlerts(request, reply, context, { url: null, error: null }),
   );
-  app.post(PATH, { config: PAGES.admin }, async (request, reply) => {
+  app.post(PATH, { config: PROVEN }, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     const url = formValues(request.body).text('url').trim();
     return await orShown(
@@ -54,12 +55,12 @@ export function alertPages(app: PortalApp, context: PortalContext): void {
       (error) => sendAlerts(request, reply, context, { url, error }),
     );
   });
-  app.post(`${PATH}/rotate-secret`, { config: withFreshProof(PAGES.admin) }, async (request, reply) => {
+  app.post(`${PATH}/rotate-secret`, { config: PROVEN }, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     const { secret } = await rotateOperationsSecret(toolsOf(request, context), wabaId);
     return sendAlertSecret(request, reply, 'The secret is rotated', secret ?? '');
   });
-  app.post(`${PATH}/remove`, { config: PAGES.admin }, async (request, reply) => {
+  app.post(`${PATH}/remove`, { config: PROVEN }, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     await clearOperationsUrl(toolsOf(request, context), wabaId);
     return reply.redirect(`${endpointsPath(wabaId)}/alerts?done=removed`, 303);

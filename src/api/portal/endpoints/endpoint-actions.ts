@@ -94,7 +94,7 @@ export function endpointSecretActions(app: PortalApp, context: PortalContext): v
 
 /** POST …/rotate-signing-key: the page of the endpoint shows the new public key. */
 export function endpointSigningKeyAction(app: PortalApp, context: PortalContext): void {
-  app.post(`${PATH}/rotate-signing-key`, OPTIONS, async (request, reply) => {
+  app.post(`${PATH}/rotate-signing-key`, PROVEN, async (request, reply) => {
     const id = accountObjectId(request.params.id);
     return await orExplained(request, reply, context, id, async () => {
       const { wabaId } = wabaOf(request);
@@ -108,12 +108,12 @@ export function endpointSigningKeyAction(app: PortalApp, context: PortalContext)
 /** POST …/client-certificate and …/client-certificate/remove: what is shown to a server that asks for a certificate. */
 export function endpointCertificateActions(app: PortalApp, context: PortalContext): void {
   const path = `${PATH}/client-certificate`;
-  app.post(path, OPTIONS, async (request, reply) => {
+  app.post(path, PROVEN, async (request, reply) => {
     const form = formValues(request.body);
     const given = { certificate: form.text('certificate'), privateKey: form.text('privateKey') };
     return await setCertificate(request, reply, given);
   });
-  app.post(`${path}/remove`, OPTIONS, async (request, reply) => await setCertificate(request, reply, null));
+  app.post(`${path}/remove`, PROVEN, async (request, reply) => await setCertificate(request, reply, null));
 
   type Request = FastifyRequest<{ Params: { id: string } }>;
   async function setCertificate(request: Request, reply: FastifyReply, given: GivenCertificate | null) {

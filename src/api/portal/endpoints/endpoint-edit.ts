@@ -14,7 +14,7 @@ import { webhookTargets } from '../../../endpoints/webhook-targets.ts';
 import { checkEndpointUrl } from '../../../platform/http/outbound-url.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
-import { PAGES } from '../access/page-access.ts';
+import { PAGES, withFreshProof } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
@@ -46,7 +46,7 @@ export function endpointCreatePages(app: PortalApp, context: PortalContext): voi
   app.get('/portal/w/:wabaId/endpoints/new', { config: PAGES.admin }, async (request, reply) =>
     sendForm(request, reply, context, { endpoint: null, values: NEW_ENDPOINT }),
   );
-  app.post('/portal/w/:wabaId/endpoints', { config: PAGES.admin }, async (request, reply) => {
+  app.post('/portal/w/:wabaId/endpoints', { config: withFreshProof(PAGES.admin) }, async (request, reply) => {
     const values = readEndpointForm(formValues(request.body));
     return await submitted(request, reply, context, { endpoint: null, values }, async () => {
       const { wabaId } = wabaOf(request);
@@ -74,7 +74,7 @@ export function endpointEditPages(app: PortalApp, context: PortalContext): void 
     const endpoint = await known(request, request.params.id);
     return await sendForm(request, reply, context, { endpoint, values: valuesOf(endpoint) });
   });
-  app.post(path, options, async (request, reply) => {
+  app.post(path, { ...options, config: withFreshProof(PAGES.admin) }, async (request, reply) => {
     const endpoint = await known(request, request.params.id);
     const values = readEndpointForm(formValues(request.body));
     return await submitted(request, reply, context, { endpoint, values }, async () => {

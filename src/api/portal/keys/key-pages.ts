@@ -201,7 +201,8 @@ function keyNetworkPages(app: PortalApp, { database }: PortalContext): void {
   const path = `${KEYS_PATH}/:id/networks`;
   app.get(path, { config: PAGES.admin, schema: { params } }, async (request, reply) => show(request, reply));
   const body = Type.Object({ allowedNetworks: Type.String({ maxLength: 4_096 }) });
-  app.post(path, { config: PAGES.admin, schema: { params, body } }, async (request, reply) => {
+  const options = { config: withFreshProof(PAGES.admin), schema: { params, body } };
+  app.post(path, options, async (request, reply) => {
     const value = request.body.allowedNetworks;
     const tools = { database, actor: actorOf(request) };
     try {

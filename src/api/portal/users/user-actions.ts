@@ -66,8 +66,7 @@ export function userActions(app: PortalApp, context: PortalContext, place: UserP
   const body = Type.Object({ role: Type.Optional(formLine()) });
   for (const change of Object.keys(CHANGES) as Change[]) {
     const schema = { params, querystring, body };
-    const access = change === 'role' || change === 'remove' ? dangerous : config;
-    app.post(`${route}/:id/${change}`, { config: access, schema }, async (request, reply) => {
+    app.post(`${route}/:id/${change}`, { config: dangerous, schema }, async (request, reply) => {
       await place.changes[change](request, accountObjectId(request.params.id), request.body.role ?? '');
       return reply.redirect(listHref(request, CHANGES[change]), 303);
     });

@@ -58,19 +58,18 @@ const invitations = async () =>
   );
 
 /** What the question carries along. */
-const carried = (body: string) =>
-  Object.fromEntries(
-    [...body.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)].map(
-      ([, name = '', value = '']) => [
-        name,
-        value
-          .replaceAll('&quot;', '"')
-          .replaceAll('&lt;', '<')
-          .replaceAll('&gt;', '>')
-          .replaceAll('&amp;', '&'),
-      ],
-    ),
+const carriedList = (body: string): [string, string][] =>
+  [...body.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)].map(
+    ([, name = '', value = '']) => [
+      name,
+      value
+        .replaceAll('&quot;', '"')
+        .replaceAll('&lt;', '<')
+        .replaceAll('&gt;', '>')
+        .replaceAll('&amp;', '&'),
+    ],
   );
+const carried = (body: string) => Object.fromEntries(carriedList(body));
 
 describe('a form that wants a fresh proof', () => {
   test('is one of these and no other', () => {
@@ -83,8 +82,12 @@ describe('a form that wants a fresh proof', () => {
       'POST /portal/account/second-factor/recovery-codes',
       'POST /portal/account/second-factor/remove',
       'POST /portal/confirm',
+      'POST /portal/operator/approvals/:id',
       'POST /portal/operator/erasures',
+      'POST /portal/operator/tenants/:id/data',
       'POST /portal/operator/tenants/:id/remove',
+      'POST /portal/operator/users/:id/disable',
+      'POST /portal/operator/users/:id/enable',
       'POST /portal/operator/users/:id/password-link',
       'POST /portal/operator/users/:id/remove',
       'POST /portal/operator/users/:id/reset-second-factor',
@@ -94,12 +97,23 @@ describe('a form that wants a fresh proof', () => {
       'POST /portal/operator/wabas/:wabaId/remove',
       'POST /portal/operator/wabas/:wabaId/remove-number',
       'POST /portal/operator/wabas/:wabaId/targets',
+      'POST /portal/w/:wabaId/data',
+      'POST /portal/w/:wabaId/endpoints',
+      'POST /portal/w/:wabaId/endpoints/:id/client-certificate',
+      'POST /portal/w/:wabaId/endpoints/:id/client-certificate/remove',
       'POST /portal/w/:wabaId/endpoints/:id/delete',
+      'POST /portal/w/:wabaId/endpoints/:id/edit',
       'POST /portal/w/:wabaId/endpoints/:id/rotate-secret',
+      'POST /portal/w/:wabaId/endpoints/:id/rotate-signing-key',
+      'POST /portal/w/:wabaId/endpoints/alerts',
+      'POST /portal/w/:wabaId/endpoints/alerts/remove',
       'POST /portal/w/:wabaId/endpoints/alerts/rotate-secret',
       'POST /portal/w/:wabaId/erasures',
       'POST /portal/w/:wabaId/erasures/export',
+      'POST /portal/w/:wabaId/keys/:id/networks',
       'POST /portal/w/:wabaId/keys/requests/:id/reveal',
+      'POST /portal/w/:wabaId/users/:id/disable',
+      'POST /portal/w/:wabaId/users/:id/enable',
       'POST /portal/w/:wabaId/users/:id/password-link',
       'POST /portal/w/:wabaId/users/:id/remove',
       'POST /portal/w/:wabaId/users/:id/role',
@@ -159,6 +173,35 @@ describe('a form that wants a fresh proof', () => {
     // With a stolen session, the password alone does not change how the user signs in.
     const change = { current: PASSWORD, password: 'another long sentence' };
     expect((await browser.post('/portal/account/password', change)).statusCode).toBe(403);
+  });
+
+  test('carries fields of many lines and those that are there more than once', async () => {
+    const { email, browser } = await newUser();
+    const path = `/portal/w/${WABA}/endpoints`;
+    const entered: [string, string][] = [
+      ['url', 'https://receiver.example/proven?a=1&b="2"'],
+      ['eventTypes', 'message'],
+      ['eventTypes', 'order'],
+      ['newHeaders', 'Authorization: Bearer "s3cret" & <b>\r\nX-Shop: 1'],
+    ];
+    await age(email);
+    const send = (fields: [string, string][]) => browser.post(path, [['_csrf', browser.token()], ...fields]);
+    const question = await send(entered);
+    expect(question.statusCode).toBe(403);
+    expect(await markupProblems(question.body)).toEqual([]);
+    const again = carriedList(question.body).filter(([name]) => name !== '_csrf');
+    expect(again).toEqual(entered);
+    const added = await send([...again, ['proof-of-presence', PASSWORD]]);
+    expect(added.body).toContain('The endpoint is added');
+    const [, id] = /endpoints\/(\d+)"/.exec(added.body) ?? [];
+    const edit = (await browser.get(`${path}/${id}/edit`)).body;
+    expect(edit.match(/name="eventTypes" value="(?:message|order)" checked/g)).toHaveLength(2);
+    expect(edit).toMatch(/name="removedHeaders" value="x-shop"/i);
+    // As large as the form lets a certificate and its key be.
+    const pem = { certificate: 'MIIB/+=\r\n'.repeat(1_100), privateKey: 'MIIC/+=\r\n'.repeat(1_100) };
+    await age(email);
+    const certificate = await browser.post(`${path}/${id}/client-certificate`, pem);
+    expect([certificate.statusCode, carried(certificate.body)]).toMatchObject([403, pem]);
   });
 
   test('counts guesses', async () => {
