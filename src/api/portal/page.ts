@@ -1,4 +1,4 @@
-import type { Viewer } from './access/viewer.ts';
+import { isOperatorElsewhere, type Viewer } from './access/viewer.ts';
 import { assetUrl } from './asset-urls.ts';
 import { type Notice, noticeBox } from './components/notice.ts';
 import { exactTime } from './components/time.ts';
@@ -92,7 +92,7 @@ function signedInBody(view: PageView, viewer: Viewer): Markup {
 ${view.waba && wabaInView(view.waba)}
 ${tenantSwitcher(viewer, Boolean(view.waba))}
 <nav class="account" aria-label="Account">
-${bell(view.newAlerts ?? 0)}
+${!isOperatorElsewhere(viewer) && bell(view.newAlerts ?? 0)}
 <a href="/portal/account"><span class="who">${viewer.name || viewer.email}</span> <span class="role">${viewer.role}</span></a>
 <form method="post" action="/portal/sign-out"><input type="hidden" name="_csrf" value="${viewer.csrfToken}"><button class="plain">Sign out</button></form>
 </nav>

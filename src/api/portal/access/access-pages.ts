@@ -20,7 +20,7 @@ import { requireFreshProof } from './fresh-proof.ts';
 import { PAGES } from './page-access.ts';
 import { pageNotFound } from './page-error.ts';
 import { sendPage } from './send-page.ts';
-import { actorOf, sessionOf, viewerOf } from './viewer.ts';
+import { actorOf, isOperatorElsewhere, sessionOf, viewerOf } from './viewer.ts';
 
 /** Signing in and out, set-up, invitations, one's own account, and the users of a tenant. */
 export function accessPages(app: PortalApp, context: PortalContext, tokens: FormTokens): void {
@@ -51,7 +51,7 @@ const OPERATORS_ELSEWHERE = {
 function startPage(app: PortalApp, { database }: PortalContext): void {
   app.get('/portal', { config: PAGES.signedIn }, async (request, reply) => {
     const viewer = viewerOf(request);
-    if (viewer.tenantId === null && !viewer.isOperatorAddress) return sendPage(reply, OPERATORS_ELSEWHERE);
+    if (isOperatorElsewhere(viewer)) return sendPage(reply, OPERATORS_ELSEWHERE);
     if (viewer.tenantId === null) return reply.redirect('/portal/operator/health', 303);
     const wabas = await listTenantWabas(database, viewer.tenantId);
     const [first] = wabas;

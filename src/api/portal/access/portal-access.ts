@@ -16,7 +16,7 @@ import { PAGES, requireDeclaredAccess } from './page-access.ts';
 import { formRefused, pageNotFound, roleRefused, sendErrorPage } from './page-error.ts';
 import { setPortalHeaders } from './send-page.ts';
 import { sessionCookie } from './session-cookie.ts';
-import { type Viewer, viewerIfAny } from './viewer.ts';
+import { isOperatorElsewhere, type Viewer, viewerIfAny } from './viewer.ts';
 
 /**
  * Makes a scope one of the portal's: every page declares its audience, forms are checked, errors are pages. Routes
@@ -63,7 +63,8 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
 /** For the bell of a page. */
 async function countAlerts(request: FastifyRequest, database: Database): Promise<void> {
   const viewer = viewerIfAny(request);
-  if (viewer === null || request.method !== 'GET' || request.routeOptions.config.polled) return;
+  if (viewer === null || isOperatorElsewhere(viewer)) return;
+  if (request.method !== 'GET' || request.routeOptions.config.polled) return;
   const { userId, tenantId } = viewer;
   request.portalNewAlerts = await countNewAlerts(database, { userId, tenantId });
 }
@@ -120,7 +121,7 @@ async function checkAccess(
     return reply.redirect(step === undefined ? signInPath(wanted) : secondStepPath(step, wanted), 303);
   }
   if (pageAccess === 'signedIn') return;
-  if (viewer.role === 'operator' && !viewer.isOperatorAddress) throw pageNotFound();
+  if (isOperatorElsewhere(viewer)) throw pageNotFound();
   await findPageWaba(request, viewer, database);
   if (viewer.role === 'operator') return;
   if (pageAccess === 'member' || (pageAccess === 'admin' && viewer.role === 'admin')) return;

@@ -40,6 +40,11 @@ export function viewerIfAny(request: FastifyRequest): Viewer | null {
   return request.portalSession?.viewer ?? null;
 }
 
+/** An operator at an address that does not have operators' pages: what is of all tenants is not shown there. */
+export function isOperatorElsewhere({ tenantId, isOperatorAddress }: Viewer): boolean {
+  return tenantId === null && !isOperatorAddress;
+}
+
 /** The session of this page. Throws on open pages. */
 export function sessionOf(request: FastifyRequest): ViewerSession {
   if (request.portalSession === null) throw new Error('the page has no session');

@@ -6,7 +6,7 @@ import { type AlertViewer, listAlerts, markAlertsRead } from '../../../alerts/al
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { type Viewer, viewerOf } from '../access/viewer.ts';
+import { isOperatorElsewhere, type Viewer, viewerOf } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton, postForm } from '../components/form.ts';
 import { pager } from '../components/pager.ts';
@@ -45,13 +45,13 @@ export function alertsPages(app: PortalApp, context: PortalContext): void {
   app.post(`${PATH}/read`, { config: PAGES.signedIn, schema: { body: read } }, async (request, reply) => {
     const { alert = '' } = request.body;
     if (alert !== '' && !IS_UUID.test(alert)) throw pageNotFound();
-    await markAlertsRead(database, alertViewer(viewerOf(request)), alert === '' ? null : alert);
+    await markAlertsRead(database, alertViewer(readerOf(request)), alert === '' ? null : alert);
     return reply.redirect(`${PATH}?done=read`, 303);
   });
   const mail = Type.Object({ mail: formLine() });
   app.post(`${PATH}/mail`, { config: PAGES.signedIn, schema: { body: mail } }, async (request, reply) => {
     const isWanted = request.body.mail === 'on';
-    await setAlertMail(database, viewerOf(request).userId, isWanted);
+    await setAlertMail(database, readerOf(request).userId, isWanted);
     return reply.redirect(`${PATH}?done=${isWanted ? 'on' : 'off'}`, 303);
   });
   app.get(RUNBOOKS, { config: PAGES.signedIn }, async (request, reply) =>
@@ -60,9 +60,15 @@ export function alertsPages(app: PortalApp, context: PortalContext): void {
       active: 'alerts',
       lead: 'What each alert means and what to do.',
       trail: [{ label: 'Alerts', href: PATH }],
-      body: runbooks(viewerOf(request)),
+      body: runbooks(readerOf(request)),
     }),
   );
+}
+
+function readerOf(request: FastifyRequest): Viewer {
+  const viewer = viewerOf(request);
+  if (isOperatorElsewhere(viewer)) throw pageNotFound();
+  return viewer;
 }
 
 function alertViewer({ userId, tenantId }: Viewer): AlertViewer {
@@ -75,7 +81,7 @@ async function showAlerts(
   { database, config, now }: PortalContext,
   { state = 'open', before = null }: { state?: 'open' | 'all'; before?: string | null },
 ): Promise<FastifyReply> {
-  const viewer = viewerOf(request);
+  const viewer = readerOf(request);
   const [rows, hasMail] = await Promise.all([
     listAlerts(database, alertViewer(viewer), { state, before, limit: PAGE_SIZE + 1 }),
     config.mail.smtpUrl === '' ? null : alertMailOf(database, viewer.userId),

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { makePasswordLink } from '../../../../src/users/password-links.ts';
-import { OTHER_WABA, startTestApi, type TestApi, testConfig, WABA } from '../../api/api-harness.ts';
+import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
 import {
   addUser,
@@ -375,47 +375,5 @@ describe('sessions', () => {
     const { browser } = await newUser('member');
     const answer = await browser.post('/portal/sign-out');
     expect(answer.headers['clear-site-data']).toBe('"cache", "storage"');
-  });
-});
-
-describe('operators’ pages', () => {
-  const limited = async (settings: Record<string, string>, isOperatorListener = false) =>
-    await startTestApi(async () => ({ config: testConfig(settings), isOperatorListener }));
-  const statuses = async (browser: PortalBrowser) =>
-    Promise.all(
-      ['/portal/operator/health', '/portal/operator/users', `/portal/w/${WABA}`, '/portal/account'].map(
-        async (path) => (await browser.get(path)).statusCode,
-      ),
-    );
-
-  test('answer 404 outside of their networks, to those who are signed in and to others', async () => {
-    const stack = await limited({ HELIOGRAPH_PORTAL_OPERATOR_CIDRS: '192.0.2.0/24,2001:db8::/32' });
-    const operator = await addUser(stack, { email: 'op@host.example', role: 'operator', tenantId: null });
-    expect(await statuses(operator)).toEqual([404, 404, 404, 200]);
-    const start = await operator.get('/portal');
-    expect(start.body).toContain('Operators work elsewhere');
-    expect(start.body).not.toContain('/portal/operator/');
-    for (const address of ['192.0.2.7', '::ffff:192.0.2.8', '2001:db8::1']) {
-      const inside = openBrowser(stack.app, address);
-      await signInWith(inside, 'op@host.example');
-      expect([address, await statuses(inside)]).toEqual([address, [200, 200, 200, 200]]);
-    }
-    expect((await openBrowser(stack.app).get('/portal/operator/health')).statusCode).toBe(404);
-    const tenant = {
-      email: 'admin@store.example',
-      role: 'admin',
-      tenantId: await tenantOf(stack.database, WABA),
-    };
-    const admin = await addUser(stack, tenant);
-    expect(await statuses(admin)).toEqual([404, 404, 200, 200]);
-  });
-
-  test.each([
-    [false, 404],
-    [true, 200],
-  ])('with a port of their own, on it: %s', async (isOperatorListener, status) => {
-    const stack = await limited({ HELIOGRAPH_PORTAL_OPERATOR_LISTEN: '127.0.0.1:0' }, isOperatorListener);
-    const operator = await addUser(stack, { email: 'op@host.example', role: 'operator', tenantId: null });
-    expect((await operator.get('/portal/operator/health')).statusCode).toBe(status);
   });
 });
