@@ -39,6 +39,9 @@ const PER_ACCOUNT = { points: 300, duration: 60 * MINUTE_SECONDS };
 /** A browser that has signed in to the account before: attempts from elsewhere do not count against it. */
 const PER_DEVICE = { points: 10, duration: 15 * MINUTE_SECONDS };
 
+/** Of all such browsers together: who signs in again and again has as many of them as he likes. */
+const PER_KNOWN = { points: 100, duration: 60 * MINUTE_SECONDS };
+
 /** Wrong codes for one account from all addresses together; a browser that has signed in before has a count of its own. */
 const PER_CODE_USER = { points: 10, duration: 15 * MINUTE_SECONDS };
 
@@ -51,9 +54,13 @@ export function createSignInLimit(database: Database, devices: KnownDevices): Si
   const perPairOfGuesser = open('sign-in-pair', PER_PAIR_OF_GUESSER);
   const perAccount = open('sign-in-account', PER_ACCOUNT);
   const perDevice = open('sign-in-device', PER_DEVICE);
+  const perKnown = open('sign-in-known', PER_KNOWN);
   const perCodeUser = open('sign-in-code', PER_CODE_USER);
-  const codeKey = (request: FastifyRequest, { userId, email }: CodeUser) =>
-    `${userId} ${devices.read(request, accountKey(email)) ?? ''}`;
+  const codeKeys = (request: FastifyRequest, { userId, email }: CodeUser) => {
+    const account = accountKey(email);
+    const device = devices.read(request, account);
+    return { key: `${userId} ${device ?? ''}`, known: device === null ? null : account };
+  };
 
   return {
     async count(request, email) {
@@ -61,6 +68,7 @@ export function createSignInLimit(database: Database, devices: KnownDevices): Si
       const device = devices.read(request, account);
       if (device !== null) {
         await consume(perDevice, device);
+        await consume(perKnown, account);
         return;
       }
       const address = countedAddress(request.ip);
@@ -72,8 +80,9 @@ export function createSignInLimit(database: Database, devices: KnownDevices): Si
     async succeeded(request, email) {
       const account = email === null ? null : accountKey(email);
       const device = account === null ? null : devices.read(request, account);
-      if (device !== null) {
+      if (account !== null && device !== null) {
         await perDevice.delete(device);
+        await perKnown.reward(account);
         return;
       }
       const address = countedAddress(request.ip);
@@ -83,10 +92,14 @@ export function createSignInLimit(database: Database, devices: KnownDevices): Si
       await perAccount.reward(account);
     },
     async countCode(request, user) {
-      await consume(perCodeUser, codeKey(request, user));
+      const { key, known } = codeKeys(request, user);
+      await consume(perCodeUser, key);
+      if (known !== null) await consume(perKnown, known);
     },
     async codeSucceeded(request, user) {
-      await perCodeUser.delete(codeKey(request, user));
+      const { key, known } = codeKeys(request, user);
+      await perCodeUser.delete(key);
+      if (known !== null) await perKnown.reward(known);
     },
     knowBrowser(request, reply, email) {
       const account = accountKey(email);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { TOTP } from 'otpauth';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
@@ -217,6 +218,15 @@ describe('the second step', () => {
     await signInWith(owner, email);
     await owner.get(CODE);
     expect((await giveCode(owner, codeOf(secret))).statusCode).toBe(303);
+    // All browsers that are known have so many together.
+    await owner.get('/portal/account');
+    await owner.post('/portal/sign-out');
+    await signInWith(owner, email);
+    await owner.get(CODE);
+    expect((await giveCode(owner, '000000')).statusCode).toBe(422);
+    const key = `sign-in-known:${createHash('sha256').update(email).digest('base64url')}`;
+    await execute(api.database, 'update rate_limits set points = points + 99 where key = ?', [key]);
+    expect((await giveCode(owner, nextCode(secret))).statusCode).toBe(429);
   });
 
   test('must come within ten minutes', async () => {

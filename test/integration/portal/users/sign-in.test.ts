@@ -141,6 +141,22 @@ describe('guessing', () => {
     expect(answers).toEqual([...Array(10).fill(422), 429]);
   });
 
+  test('is stopped in all known browsers of an account together, however many somebody collected', async () => {
+    const email = await newUser();
+    const [collected, another] = [openBrowser(api.app), openBrowser(api.app)];
+    for (const browser of [collected, another]) {
+      expect((await signInWith(browser, email)).statusCode).toBe(303);
+      browser.cookies.delete('__Host-heliograph');
+    }
+    await signInWith(collected, email, 'wrong password!');
+    await addAttempts(`known:${accountKey(email)}`, 98);
+    expect((await signInWith(another, email)).statusCode).toBe(303);
+    another.cookies.delete('__Host-heliograph');
+    await addAttempts(`known:${accountKey(email)}`, 1);
+    expect((await signInWith(another, email)).statusCode).toBe(429);
+    expect((await from(OWN, email)).statusCode).toBe(303);
+  });
+
   test('is stopped for an address that nobody has just the same', async () => {
     const email = 'nobody-at-all@store.example';
     expect((await from(MANY, email)).statusCode).toBe(422);
