@@ -94,8 +94,8 @@ export async function joinProven(
 }
 
 /**
- * Makes a person at a provider able to sign in to the account of a session, whose password was given.
- * Throws RequestError `identity_taken`.
+ * Makes a person at a provider able to sign in to the account of a session, whose password was given. Who made a link
+ * for that password must not keep a way in. Throws RequestError: `identity_taken`, `password_not_own`, `unknown_user`.
  */
 export async function linkIdentity(
   { database }: Tools,
@@ -103,8 +103,10 @@ export async function linkIdentity(
   person: ProvenPerson,
   actor: Actor,
 ): Promise<void> {
-  const { userId, email, tenantId } = viewer;
+  const { userId, email, tenantId, passwordLinkBy } = viewer;
   await database.transaction(async (trx) => {
+    refuseForeignPassword(await lockUser(trx, userId));
+    if (passwordLinkBy !== null) throw foreignSession(passwordLinkBy);
     if (!(await insertIdentity(trx, userId, person))) {
       throw new RequestError(
         'identity_taken',
@@ -115,6 +117,13 @@ export async function linkIdentity(
     await recordUserChange(trx, actor, { tenantId, action: 'user.identity_linked', email, detail });
     await addUserNotice(trx, userId, { kind: 'identity_linked', by: person.email, ip: actor.ip });
   });
+}
+
+function foreignSession(linkMadeBy: string): RequestError {
+  return new RequestError(
+    'password_not_own',
+    `This session began with a password that was set through a link made by ${linkMadeBy}. Sign out, and sign in with your own.`,
+  );
 }
 
 /**

@@ -10,7 +10,14 @@ import { makePasswordLink } from '../../../../src/users/password-links.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 import { OTHER_WABA, PUBLIC_URL, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
-import { addUser, openBrowser, PASSWORD, type PortalBrowser, tenantOf } from '../portal-browser.ts';
+import {
+  addUser,
+  openBrowser,
+  PASSWORD,
+  type PortalBrowser,
+  signInWith,
+  tenantOf,
+} from '../portal-browser.ts';
 
 const CALLBACK = `${PUBLIC_URL}/portal/oidc/callback`;
 
@@ -272,6 +279,26 @@ describe('an account with a password', () => {
     await browser.post('/portal/sign-out');
     expect((await browser.get(`${back.pathname}${back.search}`)).statusCode).toBe(400);
     expect(await query(api.database, `select from user_identities where subject = 'kim'`)).toEqual([]);
+  });
+
+  test('is not connected by the maker of a link for its password, who has changed it since either', async () => {
+    const email = 'mina@store.example';
+    await addUser(api, { email, role: 'member', tenantId });
+    const [user] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [email]);
+    const maker = { ...AUTHORITY, actor: { ...SYSTEM, name: 'maker@store.example' } };
+    const { path } = await makePasswordLink({ database: api.database }, maker, user?.id ?? '');
+    const thief = openBrowser(api.app);
+    await thief.get(path);
+    await thief.post(path, { password: 'chosen by the maker' });
+    await signInWith(thief, email, 'chosen by the maker');
+    person('thief', 'thief@home.example');
+    const identities = () => query(api.database, `select from user_identities where subject = 'thief'`);
+    const refused = await linked(thief, 'thief', 'chosen by the maker');
+    expect([refused.statusCode, refused.body.includes('maker@store.example')]).toEqual([422, true]);
+    const change = { current: 'chosen by the maker', password: 'another of the maker' };
+    expect((await thief.post('/portal/account/password', change)).statusCode).toBe(303);
+    expect((await linked(thief, 'thief', 'another of the maker')).statusCode).toBe(422);
+    expect(await identities()).toEqual([]);
   });
 
   test('of a member who signs in at the provider gets no password link from a tenant', async () => {
