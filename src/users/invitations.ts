@@ -144,7 +144,7 @@ export async function acceptInvitation(
     await join(trx, { id: userId, email }, invitation, visitor);
     return userId;
   });
-  return await beginSession(tools, { id, email }, visitor, { by: 'invitation', tenantId });
+  return await beginSession(tools, { id, email }, visitor, { by: 'invitation', tenantId, passwordHash });
 }
 
 /**

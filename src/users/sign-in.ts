@@ -24,6 +24,7 @@ import {
   findUsersByEmail,
   notePasswordLink,
   replacePasswordHash,
+  type SignInCandidate,
   signInCandidates,
   type User,
 } from './user-store.ts';
@@ -73,15 +74,24 @@ export async function signIn(
     if (email !== null) tools.inBackground(recordFailure(database, email, visitor));
     throw new RequestError('wrong_sign_in', WRONG_SIGN_IN);
   }
-  const salt = await passwordSaltOf(database, user.email);
-  if (isHashOutdated(user.passwordHash, salt)) {
-    const next = await hashWithSalt(given.password, salt);
-    await replacePasswordHash(database, user.id, { previous: user.passwordHash, next });
-  }
+  const passwordHash = await renewedHash(database, user, given.password);
   const { passwordLinkBy } = user;
-  const token = await beginSession(tools, user, visitor, { by: 'password', passwordLinkBy });
+  const token = await beginSession(tools, user, visitor, { by: 'password', passwordLinkBy, passwordHash });
   const isOnlyAccount = candidates.length === 1;
   return { token, isOnlyAccount, opened: opened.length, awaitsCode: user.hasSecondFactor };
+}
+
+/** The hash of a password that is right, with the present costs and salt. */
+async function renewedHash(
+  database: Database,
+  { id, email, passwordHash: previous }: SignInCandidate,
+  password: string,
+): Promise<string> {
+  const salt = await passwordSaltOf(database, email);
+  if (!isHashOutdated(previous, salt)) return previous;
+  const next = await hashWithSalt(password, salt);
+  await replacePasswordHash(database, id, { previous, next });
+  return next;
 }
 
 /**
@@ -111,11 +121,13 @@ type Beginning = {
   provenAtMs?: number | null;
   /** When the session that this one follows would end. */
   endsBy?: Date | null;
+  /** What the password opened: a change in the meantime ends this sign-in too. */
+  passwordHash?: string | null;
   /** What the audit log says of it, where it is not `by`. */
   recordedBy?: BegunBy;
 };
 
-/** Begins the session of a user who has signed in. Throws RequestError `wrong_sign_in` for one without a tenant. */
+/** Begins the session of a user who has signed in. Throws RequestError `wrong_sign_in`: without a tenant, or the password has changed. */
 export async function beginSession(
   tools: Tools,
   user: Pick<User, 'id' | 'email'>,
@@ -129,10 +141,11 @@ export async function beginSession(
     hasSecondFactor = false,
     provenAtMs = null,
     endsBy = null,
+    passwordHash = null,
   } = beginning;
   return await tools.database.transaction(async (trx) => {
     const place = wanted === undefined ? await firstPlaceOf(trx, user.id) : { tenantId: wanted };
-    if (place === null || !(await noteSignIn(trx, user.id, place.tenantId))) {
+    if (place === null || !(await noteSignIn(trx, user.id, place.tenantId, passwordHash))) {
       throw new RequestError('wrong_sign_in', WRONG_SIGN_IN);
     }
     const { tenantId } = place;

@@ -233,12 +233,22 @@ export async function firstPlaceOf(
   return row ?? null;
 }
 
-/** Stores the tenant that a user switches to; false: the user does not belong there. */
-export async function noteSignIn(trx: Database, userId: string, tenantId: string | null): Promise<boolean> {
+/**
+ * Stores the tenant that a user switches to; false: the user does not belong there, or the password is no longer that of
+ * `passwordHash`.
+ */
+export async function noteSignIn(
+  trx: Database,
+  userId: string,
+  tenantId: string | null,
+  passwordHash: string | null = null,
+): Promise<boolean> {
   const known = await execute(
     trx,
-    'update users set last_sign_in_at = now() where id = ? and (is_operator or cast(? as bigint) is not null)',
-    [userId, tenantId],
+    `update users set last_sign_in_at = now()
+      where id = :userId and (is_operator or cast(:tenantId as bigint) is not null)
+        and password_hash is not distinct from coalesce(cast(:passwordHash as text), password_hash)`,
+    { userId, tenantId, passwordHash },
   );
   if (tenantId === null || known === 0) return known === 1;
   const entered = await execute(

@@ -221,6 +221,23 @@ test('a hash of other costs is renewed when its password is used', async () => {
   expect((await signInWith(openBrowser(api.app), email)).statusCode).toBe(303);
 });
 
+test('a sign-in that is under way while the password changes opens nothing', async () => {
+  const email = await newUser();
+  const browser = openBrowser(api.app);
+  await browser.get('/portal/sign-in');
+  const next = await hashPassword('another long sentence');
+  let signingIn: ReturnType<typeof signInWith> | undefined;
+  await api.database.transaction(async (trx) => {
+    await execute(trx, 'update users set password_hash = ? where email = ?', [next, email]);
+    signingIn = signInWith(browser, email);
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await expect.poll(() => query(api.database, waiting), { timeout: 20_000 }).toHaveLength(1);
+  });
+  const answer = await signingIn;
+  expect([answer?.statusCode, browser.cookies.has('__Host-heliograph')]).toEqual([422, false]);
+  expect((await signInWith(browser, email, 'another long sentence')).statusCode).toBe(303);
+});
+
 test('hashing leaves the event loop free, and more than a few at a time wait', async () => {
   const email = await newUser();
   const browsers = Array.from({ length: 8 }, () => openBrowser(api.app));
