@@ -77,10 +77,10 @@ function takeProof(body: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** A code where the user has a second factor, otherwise the password. Throws RequestError: `wrong_code`, `wrong_password`, `busy`. */
+/** A code where the user has a second factor, otherwise the password. Throws RequestError: `wrong_code`, `wrong_password`, `password_off`, `busy`. */
 async function prove(
   request: FastifyRequest,
-  { database, accounts, now }: PortalContext,
+  { database, accounts, config, now }: PortalContext,
   { limit }: ProofTools,
   given: string,
 ): Promise<void> {
@@ -92,6 +92,7 @@ async function prove(
     await useCode(tools, session, given, actorOf(request));
     await limit.codeSucceeded(request, viewer);
   } else {
+    if (!config.portal.passwordSignIn) throw passwordsOff();
     const account = `user ${viewer.userId}`;
     await limit.count(request, account);
     await checkOwnPassword({ database }, viewer.userId, given);
@@ -99,6 +100,13 @@ async function prove(
   }
   await noteProof(database, session.id);
   viewer.isProofFresh = true;
+}
+
+function passwordsOff(): RequestError {
+  return new RequestError(
+    'password_off',
+    'Passwords are switched off here. Sign in again at your identity provider.',
+  );
 }
 
 type Form = { path: string; fields: [string, string][] };

@@ -6,6 +6,7 @@ import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { inviteUser } from '../../../../src/users/invitations.ts';
+import { hashPassword } from '../../../../src/users/password-hash.ts';
 import { makePasswordLink } from '../../../../src/users/password-links.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 import { OTHER_WABA, PUBLIC_URL, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
@@ -447,6 +448,16 @@ describe('where the provider is the only way in', () => {
     ]) {
       expect(names.filter((name) => name.endsWith(gone))).toEqual([]);
     }
+    // A password from before the setting changed proves nothing either.
+    const [old, aged] = [await hashPassword(PASSWORD), `proven_at = now() - interval '11 minutes'`];
+    await execute(database, `update users set password_hash = ?`, [old]);
+    await execute(database, `update user_sessions set ${aged}`);
+    const fields = { next: '/portal/account', 'proof-of-presence': PASSWORD };
+    const confirmed = await browser.post('/portal/confirm', fields);
+    expect([confirmed.statusCode, confirmed.body.includes('Passwords are switched off')]).toEqual([
+      422,
+      true,
+    ]);
     // What began with a password before the setting changed ends.
     await execute(database, `update user_sessions set begun_by = 'password'`);
     expect((await browser.get('/portal/account')).headers.location).toMatch(/^\/portal\/sign-in/);
