@@ -6,7 +6,7 @@ import type { FormTokens } from '../access/form-tokens.ts';
 import { PAGES } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { beginInBrowser, sessionCookie } from '../access/session-cookie.ts';
+import { beginInBrowser, oidcCookie, provenCookie, sessionCookie } from '../access/session-cookie.ts';
 import { actorOf, sessionOf, viewerIfAny, visitorOf } from '../access/viewer.ts';
 import { postForm, textField } from '../components/form.ts';
 import { EMPTY_FORM, formLine } from '../form-values.ts';
@@ -48,7 +48,7 @@ export function signInPages(app: PortalApp, context: PortalContext, tools: SignI
   const config = { ...PAGES.signedIn, beforeSecondFactor: true } as const;
   app.post('/portal/sign-out', { config, schema: { body: EMPTY_FORM } }, async (request, reply) => {
     await signOut({ database }, sessionOf(request), actorOf(request));
-    sessionCookie.clear(reply);
+    for (const one of [sessionCookie, oidcCookie, provenCookie]) one.clear(reply);
     reply.header('clear-site-data', CLEAR_SITE_DATA);
     return reply.redirect('/portal/sign-in?done=signed-out', 303);
   });

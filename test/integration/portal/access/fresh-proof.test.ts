@@ -373,7 +373,10 @@ describe('sessions', () => {
 
   test('leave nothing in the browser when they are signed out', async () => {
     const { browser } = await newUser('member');
+    // Whom the provider confirmed could join, and so sign in, for ten minutes more.
+    for (const name of ['oidc', 'proven']) browser.cookies.set(`__Host-heliograph-${name}`, 'sealed');
     const answer = await browser.post('/portal/sign-out');
     expect(answer.headers['clear-site-data']).toBe('"cache", "storage"');
+    expect([...browser.cookies.keys()]).toEqual([]);
   });
 });
