@@ -10,6 +10,7 @@ import {
   type FetchTools,
   fetchMedia,
   finishMediaTask,
+  isOtherMediaReadable,
   publishFailure,
   publishStored,
   removeUnlessStored,
@@ -78,13 +79,14 @@ async function store(
   run: ActivityRun,
 ): Promise<MediaResult> {
   let ageMs: number | null = null;
+  let token: string | null = null;
   try {
     const objectKey = randomBytes(OBJECT_KEY_BYTES).toString('base64url');
     const media = await takePendingMedia(tools.database, { ...input, objectKey });
     if (media === null) return await endedBefore(tools, input);
     ageMs = media.ageMs;
     await checkStorageQuota(tools.database, input.wabaId, 1);
-    const token = await openAccessToken(tools, input.wabaId);
+    token = await openAccessToken(tools, input.wabaId);
     const startMs = Date.now();
     const fetched = await fetchMedia(tools, media, { ...run, token });
     const attributes = { bytes: fetched.sizeBytes };
@@ -96,7 +98,9 @@ async function store(
     return { outcome: 'stored', summary: `${sizeBytes} bytes, served as ${servedType}` };
   } catch (error) {
     throwIfEnded(error);
-    if (error instanceof GraphError && isObjectGone(error)) run.onGone();
+    const isGone = error instanceof GraphError && isObjectGone(error);
+    if (isGone && token !== null && (await isOtherMediaReadable(tools, input, { ...run, token })))
+      run.onGone();
     await noteToken(tools, input, error);
     return await settleFailure(tools, input, error, run.tally, ageMs);
   }

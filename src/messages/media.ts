@@ -106,6 +106,23 @@ export async function isMediaStored(database: Database, messageId: string): Prom
   return (await query(database, text, [messageId])).length > 0;
 }
 
+/** Upstream's id of the WABA's media that was stored last and that upstream still keeps; null: there is none. */
+export async function findReadableMedia(
+  database: Database,
+  wabaId: string,
+  exceptMessageId: string,
+): Promise<string | null> {
+  const [row] = await query<{ id: string }>(
+    database,
+    `select upstream_media_id as id from media
+      where waba_id = ? and state = 'stored' and finished_at > now() - interval '6 days'
+        and created_at > now() - interval '6 days' and message_id <> ? and upstream_media_id is not null
+      order by finished_at desc limit 1`,
+    [wabaId, exceptMessageId],
+  );
+  return row?.id ?? null;
+}
+
 /** Those of these object keys whose files were erased. */
 export async function findErasedKeys(database: Database, objectKeys: readonly string[]): Promise<string[]> {
   if (objectKeys.length === 0) return [];

@@ -12,7 +12,10 @@ const UPSTREAM_RETENTION_MS = 7 * 24 * 60 * 60 * 1_000;
 const MAX_WRONG_DOWNLOADS = 3;
 const MAX_GONE_RESPONSES = 2;
 
-/** What the attempts for one media have met so far; kept in heartbeats. */
+/**
+ * What the attempts for one media have met so far; kept in heartbeats. `goneResponses` counts only those at which other
+ * media could be read with the same token, because the same answer means a missing permission.
+ */
 export type FetchTally = { wrongDownloads: number; goneResponses: number };
 
 /** What a failed attempt leads to. `reason` is for operators, `code` for the tenant. */
@@ -61,6 +64,9 @@ function codeWhenOver(error: unknown): MediaErrorCode {
 function adviceFor(error: unknown, reason: string): string {
   if (error instanceof GraphError && isTokenError(error)) {
     return `${reason} Give the WABA a valid access token with the admin command; the next attempt uses it.`;
+  }
+  if (error instanceof GraphError && isObjectGone(error)) {
+    return `${reason} If other media fails like this, see that the access token has a permission for the WABA.`;
   }
   if (isTimeout(error)) return 'The attempt took too long and was cut off.';
   return isTyped(error) || !isTransientError(error) ? reason : `The database is not available: ${reason}.`;

@@ -8,6 +8,7 @@ import type { Database, Transaction } from '../../platform/postgres/database.ts'
 import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
 import {
   checkStorageQuota,
+  findReadableMedia,
   hasMedia,
   isMediaStored,
   markMediaFailed,
@@ -77,6 +78,22 @@ async function fromLookup(tools: FetchTools, media: PendingMedia, run: FetchRun)
     // The webhook is signed, so its digest goes before the lookup's.
     expectedSha256: decodeSha256(media.expectedSha256) ?? decodeSha256(metadata.sha256),
   });
+}
+
+/** Whether this token opens other media of the WABA: then it is not for want of a permission that media is missing. */
+export async function isOtherMediaReadable(
+  { database, graph }: Pick<FetchTools, 'graph'> & { database: Database },
+  { wabaId, messageId }: StoreInboundMediaInput,
+  { token, signal }: Pick<FetchRun, 'token' | 'signal'>,
+): Promise<boolean> {
+  try {
+    const other = await findReadableMedia(database, wabaId, messageId);
+    if (other === null) return false;
+    await graph.lookUpMedia(other, token, signal);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 type Source = Omit<BodyRules, 'maxBytes'> & { address: string; mimeType: string | null };

@@ -19,6 +19,7 @@ const PASSING = [
   ['404 at a download address', graph(404), 'media_expired'],
   ['an ended token', graph(401, { code: 190, message: 'Session has expired' }), 'access_token_invalid'],
   ['no token', new AccessTokenProblem('WABA 1 has no token'), 'access_token_invalid'],
+  ['what may be a missing permission', graph(400, { code: 100, error_subcode: 33 }), 'media_expired'],
   ['a missing permission', graph(403, { code: 200 }), 'media_expired'],
   ['the object store', new ObjectStoreUnavailable('ECONNREFUSED'), 'media_expired'],
   ['the database', Object.assign(new Error('gone'), { code: 'ECONNREFUSED' }), 'media_expired'],
@@ -45,7 +46,10 @@ describe('what a failed attempt leads to', () => {
 
   test('a missing object is final when upstream says it again', () => {
     const error = graph(400, { code: 100, error_subcode: 33 });
-    expect(judgeFailure(error, { ...NOTHING, goneResponses: 1 }, FRESH_MS).kind).toBe('retry');
+    expect(judgeFailure(error, { ...NOTHING, goneResponses: 1 }, FRESH_MS)).toMatchObject({
+      kind: 'retry',
+      reason: expect.stringMatching(/access token has a permission/),
+    });
     expect(judgeFailure(error, { ...NOTHING, goneResponses: 2 }, FRESH_MS)).toMatchObject({
       code: 'media_gone',
     });
