@@ -175,7 +175,9 @@ export type PersonIds = { waId: string | null; userId: string | null };
  * theirs whatever the ids say.
  */
 export function contactsOfSender({ contacts }: ItemContext, ids: PersonIds): JsonNode[] {
-  return contactsOfPerson(contacts, ids, contacts.hasOneSender);
+  // A message that names no sender is most likely of the only one.
+  const isNameless = ids.waId === null && ids.userId === null;
+  return contactsOfPerson(contacts, ids, contacts.hasOneSender || isNameless);
 }
 
 /** The entries of the person that a status is about, likewise. */
@@ -183,12 +185,11 @@ export function contactsOfRecipient({ contacts }: ItemContext, ids: PersonIds): 
   return contactsOfPerson(contacts, ids, contacts.hasOneRecipient);
 }
 
-function contactsOfPerson(contacts: ValueContacts, { waId, userId }: PersonIds, isOnlyPerson: boolean) {
+function contactsOfPerson(contacts: ValueContacts, { waId, userId }: PersonIds, mayTakeSole: boolean) {
   const matches = new Set([
     ...((waId !== null && contacts.byWaId.get(waId)) || []),
     ...((userId !== null && contacts.byUserId.get(userId)) || []),
   ]);
-  const mayTakeSole = isOnlyPerson || (waId === null && userId === null);
   if (matches.size === 0 && mayTakeSole) return contacts.sole === null ? [] : [contacts.sole];
   let roomChars = MAX_PERSON_CHARS;
   return [...matches]

@@ -30,6 +30,10 @@ describe('message statuses', () => {
     expect(contactsOf(`"statuses":[${statuses(['2', '3'])}]`)).toEqual([0, 0]);
     expect(contactsOf(`"statuses":[${statuses(['2', '1'])}]`)).toEqual([0, 1]);
     expect(contactsOf(`"messages":[{"id":"m","from":"1"}],"statuses":[${statuses(['2'])}]`)).toEqual([0]);
+    const nobody = '{"id":"w","status":"sent"}';
+    expect(contactsOf(`"statuses":[${statuses(['1'])},${nobody}]`)).toEqual([1, 0]);
+    expect(contactsOf(`"messages":[{"id":"m","from":"1"}],"statuses":[${nobody}]`)).toEqual([0]);
+    expect(contactsOf(`"statuses":[${nobody}]`)).toEqual([1]);
   });
 
   test('carry the errors of a failure as they are written', () => {
