@@ -1,5 +1,6 @@
 import { laneOf } from '../deliveries/publish.ts';
 import { membersOf } from '../platform/json/json-members.ts';
+import { epochTimeOf } from '../platform/json/json-text.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query, textArray } from '../platform/postgres/sql.ts';
 
@@ -98,8 +99,8 @@ type PaymentState = {
   /** Of the report that says so, as it is in the event. */
   amount: unknown;
   currency: unknown;
-  /** Seconds since 1970 as text, upstream's. */
-  timestamp: string | null;
+  /** As upstream dated it. */
+  updatedAt: Date | null;
   /** The latest report of each transaction, the newest first, as upstream wrote them. */
   transactions: unknown[];
   /** The latest report of each refund, the newest first. */
@@ -122,15 +123,14 @@ export function paymentState(reports: readonly DatedReport[]): PaymentState {
     status: textOf(latest?.data.status),
     amount: latest?.data.amount,
     currency: latest?.data.currency,
-    timestamp: textOf(latest?.data.timestamp),
+    updatedAt: epochTimeOf(textOf(latest?.data.timestamp)),
     transactions: latestOfEach(newestFirst.map(({ data }) => data.transaction)),
     refunds: latestOfEach(newestFirst.flatMap(refundsOf)),
   };
 }
 
 function secondsOf({ data }: DatedReport): number {
-  const seconds = Number(data.timestamp);
-  return Number.isFinite(seconds) ? seconds : 0;
+  return Math.floor((epochTimeOf(textOf(data.timestamp))?.getTime() ?? 0) / 1_000);
 }
 
 function isFinal({ data }: DatedReport): boolean {

@@ -28,12 +28,23 @@ describe('the state of a payment', () => {
     ).toBe(2);
   });
 
+  test('counts times in milliseconds and in seconds alike', () => {
+    const state = stateOf(report('captured', '1790000060'), report('pending', '1790000000000'));
+    expect(state).toMatchObject({ status: 'captured', updatedAt: new Date(1_790_000_060_000) });
+    const inMs = stateOf(report('pending', '1790000000'), report('captured', '1790000060500'));
+    expect(inMs.updatedAt).toEqual(new Date(1_790_000_060_500));
+    expect(stateOf(report('pending', '1790000060900'), report('captured', '1790000060')).status).toBe(
+      'captured',
+    );
+    expect(stateOf(report('pending', 'soon')).updatedAt).toBeNull();
+  });
+
   test('survives reports without a time, without a transaction and of odd types', () => {
     expect(stateOf()).toEqual({
       status: null,
       amount: undefined,
       currency: undefined,
-      timestamp: null,
+      updatedAt: null,
       transactions: [],
       refunds: [],
     });

@@ -183,7 +183,7 @@ function paymentView(known: {
     status: state.status,
     ...(isMembers(state.amount) && { amount: state.amount }),
     ...(typeof state.currency === 'string' && { currency: state.currency }),
-    updatedAt: timeOf(state.timestamp),
+    updatedAt: state.updatedAt?.toISOString() ?? null,
     transactions: state.transactions.filter(isMembers),
     refunds: state.refunds.filter(isMembers),
     serviceMessageId: order?.messageId ?? null,
@@ -199,10 +199,4 @@ function paymentView(known: {
 
 function reportedOf(report: PaymentReport): Reported {
   return { report, data: JSON.parse(report.data) as Members };
-}
-
-/** Upstream's seconds since 1970; null for what is no time. */
-function timeOf(timestamp: string | null): string | null {
-  const time = new Date(Number(timestamp ?? Number.NaN) * 1_000);
-  return Number.isFinite(time.getTime()) ? time.toISOString() : null;
 }
