@@ -4,20 +4,28 @@ import type { CatalogProduct } from '../../platform/graph/graph-calls.ts';
 import type { GraphClient } from '../../platform/graph/graph-client.ts';
 import { storableText } from '../../platform/json/json-text.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { isDataError } from '../../platform/postgres/error-class.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import type { Product } from '../orders.ts';
 
-export type ProductTools = { database: Database; graph: GraphClient; secretBox: SecretBox };
+export type ProductTools = {
+  database: Database;
+  graph: Pick<GraphClient, 'findProducts'>;
+  secretBox: SecretBox;
+};
 
 /** Over token and lookup together: the order goes out without an answer after this time. */
 const LOOKUP_DEADLINE_MS = 5_000;
+
+/** No catalog has longer ids, and an index takes them. */
+const MAX_ID_BYTES = 200;
 
 const MAX_NAME_CHARS = 512;
 const MAX_URL_CHARS = 2_048;
 
 export type KnownProducts = {
   products: Map<string, Product>;
-  /** Why products could not be looked up; null when all went well. */
+  /** What went wrong with the look-up, a sentence; null when all went well. */
   problem: string | null;
 };
 
@@ -31,15 +39,38 @@ export async function findKnownProducts(
   catalogId: string | null,
   retailerIds: readonly string[],
 ): Promise<KnownProducts> {
-  if (catalogId === null || retailerIds.length === 0) return { products: new Map(), problem: null };
-  const cached = await findCachedProducts(tools.database, wabaId, catalogId, retailerIds);
+  const askable = retailerIds.filter(isShort);
+  if (catalogId === null || !isShort(catalogId) || askable.length === 0) {
+    return { products: new Map(), problem: null };
+  }
+  const cached = await findCachedProducts(tools.database, wabaId, catalogId, askable);
   const fresh = new Set(cached.filter((product) => product.fresh).map((product) => product.retailerId));
-  const wanted = retailerIds.filter((retailerId) => !fresh.has(retailerId));
+  const wanted = askable.filter((retailerId) => !fresh.has(retailerId));
   if (wanted.length === 0) return { products: productMap(cached), problem: null };
   const lookup = await lookUp(tools, wabaId, catalogId, wanted);
   if ('problem' in lookup) return { products: productMap(cached), problem: lookup.problem };
-  await saveCachedProducts(tools.database, wabaId, catalogId, lookup.found);
-  return { products: productMap([...cached, ...lookup.found]), problem: null };
+  const problem = await keepProducts(tools.database, wabaId, catalogId, lookup.found);
+  return { products: productMap([...cached, ...lookup.found]), problem };
+}
+
+function isShort(id: string): boolean {
+  return Buffer.byteLength(id) <= MAX_ID_BYTES;
+}
+
+/** Why the answers of a lookup could not be kept; null: they are. */
+async function keepProducts(
+  database: Database,
+  wabaId: string,
+  catalogId: string,
+  products: readonly FoundProduct[],
+): Promise<string | null> {
+  try {
+    await saveCachedProducts(database, wabaId, catalogId, products);
+    return null;
+  } catch (error) {
+    if (!(error instanceof Error) || !isDataError(error)) throw error;
+    return `What the catalog answered could not be kept: ${error.message}`;
+  }
 }
 
 type FoundProduct = Pick<CachedProduct, 'retailerId' | 'name' | 'imageUrl'>;
@@ -59,7 +90,8 @@ async function lookUp(
     return { found: wanted.map((retailerId) => storable(retailerId, byId.get(retailerId))) };
   } catch (error) {
     if (signal.aborted) return { problem: `The catalog did not answer within ${LOOKUP_DEADLINE_MS} ms.` };
-    return { problem: error instanceof Error ? error.message : 'The catalog lookup failed.' };
+    const reason = error instanceof Error ? error.message : 'the catalog lookup failed';
+    return { problem: `Products could not be looked up: ${reason}` };
   }
 }
 

@@ -1,5 +1,6 @@
 import { releaseReservedEvent } from '../../deliveries/publish.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { isDataError } from '../../platform/postgres/error-class.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
 import {
@@ -34,20 +35,31 @@ const OVERDUE_AT_ONCE = 10;
 
 /**
  * Releases the oldest orders that wait for their workflow too long, because Temporal is away or has lost a node, side by
- * side; true when there may be more. Their workflows find nothing to do. Rejects while the database is away.
+ * side; true when there may be more. Their workflows find nothing to do. Rejects while the database is away, and for an
+ * order that cannot be released, once the others are.
  */
 export async function releaseOverdueOrders(tools: ReleaseOrderTools): Promise<boolean> {
-  const overdue = await query<{ input: EnrichOrderInput }>(
-    tools.database,
+  const failures: unknown[] = [];
+  for (;;) {
+    // Those that failed are still the oldest.
+    const overdue = await listOverdue(tools.database, failures.length);
+    const released = await Promise.allSettled(overdue.map((input) => enrichAndRelease(tools, input)));
+    failures.push(...released.flatMap((one) => (one.status === 'rejected' ? [one.reason] : [])));
+    const mayBeMore = overdue.length === OVERDUE_AT_ONCE;
+    if (failures.length === 0) return mayBeMore;
+    if (!mayBeMore || !failures.every(isDataError)) throw failures[0];
+  }
+}
+
+async function listOverdue(database: Database, skipped: number): Promise<EnrichOrderInput[]> {
+  const rows = await query<{ input: EnrichOrderInput }>(
+    database,
     `select argument as input from workflow_tasks
       where workflow_type = 'enrichOrder' and created_at < now() - ? * interval '1 second'
-      order by created_at limit ?`,
-    [OVERDUE_SECONDS, OVERDUE_AT_ONCE],
+      order by created_at, workflow_id limit ? offset ?`,
+    [OVERDUE_SECONDS, OVERDUE_AT_ONCE, skipped],
   );
-  const released = await Promise.allSettled(overdue.map(({ input }) => enrichAndRelease(tools, input)));
-  const failure = released.find(({ status }) => status === 'rejected');
-  if (failure?.status === 'rejected') throw failure.reason;
-  return overdue.length === OVERDUE_AT_ONCE;
+  return rows.map(({ input }) => input);
 }
 
 /**
@@ -100,5 +112,5 @@ function orderTaskId(orderId: string): string {
 function summaryOf(retailerIds: readonly string[], { products, problem }: KnownProducts): string {
   const named = retailerIds.filter((retailerId) => products.get(retailerId)?.name !== undefined).length;
   const summary = `Released with ${named} of ${retailerIds.length} products known.`;
-  return problem === null ? summary : `${summary} The others could not be looked up: ${problem}`;
+  return problem === null ? summary : `${summary} ${problem}`;
 }

@@ -1,7 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { randomInt } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { findKnownProducts } from '../../../../src/messages/orders/known-products.ts';
+import { releaseOverdueOrders } from '../../../../src/messages/orders/release-order.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../../support/take-in.ts';
-import { addEndpoint } from '../../../support/test-accounts.ts';
+import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../../support/test-accounts.ts';
+import { testDatabase } from '../../../support/test-database.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
 import { type MediaStack, messageBody, startMediaStack, WABA } from '../media/media-stack.ts';
 
@@ -178,5 +182,71 @@ describe('an order', () => {
     });
     expect(result).toBe('Released before.');
     expect((await orderOf(upstreamId)).body).toBe(body);
+  });
+});
+
+/** A catalog that knows nothing; `asked` holds what it was asked for. */
+function emptyCatalog() {
+  const asked: string[] = [];
+  const findProducts = async (_catalogId: string, retailerIds: readonly string[]) => {
+    asked.push(...retailerIds);
+    return [];
+  };
+  return { asked, graph: { findProducts } };
+}
+
+describe('what is known of products', () => {
+  const longId = () =>
+    Array.from({ length: 512 }, () => String.fromCharCode(randomInt(0x4e00, 0x9fff))).join('');
+
+  test.each([
+    ['product', () => [newCatalog(), longId()] as const],
+    ['catalog', () => [longId(), 'sku-red-42'] as const],
+  ])('a %s whose id is too long for the cache is not asked for', async (_name, ids) => {
+    const { database } = stack;
+    const { asked, graph } = emptyCatalog();
+    const [catalogId, retailerId] = ids();
+    const tools = { database, graph, secretBox: testSecretBox };
+    const known = await findKnownProducts(tools, WABA, catalogId, [retailerId]);
+    expect(known).toEqual({ products: new Map(), problem: null });
+    expect(asked).toEqual([]);
+  });
+
+  test('is told although it cannot be kept', async () => {
+    const { database } = stack;
+    await query(database, `alter table catalog_products add constraint odd check (retailer_id <> 'odd')`);
+    onTestFinished(() =>
+      query(database, 'alter table catalog_products drop constraint odd').then(() => undefined),
+    );
+    const graph = { findProducts: async () => [{ retailerId: 'odd', name: 'Odd mug', imageUrl: null }] };
+    const tools = { database, graph, secretBox: testSecretBox };
+    const known = await findKnownProducts(tools, WABA, newCatalog(), ['odd']);
+    expect(known.products.get('odd')).toEqual({ name: 'Odd mug' });
+    expect(known.problem).toMatch(/could not be kept.*odd/);
+  });
+});
+
+describe('overdue orders', () => {
+  test('that cannot be released keep no other waiting', async () => {
+    const { database } = await testDatabase();
+    await seedFixtureAccounts(database);
+    await addEndpoint(database, WABA, 'https://tenant.example/hook', ['order']);
+    for (let n = 0; n < 11; n += 1) {
+      const order = { catalog_id: newCatalog(), text: '', product_items: [item('sku', 1, 1)] };
+      await takeIn(database, messageBody({ type: 'order', order }).body);
+    }
+    await query(database, `update workflow_tasks set created_at = created_at - interval '1 minute'`);
+    await query(
+      database,
+      `update orders set cart = '{' where id in (select id from orders order by id limit 10)`,
+    );
+    const tools = { database, secretBox: testSecretBox, publicUrl: 'https://gateway.example' };
+    const released = releaseOverdueOrders({ ...tools, graph: emptyCatalog().graph });
+    await expect(released).rejects.toThrow(SyntaxError);
+    const [left] = await query(
+      database,
+      `select count(*) filter (where service is null) as waiting, count(*) from orders`,
+    );
+    expect(left).toEqual({ waiting: '10', count: '11' });
   });
 });
