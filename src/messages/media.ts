@@ -172,7 +172,8 @@ export async function markMediaStored(
        from pending join messages m on m.id = pending.message_id join wabas w on w.waba_id = m.waba_id
       where media.message_id = pending.message_id
      returning w.tenant_id as "tenantId", m.phone_number_id as "phoneNumberId",
-               m.conversation_id as "conversationId", m.upstream_id as "upstreamId", media.mime_type as "mimeType",
+               m.conversation_id as "conversationId",
+               coalesce(m.upstream_id, m.superseded_upstream_id) as "upstreamId", media.mime_type as "mimeType",
                pending.was_stored as "wasStored"`,
     { wabaId, messageId, ...stored },
   );

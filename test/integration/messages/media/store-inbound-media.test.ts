@@ -312,6 +312,37 @@ describe('answers that are final', () => {
   });
 });
 
+describe('a placeholder whose real message came while its media was fetched', () => {
+  test('has its media stored and announced', async () => {
+    const { id, sha256 } = await stack.upload(JPEG, 'image/jpeg');
+    await stack.addFault({ match: 'media_lookup', kind: 'status', status: 503, id });
+    const { body, upstreamId } = messageBody({
+      type: 'image',
+      image: { id, sha256, mime_type: 'image/jpeg' },
+    });
+    await takeIn(stack.database, body);
+    const { id: messageId } = await mediaOf(upstreamId);
+    await query(
+      stack.database,
+      'update messages set placeholder = true, upstream_id = null, superseded_upstream_id = upstream_id where id = ?',
+      [messageId],
+    );
+    await stack.clearUpstream();
+    await eventually('the media is stored', async () => {
+      const row = await query(stack.database, 'select 1 from media where message_id = ? and state = ?', [
+        messageId,
+        'stored',
+      ]);
+      return row.length === 1;
+    });
+    const [ready] = (await eventsOf(upstreamId)).filter(({ type }) => type === 'media.ready');
+    expect(JSON.parse(ready?.body ?? '').data).toMatchObject({
+      metaMessageId: upstreamId,
+      serviceMessageId: messageId,
+    });
+  });
+});
+
 describe('running twice', () => {
   test('changes nothing that was published, and fetches nothing', async () => {
     const { id, sha256 } = await stack.upload(JPEG, 'image/jpeg');
