@@ -62,12 +62,14 @@ async function noteHour(database: Database, hour: number): Promise<void> {
   );
 }
 
-/** Forgets up to `limit` hours that nothing is compared with any more; returns how many. */
+/** Forgets up to `limit` hours that nothing is compared with any more, but the last one of a WABA: since then it is silent. */
 export async function forgetOldHours(database: Database, limit: number): Promise<number> {
   return await execute(
     database,
     `delete from waba_hours where ctid = any (array(
-       select ctid from waba_hours where hour < now() - ${KEPT_DAYS} * interval '1 day' limit ?))`,
+       select h.ctid from waba_hours h where h.hour < now() - ${KEPT_DAYS} * interval '1 day'
+          and exists (select from waba_hours later where later.waba_id = h.waba_id and later.hour > h.hour)
+        limit ?))`,
     [limit],
   );
 }

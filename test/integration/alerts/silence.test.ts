@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { listSilentWabas, noteActivity } from '../../../src/alerts/silence.ts';
+import { forgetOldHours, listSilentWabas, noteActivity } from '../../../src/alerts/silence.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { uuidV7 } from '../../../src/platform/public-ids.ts';
@@ -95,6 +95,17 @@ test('activity is read from events, without test events, and a silent WABA ends 
   await addEvent(Date.now(), 'message');
   await turn(database);
   expect(await openAlerts(database, operator)).toEqual([]);
+});
+
+test('a WABA stays silent however long ago its last hour was', async () => {
+  await busyUntilLately();
+  const operator = await addUser(database, 'operator@example.com', 'operator');
+  await turn(database);
+  await execute(database, `update waba_hours set hour = hour - interval '36 days'`);
+  expect(await forgetOldHours(database, 1_000)).toBe(29 * 24 - 5);
+  expect(await forgetOldHours(database, 1_000)).toBe(0);
+  await turn(database);
+  expect(await openAlerts(database, operator)).toEqual([`waba_silent ${WABA}`]);
 });
 
 test('while bodies wait for intake, silence begins and ends for none', async () => {
