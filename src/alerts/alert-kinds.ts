@@ -89,7 +89,8 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     title: 'API key expires soon',
     audience: 'tenant',
     notice: 'api_key.expiring',
-    meaning: 'An API key expires within 14 days. From then on every request with it is answered 401.',
+    meaning:
+      'An API key expires within 14 days, or expired in the last 14. From then on every request with it is answered 401.',
     steps: [
       'Make a new key, or ask for one that replaces it, and give it to the programs that use the old one.',
       'The list of API keys shows when the old key was last used.',

@@ -54,10 +54,10 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
       details: { endpointId: id },
     }));
   },
-  api_key_expiring: async (database) =>
+  api_key_expiring: async (database, now) =>
     (await listExpiringKeys(database, KEY_DAYS, MOST)).map(({ id, name, lastFour, expiresAt, ...owner }) => ({
       ...{ kind: 'api_key_expiring', ...owner, subject: id, latestAt: null },
-      reason: `API key "${name}" (…${lastFour}) expires on ${minuteText(expiresAt)} UTC.`,
+      reason: `API key "${name}" (…${lastFour}) ${expiresAt <= now ? 'expired' : 'expires'} on ${minuteText(expiresAt)} UTC.`,
       details: { apiKeyId: id, name, expiresAt: expiresAt.toISOString() },
     })),
   client_certificate_expiring: async (database, now) =>

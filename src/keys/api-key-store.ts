@@ -117,7 +117,7 @@ export async function endApiKeyWithin(
   return row?.expiresAt ?? null;
 }
 
-/** A key that works and will not for long. */
+/** A key that will not work for long, or did until lately. */
 export type ExpiringKey = {
   id: string;
   wabaId: string;
@@ -127,7 +127,7 @@ export type ExpiringKey = {
   expiresAt: Date;
 };
 
-/** Up to `limit` keys that expire within some days and were not replaced by another one. */
+/** Up to `limit` keys that expire within some days, or did, and were not revoked or replaced by another one. */
 export async function listExpiringKeys(
   database: Database,
   days: number,
@@ -138,10 +138,11 @@ export async function listExpiringKeys(
     `select k.id, k.waba_id as "wabaId", w.tenant_id as "tenantId", k.name, k.last_four as "lastFour",
             k.expires_at as "expiresAt"
        from api_keys k join wabas w on w.waba_id = k.waba_id and w.removed_at is null
-      where k.revoked_at is null and k.expires_at > now() and k.expires_at <= now() + ? * interval '1 day'
+      where k.revoked_at is null and k.expires_at > now() - :days * interval '1 day'
+        and k.expires_at <= now() + :days * interval '1 day'
         and not exists (select from api_key_requests r where r.replaces_key_id = k.id and r.state = 'revealed')
-      order by k.id limit ?`,
-    [days, limit],
+      order by k.id limit :limit`,
+    { days, limit },
   );
 }
 

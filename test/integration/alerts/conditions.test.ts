@@ -245,7 +245,7 @@ describe('conditions', () => {
     expect(await seen(operator)).toEqual([]);
   });
 
-  test('an API key that expires within 14 days and was not replaced or revoked', async () => {
+  test('an API key that expires within 14 days, or did, and was not replaced or revoked', async () => {
     const { database } = store;
     const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
     const key = (name: string, expiresAt: Date | null) =>
@@ -254,7 +254,8 @@ describe('conditions', () => {
       });
     const soon = await key('soon', inDays(13.9));
     await key('later', inDays(14.1));
-    await key('over', inDays(-1));
+    const over = await key('over', inDays(-1));
+    await key('long over', inDays(-14.1));
     await key('for ever', null);
     const replaced = await key('replaced', inDays(1));
     await execute(
@@ -265,9 +266,17 @@ describe('conditions', () => {
       [await tenantOf(database, WABA), WABA, replaced],
     );
     await look();
-    expect(await seen()).toEqual([`api_key_expiring ${soon}`]);
+    expect(await seen()).toEqual([`api_key_expiring ${soon}`, `api_key_expiring ${over}`].sort());
     expect(await seen(stranger)).toEqual([]);
+    await execute(database, 'update api_keys set expires_at = now() where id = ?', [soon]);
+    await look();
+    expect(await seen()).toHaveLength(2);
+    const [alert] = await query<{ reason: string }>(database, 'select reason from alerts where subject = ?', [
+      soon,
+    ]);
+    expect(alert?.reason).toMatch(/^API key "soon" \(…abcd\) expired on /);
     await revokeApiKey(database, WABA, soon);
+    await revokeApiKey(database, WABA, over);
     await look();
     expect(await seen()).toEqual([]);
     await execute(database, 'delete from api_key_requests');
