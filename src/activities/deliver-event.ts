@@ -91,7 +91,8 @@ function summaryOf(outcome: AttemptOutcome): string {
     case 'failed':
       return `Failed for good after attempt ${outcome.attempt}: ${outcome.reason}.`;
     case 'retrying': {
-      const carrier = outcome.byWorkflow ? '' : ', by the delivery loop: enough workflows are open';
+      const why = outcome.isProbe ? '' : ': enough workflows are open';
+      const carrier = outcome.byWorkflow ? '' : `, by the delivery loop${why}`;
       return `Attempt ${outcome.attempt}: ${outcome.reason}. Next at ${timeAfter(outcome.delayMs)}${carrier}.`;
     }
     case 'deferred':

@@ -56,23 +56,18 @@ export function judgeOutcome(made: AttemptMade, now: EndpointNow, limits: RetryL
   const { reason } = verdict;
   if (made.eventType === 'test') return { state: 'failed', reason, attempt };
   if (verdict.kind === 'gone') return { state: 'deferred', reason, attempt };
-  if (made.isProbe && now.mode === 'probing') return failedProbe(made, verdict, now.room, limits);
+  if (made.isProbe && now.mode === 'probing') return failedProbe(made, verdict);
   if (now.mode !== 'open') return { state: 'deferred', reason, attempt };
   return failedAttempt(made, verdict, now.room, limits);
 }
 
 type Retry = Extract<AttemptVerdict, { kind: 'retry' }>;
 
-function failedProbe(
-  made: AttemptMade,
-  { reason, retryAfterMs }: Retry,
-  room: RetryRoom,
-  limits: RetryLimits,
-): SettledOutcome {
-  const waitMs = probeDelayMs(made.retryScheduleMs, made.probes, Math.random);
-  const delayMs = Math.max(waitMs, retryAfterMs ?? 0);
-  const byWorkflow = takeRoom(made, room, limits);
-  return { state: 'retrying', reason, attempt: made.attempt, delayMs, isProbe: true, byWorkflow };
+/** It goes back to the others, so that the next probe is another: this one may be what is wrong. */
+function failedProbe({ attempt }: AttemptMade, { reason, retryAfterMs }: Retry): SettledOutcome {
+  if (retryAfterMs === null) return { state: 'deferred', reason, attempt };
+  const delayMs = Math.max(MIN_RETRY_DELAY_MS, retryAfterMs);
+  return { state: 'retrying', reason, attempt, delayMs, isProbe: true, byWorkflow: false };
 }
 
 function failedAttempt(
@@ -213,7 +208,27 @@ const TIMEOUTS_IN_A_ROW = 5;
 
 type Minute = { minute: number; successes: number; failures: number };
 
-type CountedAttempt = { ok: boolean; timedOut?: boolean; durationMs: number };
+type CountedAttempt = {
+  deliveryId: string;
+  ok: boolean;
+  timedOut?: boolean;
+  /** Whether its failure was counted lately, see isRepetition: the breaker counts deliveries, not their attempts. */
+  isRepetition: boolean;
+  durationMs: number;
+};
+
+/**
+ * Whether a failure of a delivery that has used up `retriesUsed` retries tells the breaker nothing new: by the schedule,
+ * one of its earlier failures was counted within the minutes that the breaker looks at.
+ */
+export function isRepetition(schedule: readonly number[], retriesUsed: number): boolean {
+  let sinceCountedMs = 0;
+  for (const waitMs of schedule.slice(0, retriesUsed)) {
+    if (sinceCountedMs >= BREAKER.minutes * MINUTE_MS) sinceCountedMs = 0;
+    sinceCountedMs += waitMs;
+  }
+  return retriesUsed > 0 && sinceCountedMs < BREAKER.minutes * MINUTE_MS;
+}
 
 export type EndpointHealth = {
   /** Counts an attempt; true when with it the endpoint has to be taken for down. Counting then starts anew. */
@@ -225,10 +240,10 @@ export type EndpointHealth = {
 /** This process's view of how its attempts went; the database has that of all (endpoint_minutes). */
 export function makeEndpointHealth(now: () => number = Date.now): EndpointHealth {
   const windows = new Map<string, Minute[]>();
-  const timeouts = new Map<string, number>();
+  const timeouts = new Map<string, Set<string>>();
   let deltas = new Map<string, EndpointCounts>();
 
-  const count = (endpointId: string, minute: number, ok: boolean): Minute[] => {
+  const count = (endpointId: string, minute: number, { ok, isRepetition }: CountedAttempt): Minute[] => {
     const window = (windows.get(endpointId) ?? []).filter((m) => m.minute > minute - BREAKER.minutes);
     let current = window.at(-1);
     if (current?.minute !== minute) {
@@ -236,23 +251,25 @@ export function makeEndpointHealth(now: () => number = Date.now): EndpointHealth
       window.push(current);
     }
     if (ok) current.successes += 1;
-    else current.failures += 1;
+    else if (!isRepetition) current.failures += 1;
     windows.set(endpointId, window);
     return window;
   };
 
-  const timeoutsInARow = (endpointId: string, timedOut: boolean): number => {
-    if (!timedOut) timeouts.delete(endpointId);
-    else timeouts.set(endpointId, (timeouts.get(endpointId) ?? 0) + 1);
-    return timeouts.get(endpointId) ?? 0;
+  /** Of how many deliveries. */
+  const timeoutsInARow = (endpointId: string, { deliveryId, timedOut }: CountedAttempt): number => {
+    if (timedOut) timeouts.set(endpointId, (timeouts.get(endpointId) ?? new Set()).add(deliveryId));
+    else timeouts.delete(endpointId);
+    return timeouts.get(endpointId)?.size ?? 0;
   };
 
   return {
-    record(endpointId, { ok, timedOut = false, durationMs }) {
+    record(endpointId, attempt) {
+      const { ok } = attempt;
       const minute = Math.floor(now() / MINUTE_MS);
-      addDelta(deltas, endpointId, ok, durationMs);
-      const window = count(endpointId, minute, ok);
-      const hangs = timeoutsInARow(endpointId, timedOut) >= TIMEOUTS_IN_A_ROW;
+      addDelta(deltas, endpointId, attempt);
+      const window = count(endpointId, minute, attempt);
+      const hangs = timeoutsInARow(endpointId, attempt) >= TIMEOUTS_IN_A_ROW;
       if (ok || !(hangs || isDown(window))) return false;
       windows.delete(endpointId);
       timeouts.delete(endpointId);
@@ -269,12 +286,13 @@ export function makeEndpointHealth(now: () => number = Date.now): EndpointHealth
 function addDelta(
   deltas: Map<string, EndpointCounts>,
   endpointId: string,
-  ok: boolean,
-  durationMs: number,
+  { ok, isRepetition, durationMs }: CountedAttempt,
 ): void {
-  const delta = deltas.get(endpointId) ?? { endpointId, successes: 0, failures: 0, totalMs: 0 };
+  const none = { endpointId, successes: 0, failures: 0, failedDeliveries: 0, totalMs: 0 };
+  const delta = deltas.get(endpointId) ?? none;
   if (ok) delta.successes += 1;
   else delta.failures += 1;
+  if (!ok && !isRepetition) delta.failedDeliveries += 1;
   delta.totalMs += durationMs;
   deltas.set(endpointId, delta);
 }

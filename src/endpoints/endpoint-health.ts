@@ -7,6 +7,8 @@ export type EndpointCounts = {
   endpointId: string;
   successes: number;
   failures: number;
+  /** The failures without those of a delivery that had failed within the minutes that the breaker looks at. */
+  failedDeliveries: number;
   totalMs: number;
 };
 
@@ -17,18 +19,20 @@ export type EndpointCounts = {
 export async function addEndpointCounts(trx: Transaction, counts: readonly EndpointCounts[]): Promise<void> {
   await execute(
     trx,
-    `insert into endpoint_minutes (endpoint_id, minute, successes, failures, total_ms)
-     select endpoint_id, date_trunc('minute', now()), successes, failures, total_ms
-       from unnest(?::bigint[], ?::integer[], ?::integer[], ?::float8[])
-              as m (endpoint_id, successes, failures, total_ms) order by 1
+    `insert into endpoint_minutes (endpoint_id, minute, successes, failures, failed_deliveries, total_ms)
+     select endpoint_id, date_trunc('minute', now()), successes, failures, failed_deliveries, total_ms
+       from unnest(?::bigint[], ?::integer[], ?::integer[], ?::integer[], ?::float8[])
+              as m (endpoint_id, successes, failures, failed_deliveries, total_ms) order by 1
      on conflict (endpoint_id, minute) do update
         set successes = endpoint_minutes.successes + excluded.successes,
             failures = endpoint_minutes.failures + excluded.failures,
+            failed_deliveries = endpoint_minutes.failed_deliveries + excluded.failed_deliveries,
             total_ms = endpoint_minutes.total_ms + excluded.total_ms`,
     [
       counts.map((m) => m.endpointId),
       counts.map((m) => m.successes),
       counts.map((m) => m.failures),
+      counts.map((m) => m.failedDeliveries),
       counts.map((m) => m.totalMs),
     ],
   );
@@ -43,9 +47,9 @@ export async function addEndpointCounts(trx: Transaction, counts: readonly Endpo
   );
 }
 
-type FailingEndpoint = { endpointId: string; failures: number; attempts: number };
+type FailingEndpoint = { endpointId: string; failed: number; deliveries: number };
 
-/** Of these endpoints, those that mostly failed within `minutes`, since they were last switched on, over all processes. */
+/** Of these endpoints, those of whose deliveries most failed within `minutes`, since they were last switched on, over all processes. */
 export async function findMostlyFailing(
   database: Database,
   endpointIds: readonly string[],
@@ -53,15 +57,15 @@ export async function findMostlyFailing(
 ): Promise<FailingEndpoint[]> {
   return await query<FailingEndpoint>(
     database,
-    `select w.id as "endpointId", sum(m.failures)::integer as failures,
-            sum(m.failures + m.successes)::integer as attempts
+    `select w.id as "endpointId", sum(m.failed_deliveries)::integer as failed,
+            sum(m.failed_deliveries + m.successes)::integer as deliveries
        from webhook_endpoints w join endpoint_minutes m on m.endpoint_id = w.id
       where w.id = any (cast(:endpointIds as bigint[])) and w.mode = 'open'
         and m.minute > now() - :minutes * interval '1 minute'
         and m.minute >= date_trunc('minute', w.mode_changed_at) + interval '1 minute'
       group by w.id
-     having sum(m.failures) >= cast(:leastFailures as integer)
-        and sum(m.failures) >= cast(:share as float8) * sum(m.failures + m.successes)`,
+     having sum(m.failed_deliveries) >= cast(:leastFailures as integer)
+        and sum(m.failed_deliveries) >= cast(:share as float8) * sum(m.failed_deliveries + m.successes)`,
     { endpointIds, ...rule },
   );
 }

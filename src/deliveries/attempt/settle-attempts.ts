@@ -11,6 +11,7 @@ import { isTransientError } from '../../platform/postgres/error-class.ts';
 import {
   type EndpointHealth,
   type EndpointNow,
+  isRepetition,
   judgeOutcome,
   probeDelayMs,
   type RetryLimits,
@@ -172,7 +173,10 @@ export function isFailure({ sent: { result } }: MadeAttempt): boolean {
   return result.outcome === 'error' || result.statusCode < 200 || result.statusCode > 299;
 }
 
-const NO_ROOM = { mode: 'disabled', openRetries: 0, openRetriesOfTenant: 0, openRetriesOverall: 0 };
+const NO_ROOM = {
+  ...{ mode: 'disabled', probeFailures: 0 },
+  ...{ openRetries: 0, openRetriesOfTenant: 0, openRetriesOverall: 0 },
+};
 
 /** Judges in order, so that the failure with which an endpoint is taken for down already uses up no retry. */
 function outcomeOf(
@@ -204,12 +208,13 @@ const verdicts = new WeakMap<MadeAttempt, boolean>();
  * database that stumbles must neither stop an endpoint nor lose the verdict. The test event says nothing about others.
  */
 function countAttempt({ health }: SettlementTools, attempt: MadeAttempt, ok: boolean): boolean {
-  const { eventType, endpoint, sent } = attempt;
+  const { deliveryId, eventType, endpoint, sent, attempts, probes, isProbe } = attempt;
   if (eventType === 'test') return false;
   const known = verdicts.get(attempt);
   if (known !== undefined) return known;
   const isDown = health.record(endpoint.id, {
-    ...{ ok, timedOut: isTimeout(sent.result) },
+    ...{ deliveryId, ok, timedOut: isTimeout(sent.result) },
+    isRepetition: isProbe || isRepetition(endpoint.retryScheduleMs, attempts - probes),
     durationMs: sent.result.timings.totalMs,
   });
   verdicts.set(attempt, isDown);
@@ -242,8 +247,10 @@ async function changeModes(
         probeAfterMs,
         reason: `most attempts fail: ${outcome.reason}`,
       });
-    } else if (outcome.state === 'retrying' && outcome.isProbe) {
-      await recordFailedProbe(trx, endpoint.id, outcome.delayMs);
+    } else if (attempt.isProbe && (outcome.state === 'deferred' || outcome.state === 'retrying')) {
+      const failures = endpoints.get(endpoint.id)?.room.probeFailures ?? 0;
+      const probeAfterMs = probeDelayMs(endpoint.retryScheduleMs, failures, Math.random);
+      await recordFailedProbe(trx, endpoint.id, probeAfterMs);
     } else if (outcome.state === 'delivered' && attempt.isProbe && (await endProbing(trx, endpoint.id))) {
       reopened += 1;
     }

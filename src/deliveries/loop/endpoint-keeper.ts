@@ -102,8 +102,8 @@ async function storeHealth({ database, health, retryScheduleMs }: EndpointKeeper
   await database.transaction((trx) => addEndpointCounts(trx, counts));
   const failing = counts.filter(({ failures }) => failures > 0).map(({ endpointId }) => endpointId);
   if (failing.length === 0) return;
-  for (const { endpointId, failures, attempts } of await findMostlyFailing(database, failing, BREAKER)) {
-    const reason = `most attempts fail: ${failures} of the last ${attempts}`;
+  for (const { endpointId, failed, deliveries } of await findMostlyFailing(database, failing, BREAKER)) {
+    const reason = `most attempts fail: ${failed} of the last ${deliveries}`;
     const probeAfterMs = probeDelayMs(retryScheduleMs, 0, Math.random);
     await database.transaction((trx) => startProbing(trx, endpointId, { probeAfterMs, reason }));
   }

@@ -72,8 +72,26 @@ function withEvents(rows: readonly (ClaimedDelivery | Orphan)[]) {
   };
 }
 
+/** So many of the oldest and of the newest due deliveries of an endpoint take turns as its probe. */
+const PROBED_AT_EITHER_END = 25;
+
 /**
- * Claims the oldest due delivery of each endpoint that is probed and whose probe is due: it is the one probe that the
+ * SQL of the row of the delivery that is the next probe of the endpoint `w`: every other time one that was never
+ * attempted, if there is one, otherwise each in turn. Always the same might be the only one that fails.
+ */
+const NEXT_PROBE = `
+  select row_id from (
+    select row_id, attempts, count(*) over () as many, row_number() over (order by replay, position) - 1 as turn
+      from ((select ctid as row_id, attempts, replay, position from delivery_queue
+              where endpoint_id = w.id and state = 'due' order by replay, position limit ${PROBED_AT_EITHER_END})
+            union
+            (select ctid, attempts, replay, position from delivery_queue
+              where endpoint_id = w.id and state = 'due' order by replay desc, position desc
+              limit ${PROBED_AT_EITHER_END})) as ends) as heads
+   order by attempts > 0 and w.probe_failures % 2 = 0, turn < w.probe_failures % (many | 1), turn limit 1`;
+
+/**
+ * Claims one due delivery of each endpoint that is probed and whose probe is due: it is the one probe that the
  * endpoint gets within `leaseMs`. A delivery that a workflow attempts, or is about to, will be the probe instead.
  */
 export async function claimProbes(
@@ -87,7 +105,7 @@ export async function claimProbes(
          from webhook_endpoints w
         cross join lateral (
           select ctid as row_id from delivery_queue
-           where endpoint_id = w.id and state = 'due' order by replay, position limit 1 for update skip locked
+           where ctid = (${NEXT_PROBE}) and state = 'due' for update skip locked
         ) as due
         where w.mode = 'probing' and w.next_probe_at <= now()
           and not exists (select 1 from delivery_queue b

@@ -66,6 +66,8 @@ export type RetryRoom = {
   openRetries: number;
   openRetriesOfTenant: number;
   openRetriesOverall: number;
+  /** Probes that failed since it was taken for down. */
+  probeFailures: number;
 };
 
 /** The present mode of endpoints and how many retry workflows are open beside them. */
@@ -84,7 +86,7 @@ export async function findRetryRoom(
          from open o join webhook_endpoints w on w.id = o.endpoint_id join wabas a on a.waba_id = w.waba_id
         group by a.tenant_id
      )
-     select w.id as "endpointId", w.mode, own.n as "openRetries", coalesce(t.n, 0) as "openRetriesOfTenant",
+     select w.id as "endpointId", w.mode, w.probe_failures as "probeFailures", own.n as "openRetries", coalesce(t.n, 0) as "openRetriesOfTenant",
             (select count(*)::integer from open) as "openRetriesOverall"
        from webhook_endpoints w
        join wabas a on a.waba_id = w.waba_id

@@ -91,7 +91,7 @@ test.each(['rate_limit_per_second = 1', 'max_in_flight = 1', `order_scope = 'end
     const { database } = store;
     await database.raw(`update webhook_endpoints set ${limit}`);
     expect(await seen()).toEqual(BOTH());
-    const counts = { endpointId, successes: 1, failures: 0, totalMs: 9 };
+    const counts = { endpointId, successes: 1, failures: 0, failedDeliveries: 0, totalMs: 9 };
     await database.transaction((trx) => addEndpointCounts(trx, [counts]));
     expect(await oldestDueAt(database)).toBeNull();
     expect(await seen()).toEqual([`endpoint_backlog ${endpointId}`]);
@@ -102,7 +102,7 @@ test.each(['rate_limit_per_second = 1', 'max_in_flight = 1', `order_scope = 'end
 );
 
 test('an endpoint without a limit that falls behind is a matter of operators too', async () => {
-  const counts = { endpointId, successes: 1, failures: 0, totalMs: 9 };
+  const counts = { endpointId, successes: 1, failures: 0, failedDeliveries: 0, totalMs: 9 };
   await store.database.transaction((trx) => addEndpointCounts(trx, [counts]));
   expect(await seen()).toEqual(BOTH());
 });

@@ -124,6 +124,23 @@ test('what is asked about endpoints once a second reads none of 50,000 that it i
   }
 });
 
+test('a probe of an endpoint at which 20,000 wait reads those at either end only', async () => {
+  const { database, ids } = await withEndpoints(1);
+  const endpoints = Array.from({ length: 20_000 }, () => ids[0] ?? '');
+  await queueEach(database, WABA, endpoints, (n) => `lane ${n}`);
+  await database.raw(
+    `update webhook_endpoints set mode = 'probing', next_probe_at = now(), probe_failures = 7`,
+  );
+  await database.raw('vacuum analyze');
+  let claimed = 0;
+  const touched = await buffersTouched(database, async (explaining) => {
+    const claim = { limit: 20, token: randomUUID(), leaseMs: LEASE_MS };
+    claimed = (await claimProbes(explaining, claim)).deliveries.length;
+  });
+  expect(claimed).toBe(1);
+  expect(touched).toBeLessThan(250);
+});
+
 /** Queues, claims and takes out as many deliveries, whose leases would have ended an hour ago. */
 async function deliver(database: Database, ids: readonly string[], count: number): Promise<void> {
   const endpoints = Array.from({ length: count }, (_, n) => ids[n % ids.length] ?? '');

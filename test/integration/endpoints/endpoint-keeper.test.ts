@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { makeEndpointHealth } from '../../../src/deliveries/judge-outcome.ts';
 import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
@@ -46,6 +47,8 @@ function keep(database: Database, worker: string) {
   return { health, keeper, shared };
 }
 
+const attempt = (ok: boolean) => ({ deliveryId: randomUUID(), isRepetition: false, durationMs: 10, ok });
+
 async function modeOf(database: Database, id: string) {
   const [row] = await query<{ mode: string; mode_reason: string | null }>(
     database,
@@ -60,17 +63,29 @@ describe('the endpoint keeper', () => {
     const { database, id } = await withEndpoint();
     for (const worker of ['first', 'second', 'third']) {
       const { health } = keep(database, worker);
-      for (let n = 0; n < 5; n += 1) expect(health.record(id, { ok: false, durationMs: 10 })).toBe(false);
-      health.record(id, { ok: true, durationMs: 10 });
+      for (let n = 0; n < 5; n += 1) expect(health.record(id, attempt(false))).toBe(false);
+      health.record(id, attempt(true));
     }
     await eventually('probing', async () => (await modeOf(database, id))?.mode === 'probing');
     expect((await modeOf(database, id))?.mode_reason).toMatch(/^most attempts fail: \d+ of the last \d+$/);
   });
 
+  test('leaves an endpoint open at which one event fails over and over', async () => {
+    const { database, id } = await withEndpoint();
+    const { health } = keep(database, 'first');
+    for (let n = 0; n < 40; n += 1) health.record(id, { ...attempt(false), isRepetition: n > 0 });
+    await eventually(
+      'counted',
+      async () => (await query(database, 'select 1 from endpoint_minutes where failures = 40')).length > 0,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect((await modeOf(database, id))?.mode).toBe('open');
+  });
+
   test('leaves an endpoint open that fails now and then', async () => {
     const { database, id } = await withEndpoint();
     const { health } = keep(database, 'first');
-    for (let n = 0; n < 40; n += 1) health.record(id, { ok: n % 2 === 0, durationMs: 10 });
+    for (let n = 0; n < 40; n += 1) health.record(id, attempt(n % 2 === 0));
     await eventually(
       'counted',
       async () => (await query(database, 'select 1 from endpoint_minutes')).length > 0,
@@ -86,7 +101,7 @@ describe('the endpoint keeper', () => {
       `update webhook_endpoints set mode = 'probing', failing_since = now() - interval '121 hours'`,
     );
     const { health } = keep(database, 'first');
-    health.record(id, { ok: false, durationMs: 10 });
+    health.record(id, attempt(false));
     await eventually('disabled', async () => (await modeOf(database, id))?.mode === 'disabled', 15_000);
     expect(await query(database, 'select 1 from delivery_queue')).toHaveLength(1);
     const alerts = await query<{ alert: string }>(database, 'select alert from alert_notices');
@@ -104,7 +119,7 @@ describe('the endpoint keeper', () => {
     const { database, id } = await withEndpoint();
     const { health } = keep(database, 'first');
     keep(database, 'second');
-    for (let n = 0; n < 5; n += 1) health.record(id, { ok: false, durationMs: 10 });
+    for (let n = 0; n < 5; n += 1) health.record(id, attempt(false));
     await eventually(
       'failing since now',
       async () =>
@@ -113,7 +128,7 @@ describe('the endpoint keeper', () => {
     expect(await toldOf(database)).toEqual([]);
     await database.raw(`update webhook_endpoints set failing_since = failing_since - interval '2 minutes'`);
     await eventually('told', async () => (await toldOf(database)).length > 0, 15_000);
-    health.record(id, { ok: true, durationMs: 10 });
+    health.record(id, attempt(true));
     await eventually('told again', async () => (await toldOf(database)).length > 1, 15_000);
     expect(await toldOf(database)).toEqual(['failing', 'recovered']);
     expect((await modeOf(database, id))?.mode).toBe('open');

@@ -1,22 +1,33 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BREAKER, makeEndpointHealth } from '../../../src/deliveries/judge-outcome.ts';
+import {
+  BREAKER,
+  DEFAULT_RETRY_SCHEDULE_MS,
+  isRepetition,
+  makeEndpointHealth,
+} from '../../../src/deliveries/judge-outcome.ts';
 
 const MINUTE_MS = 60_000;
 const WINDOW_MS = BREAKER.minutes * MINUTE_MS;
 
 function healthAt(startMs = 1_790_000_040_000) {
   let nowMs = startMs;
+  let deliveries = 0;
   const health = makeEndpointHealth(() => nowMs);
+  /** The first attempt of one more delivery. */
+  const first = () => {
+    deliveries += 1;
+    return { deliveryId: `delivery-${deliveries}`, isRepetition: false, durationMs: 10 };
+  };
   return {
-    health,
+    ...{ health, first },
     wait: (ms: number) => {
       nowMs += ms;
     },
     /** Records as many; returns at which of them the endpoint was taken for down. */
     record: (ok: boolean, times: number, endpointId = '7') => {
       const down: number[] = [];
-      for (let n = 1; n <= times; n += 1) if (health.record(endpointId, { ok, durationMs: 10 })) down.push(n);
+      for (let n = 1; n <= times; n += 1) if (health.record(endpointId, { ...first(), ok })) down.push(n);
       return down;
     },
   };
@@ -35,15 +46,27 @@ describe('an endpoint is taken for down', () => {
   });
 
   test('at the fifth time-out in a row, however well it did before', () => {
-    const { health, record } = healthAt();
+    const { health, first, record } = healthAt();
     record(true, 1_000);
     const timeOut = (times: number) =>
-      Array.from({ length: times }, () =>
-        health.record('7', { ok: false, timedOut: true, durationMs: 15_000 }),
-      );
+      Array.from({ length: times }, () => health.record('7', { ...first(), ok: false, timedOut: true }));
     expect(timeOut(4)).toEqual([false, false, false, false]);
     expect(record(false, 1)).toEqual([]);
     expect(timeOut(5)).toEqual([false, false, false, false, true]);
+  });
+
+  test('never by one delivery, however often it hangs or fails, nor by nine', () => {
+    const { health, first } = healthAt();
+    const bad = Array.from({ length: 9 }, first);
+    const attempts = bad.flatMap((one) =>
+      Array.from({ length: 20 }, (_, n) => ({ ...one, isRepetition: n > 0 })),
+    );
+    const verdicts = attempts.map((one) => health.record('7', { ...one, ok: false }));
+    expect(verdicts).not.toContain(true);
+    for (const one of attempts.slice(0, 20)) {
+      expect(health.record('7', { ...one, isRepetition: true, ok: false, timedOut: true })).toBe(false);
+    }
+    expect(health.drain()).toMatchObject([{ failures: 200, failedDeliveries: 9 }]);
   });
 
   test('never by a success', () => {
@@ -83,7 +106,7 @@ test('property: it is down exactly when the failures since it last was are at le
   );
   fc.assert(
     fc.property(attempts, fc.nat(9), (plan, bias) => {
-      const { health, wait } = healthAt();
+      const { health, first, wait } = healthAt();
       let seen: { minute: number; ok: boolean }[] = [];
       let minute = 0;
       for (const [index, { waitMinutes, ok: even }] of plan.entries()) {
@@ -93,7 +116,7 @@ test('property: it is down exactly when the failures since it last was are at le
         seen = [...seen.filter((one) => one.minute > minute - BREAKER.minutes), { minute, ok }];
         const failures = seen.filter((one) => !one.ok).length;
         const expected = !ok && failures >= 10 && failures >= 0.7 * seen.length;
-        expect(health.record('7', { ok, durationMs: 1 })).toBe(expected);
+        expect(health.record('7', { ...first(), ok })).toBe(expected);
         if (expected) seen = [];
       }
     }),
@@ -107,8 +130,29 @@ test('what was counted is handed out once, per endpoint', () => {
   wait(MINUTE_MS);
   record(false, 1);
   expect(health.drain()).toEqual([
-    { endpointId: '7', successes: 3, failures: 1, totalMs: 40 },
-    { endpointId: '8', successes: 0, failures: 2, totalMs: 20 },
+    { endpointId: '7', successes: 3, failures: 1, failedDeliveries: 1, totalMs: 40 },
+    { endpointId: '8', successes: 0, failures: 2, failedDeliveries: 2, totalMs: 20 },
   ]);
   expect(health.drain()).toEqual([]);
+});
+
+describe('a retry', () => {
+  test('of the default schedule says something new once the waits since the last that did are five minutes', () => {
+    const retries = Array.from({ length: 10 }, (_, n) => isRepetition(DEFAULT_RETRY_SCHEDULE_MS, n));
+    expect(retries).toEqual([false, true, true, true, false, false, false, false, false, false]);
+  });
+
+  test('property: one of each five minutes does, whatever the schedule', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(2 * WINDOW_MS), { maxLength: 30 }), (schedule) => {
+        let sinceMs = 0;
+        for (const [index, waitMs] of schedule.entries()) {
+          sinceMs += waitMs;
+          const isNew = sinceMs >= WINDOW_MS;
+          expect(isRepetition(schedule, index + 1)).toBe(!isNew);
+          if (isNew) sinceMs = 0;
+        }
+      }),
+    );
+  });
 });

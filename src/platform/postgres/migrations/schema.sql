@@ -535,6 +535,8 @@ create table endpoint_minutes (
   minute timestamptz not null,
   successes integer not null default 0,
   failures integer not null default 0,
+  -- The failures that the breaker counts: one of each delivery within some minutes.
+  failed_deliveries integer not null default 0,
   total_ms double precision not null default 0,
   primary key (endpoint_id, minute)
 ) with (fillfactor = 70);
