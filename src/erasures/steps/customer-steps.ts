@@ -108,6 +108,12 @@ async function cutOffConversation(
   wabaId: string,
   subject: ErasureSubject,
 ): Promise<ErasureSubject> {
+  // It may have been merged into another one since it was asked for.
+  const current = await query<{ id: string }>(
+    trx,
+    'select coalesce(merged_into, id) as id from conversations where waba_id = ? and id = any (?::bigint[])',
+    [wabaId, subject.conversationIds],
+  );
   const rows = await query<{
     id: string;
     contactId: string | null;
@@ -119,7 +125,7 @@ async function cutOffConversation(
       where waba_id = :wabaId
         and (id = any (cast(:ids as bigint[])) or merged_into = any (cast(:ids as bigint[])))
         for update`,
-    { wabaId, ids: subject.conversationIds },
+    { wabaId, ids: current.map(({ id }) => id) },
   );
   const conversationIds = rows.map(({ id }) => id);
   const contactIds = rows.flatMap(({ contactId }) => contactId ?? []);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { followNumbers } from '../../../src/accounts/followed-numbers.ts';
 import { type EraseTools, eraseNextBatch } from '../../../src/erasures/erase.ts';
-import { eraseCustomer, erasureOf } from '../../../src/erasures/erasures.ts';
+import { eraseConversation, eraseCustomer, erasureOf } from '../../../src/erasures/erasures.ts';
 import { eraseFromBodies, FIRST_BODY } from '../../../src/inbound/erase-bodies.ts';
 import { shardOf } from '../../../src/inbound/inbox.ts';
 import { retryInbox } from '../../../src/inbound/inbox-admin.ts';
@@ -221,4 +221,26 @@ test('reading through bodies that hold nothing of the customer does not wait for
     const page = await database.transaction((trx) => eraseFromBodies(trx, asha, FIRST_BODY));
     expect(page).toMatchObject({ changed: 0, deleted: 0, busy: false });
   });
+});
+
+test('a conversation that turns out to be a double of another one goes with it', async () => {
+  const world = await startErasureWorld();
+  const { database, tools } = world;
+  const { userId, waId } = ASHA;
+  const known = {
+    contacts: [{ ...contactOf(ASHA), user_id: undefined }],
+    messages: [messageOf(ASHA, 1, { from_user_id: undefined })],
+  };
+  const unknown = { contacts: [{ user_id: userId }], messages: [messageOf(ASHA, 2, { from: undefined })] };
+  await takeIn(database, bodyOf([known]), bodyOf([unknown]));
+  const [row] = await query<{ id: string }>(
+    database,
+    'select c.id from conversations c join contacts k on k.id = c.contact_id where k.user_id = ?',
+    [userId],
+  );
+  const { erasureId } = await eraseConversation(tools, WABA, row?.id ?? '');
+  await takeIn(database, bodyOf([{ statuses: [statusOf(ASHA, 'other', 'sent')] }]));
+  expect(await count(database, 'conversations', `id = ${row?.id} and merged_into <> id`)).toBe(1);
+  await world.erase(erasureId);
+  expect(await tablesHolding(database, [waId, userId, ASHA.text])).toEqual([]);
 });
