@@ -85,6 +85,10 @@ export async function saveSubject(trx: Transaction, erasureId: string, sealed: s
   await execute(trx, 'update erasures set subject_sealed = ? where id = ?', [sealed, erasureId]);
 }
 
+/** SQL: asked for by the tenant who has the WABA now; an earlier one may have had it. */
+const OF_WABA = `waba_id = :wabaId and kind in ('customer', 'conversation')
+  and tenant_id = (select w.tenant_id from wabas w where w.waba_id = :wabaId)`;
+
 /** One erasure; of a WABA unless `wabaId` is null, which is for operators. */
 export async function findErasure(
   database: Database,
@@ -94,8 +98,7 @@ export async function findErasure(
   const [row] = await query<Erasure>(
     database,
     `select ${ERASURE} from erasures
-      where id = :erasureId and (cast(:wabaId as text) is null
-        or (waba_id = :wabaId and kind in ('customer', 'conversation')))`,
+      where id = :erasureId and (cast(:wabaId as text) is null or (${OF_WABA}))`,
     { wabaId, erasureId },
   );
   return row ?? null;
@@ -107,7 +110,7 @@ export async function listErasures(
   wabaId: string | null,
   { beforeId, limit }: { beforeId: string | null; limit: number },
 ): Promise<Erasure[]> {
-  const own = wabaId === null ? '' : `waba_id = :wabaId and kind in ('customer', 'conversation') and`;
+  const own = wabaId === null ? '' : `${OF_WABA} and`;
   return await query<Erasure>(
     database,
     `select ${ERASURE} from erasures

@@ -8,6 +8,7 @@ import {
   eraseUser,
   eraseWaba,
   erasureOf,
+  erasuresOf,
 } from '../../../src/erasures/erasures.ts';
 import { sweepRepeats } from '../../../src/erasures/repeats.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
@@ -239,10 +240,13 @@ describe('erasing a customer', () => {
 });
 
 describe('erasing an account', () => {
-  test('a WABA goes with its history, and is free for another tenant', async () => {
+  test('a WABA goes with its history, and is free for another tenant, who does not see what was erased before', async () => {
     const world = await startErasureWorld();
     const { database, config, tools } = world;
     await fill(world);
+    const earlier = await eraseCustomer(tools, WABA, { phone: BO.waId });
+    await world.erase(earlier.erasureId);
+    expect(await erasuresOf(tools, WABA)).toHaveLength(1);
     const { erasureId } = await eraseWaba(tools, WABA);
     await world.erase(erasureId);
     const traces = [...tracesOf(ASHA), ...tracesOf(BO), GROUP, 'tenant.example', NUMBER];
@@ -250,9 +254,14 @@ describe('erasing an account', () => {
     const named = (await tablesHolding(database, [WABA])).map((found) => found.split(':')[0]);
     expect(named).toEqual(['audit_log', 'erasures']);
     expect((await objectsHolding(config, [])).all).toEqual([]);
-    expect((await erasureOf(tools, null, erasureId)).counts).toMatchObject({ wabas: 1, contacts: 2 });
+    expect((await erasureOf(tools, null, erasureId)).counts).toMatchObject({ wabas: 1, contacts: 1 });
     const otherTenant = await insertTenant(database, 'Another');
     await saveWaba(database, otherTenant, { wabaId: WABA, accessTokenSealed: null });
+    expect(await erasuresOf(tools, WABA)).toEqual([]);
+    await expect(erasureOf(tools, WABA, earlier.erasureId)).rejects.toMatchObject({
+      code: 'unknown_erasure',
+    });
+    expect(await erasuresOf(tools, null)).toHaveLength(2);
   });
 
   test('a WABA of which only statuses are left goes with them', async () => {
