@@ -75,12 +75,13 @@ export async function eraseNextBatch(tools: EraseTools, erasureId: string): Prom
 async function runBatch(context: StepContext, step: ErasureStep): Promise<Erasure> {
   const { database, erasure } = context;
   await step.prepare?.(context, erasure.after);
+  const removed = (await step.removeFiles?.(context)) ?? [];
   return await database.transaction(async (trx) => {
     const locked = await lockErasure(trx, erasure.id);
     // A run that was taken for lost went on, and was first.
     const isStale = locked?.position !== erasure.position || locked.after !== erasure.after;
     if (locked === null || isStale || locked.state === 'done') return locked ?? erasure;
-    const { after, counts } = await step.erase(trx, context, erasure.after);
+    const { after, counts } = await step.erase(trx, context, erasure.after, removed);
     const position = after === null ? locked.position + 1 : locked.position;
     const progress = { position, after, counts: sumOf(locked.counts, counts) };
     await saveErasureProgress(trx, erasure.id, progress);

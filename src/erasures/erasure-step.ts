@@ -62,8 +62,15 @@ export type ErasureStep = {
   name: string;
   /** What comes before the transaction: it may be cut off and is then repeated. Throws NotYetErased. */
   prepare?: (context: StepContext, after: string | null) => Promise<void>;
-  /** Throws NotYetErased, which undoes the batch. */
-  erase: (trx: Transaction, context: StepContext, after: string | null) => Promise<BatchEnd>;
+  /** Removes the objects of the next files, before the transaction; returns the ids of their rows. Throws NotYetErased. */
+  removeFiles?: (context: StepContext) => Promise<readonly string[]>;
+  /** `removed`: the rows whose objects are gone. Throws NotYetErased, which undoes the batch. */
+  erase: (
+    trx: Transaction,
+    context: StepContext,
+    after: string | null,
+    removed: readonly string[],
+  ) => Promise<BatchEnd>;
 };
 
 /** Reads what an erasure looks for. */

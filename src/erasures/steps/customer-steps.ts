@@ -23,9 +23,10 @@ import {
   ERASED_MESSAGE,
   type ErasedMessage,
   eraseMessages,
+  type FoundFile,
   quietMessages,
   rememberMessages,
-  removeObjects,
+  removeFound,
   stopSends,
 } from './erase-rows.ts';
 import { eventScan, paymentScan, statusScan } from './scans.ts';
@@ -290,23 +291,15 @@ const UPLOADS_PER_BATCH = 100;
 /** The files of the tenant's that only went to this customer. */
 const uploads: ErasureStep = {
   name: 'uploaded files',
-  prepare: async (context) => {
-    const files = await givenUp(context.database, context.wabaId);
-    await removeObjects(
-      context.objectStore,
-      files.map(({ key }) => key),
-    );
-  },
-  async erase(trx, { wabaId }) {
-    const files = await givenUp(trx, wabaId);
-    await deleteWhere(trx, 'media_uploads', 'id = any (cast(:ids as uuid[]))', {
-      ids: files.map(({ id }) => id),
-    });
-    return { after: files.length < UPLOADS_PER_BATCH ? null : '', counts: { uploads: files.length } };
+  removeFiles: async ({ database, objectStore, wabaId }) =>
+    await removeFound(objectStore, await givenUp(database, wabaId)),
+  async erase(trx, _context, _after, removed) {
+    const gone = await deleteWhere(trx, 'media_uploads', 'id = any (cast(:removed as uuid[]))', { removed });
+    return { after: removed.length < UPLOADS_PER_BATCH ? null : '', counts: { uploads: gone } };
   },
 };
 
-async function givenUp(database: Database, wabaId: string): Promise<{ id: string; key: string }[]> {
+async function givenUp(database: Database, wabaId: string): Promise<FoundFile[]> {
   return await query(
     database,
     `select id, object_key as key from media_uploads where waba_id = ? and state = 'deleted'

@@ -52,6 +52,21 @@ export async function removeObjects(
   }
 }
 
+/** A file, with the id of its row. */
+export type FoundFile = { id: string; key: string | null };
+
+/** Removes the objects of files; returns the ids of their rows. Throws NotYetErased while the store is away. */
+export async function removeFound(
+  objectStore: Pick<ObjectStore, 'remove'>,
+  files: readonly FoundFile[],
+): Promise<string[]> {
+  await removeObjects(
+    objectStore,
+    files.flatMap(({ key }) => key ?? []),
+  );
+  return files.map(({ id }) => id);
+}
+
 /** Takes the deliveries of events out of the queue and ends their workflows. Throws NotYetErased during attempts. */
 export async function quietEvents(
   { database, cancelWorkflows }: Pick<StepTools, 'database' | 'cancelWorkflows'>,

@@ -4,7 +4,14 @@ import { eraseWabaBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import { type ErasureStep, NotYetErased, type StepContext } from '../erasure-step.ts';
-import { type ErasedEvent, eraseEvents, quietEvents, rememberErased, removeObjects } from './erase-rows.ts';
+import {
+  type ErasedEvent,
+  eraseEvents,
+  type FoundFile,
+  quietEvents,
+  rememberErased,
+  removeFound,
+} from './erase-rows.ts';
 
 const ROWS_PER_BATCH = 2_000;
 const FILES_PER_BATCH = 200;
@@ -65,30 +72,29 @@ const work: ErasureStep = {
 
 const files: ErasureStep = {
   name: 'files',
-  async prepare({ database, objectStore, wabaId }) {
-    const [received, uploaded] = [await nextFiles(database, wabaId), await nextUploads(database, wabaId)];
-    await removeObjects(
-      objectStore,
-      [...received, ...uploaded].flatMap(({ key }) => key ?? []),
-    );
-  },
-  async erase(trx, { wabaId }) {
-    const received = (await nextFiles(trx, wabaId)).map(({ id }) => id);
-    const uploaded = (await nextUploads(trx, wabaId)).map(({ id }) => id);
+  removeFiles: async ({ database, objectStore, wabaId }) =>
+    await removeFound(objectStore, await nextFiles(database, wabaId)),
+  async erase(trx, _context, _after, removed) {
     await execute(
       trx,
       `with gone as (delete from media where message_id = any (?::bigint[]) returning message_id, object_key)
        insert into erased_files (message_id, object_key) select * from gone
        on conflict (message_id) do update set waba_id = null`,
-      [received],
+      [removed],
     );
-    await execute(trx, 'delete from media_uploads where id = any (?::uuid[])', [uploaded]);
-    const isThrough = received.length + uploaded.length === 0;
-    return { after: isThrough ? null : '', counts: { files: received.length, uploads: uploaded.length } };
+    return { after: removed.length === 0 ? null : '', counts: { files: removed.length } };
   },
 };
 
-type FoundFile = { id: string; key: string | null };
+const uploads: ErasureStep = {
+  name: 'uploaded files',
+  removeFiles: async ({ database, objectStore, wabaId }) =>
+    await removeFound(objectStore, await nextUploads(database, wabaId)),
+  async erase(trx, _context, _after, removed) {
+    const gone = await execute(trx, 'delete from media_uploads where id = any (?::uuid[])', [removed]);
+    return { after: removed.length === 0 ? null : '', counts: { uploads: gone } };
+  },
+};
 
 async function nextFiles(database: Database, wabaId: string): Promise<FoundFile[]> {
   return await query<FoundFile>(
@@ -209,7 +215,7 @@ const waba: ErasureStep = {
 
 /** How a WABA is erased. */
 export const WABA_STEPS: readonly ErasureStep[] = [
-  ...[close, work, rawBodies, files],
+  ...[close, work, rawBodies, files, uploads],
   table({ table: 'orders', count: 'orders', key: 'id' }),
   table({ table: 'idempotency_keys', count: 'idempotencyKeys', key: 'waba_id, operation, key' }),
   table({ table: 'outbound_messages', count: 'sends', key: 'message_id' }),

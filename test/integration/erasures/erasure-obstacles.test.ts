@@ -9,7 +9,7 @@ import { ObjectStoreUnavailable } from '../../../src/platform/object-store/objec
 import { holdIntake } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { startReplay } from '../../../src/replays/replays.ts';
-import { tablesHolding } from '../../support/database-scan.ts';
+import { objectsHolding, tablesHolding } from '../../support/database-scan.ts';
 import { seededDice } from '../../support/seeded-dice.ts';
 import { drainInbox, storedEvents, takeIn } from '../../support/take-in.ts';
 import {
@@ -243,4 +243,33 @@ test('a conversation that turns out to be a double of another one goes with it',
   expect(await count(database, 'conversations', `id = ${row?.id} and merged_into <> id`)).toBe(1);
   await world.erase(erasureId);
   expect(await tablesHolding(database, [waId, userId, ASHA.text])).toEqual([]);
+});
+
+test('a file that is given up while others are removed keeps its row until its bytes are removed too', async () => {
+  const world = await startErasureWorld();
+  const { database, objectStore, tools } = world;
+  await write(world, {});
+  const upload = async (key: string, state: string) => {
+    await objectStore.put(key, [Buffer.from(key)] as never, { contentType: 'image/jpeg' });
+    await query(
+      database,
+      `insert into media_uploads (id, waba_id, state, object_key, file_name, size_bytes, expires_at)
+       values (gen_random_uuid(), ?, ?, ?, 'x.jpg', 5, now() + interval '1 day')`,
+      [WABA, state, key],
+    );
+  };
+  await upload('given-up-before', 'deleted');
+  await upload('given-up-meanwhile', 'ready');
+  const remove = async (key: string) => {
+    await objectStore.remove(key);
+    await database.raw(`update media_uploads set state = 'deleted'`);
+  };
+  const { erasureId } = await eraseCustomer(tools, WABA, { phone: ASHA.waId });
+  await eraseAll({ ...tools, objectStore: { remove } }, erasureId);
+  const { all } = await objectsHolding(world.config, []);
+  expect(all).toEqual(['given-up-meanwhile']);
+  expect(await query(database, 'select object_key as key from media_uploads')).toEqual([
+    { key: 'given-up-meanwhile' },
+  ]);
+  expect((await erasureOf(tools, WABA, erasureId)).counts).toMatchObject({ uploads: 1 });
 });
