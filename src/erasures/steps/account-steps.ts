@@ -2,10 +2,11 @@ import { closeTenant, removeTenant } from '../../accounts/account-removal.ts';
 import { findTenant } from '../../accounts/accounts.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
-import { forgetUsersWithoutTenant } from '../../users/user-store.ts';
-import type { ErasureStep } from '../erasure-step.ts';
+import { countActiveOperators, forgetUsersWithoutTenant } from '../../users/user-store.ts';
+import { type ErasureStep, NotYetErased } from '../erasure-step.ts';
 
 const USERS_AT_ONCE = 1_000;
+const AGAIN_MS = 60_000;
 
 /** A tenant without WABAs: its memberships, sessions and invitations, and the users that belong nowhere else. */
 export const tenantStep: ErasureStep = {
@@ -39,13 +40,17 @@ const NAMED_IN: readonly (readonly [string, string])[] = [
 export const userStep: ErasureStep = {
   name: 'user',
   async erase(trx, { erasure: { subjectId } }) {
-    const [user] = await query<{ email: string; name: string; isOnly: boolean }>(
+    const operators = await countActiveOperators(trx);
+    const [user] = await query<{ email: string; name: string; isOnly: boolean; maySignIn: boolean }>(
       trx,
-      `select u.email, u.name, not exists (select from users o where o.email = u.email and o.id <> u.id) as "isOnly"
+      `select u.is_operator and u.disabled_at is null as "maySignIn", u.email, u.name, not exists (select from users o where o.email = u.email and o.id <> u.id) as "isOnly"
          from users u where u.id = ? for update`,
       [subjectId],
     );
     if (user === undefined) return { after: null };
+    // Another one may have gone since it was asked for.
+    if (user.maySignIn && operators === 1)
+      throw new NotYetErased('This is the only operator who can sign in; add another one.', AGAIN_MS);
     const users = await execute(trx, 'delete from users where id = ?', [subjectId]);
     const replaced = `erased user ${subjectId}`;
     await execute(trx, 'update api_key_requests set requester = ? where requester_id = ?', [

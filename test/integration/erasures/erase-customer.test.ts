@@ -335,5 +335,10 @@ describe('erasing an account', () => {
     expect(replay?.by).toBe(`erased user ${userId}`);
     const operator = await insertUser(database, { ...kim, email: 'op@host.example', isOperator: true });
     await expect(eraseUser(tools, authority, operator)).rejects.toMatchObject({ code: 'last_operator' });
+    const other = await insertUser(database, { ...kim, email: 'two@host.example', isOperator: true });
+    const both = [await eraseUser(tools, authority, operator), await eraseUser(tools, authority, other)];
+    await world.erase(both[0]?.erasureId ?? '');
+    await expect(world.erase(both[1]?.erasureId ?? '')).rejects.toThrow('the only operator');
+    expect(await count(database, 'users', 'is_operator')).toBe(1);
   });
 });
