@@ -1,47 +1,79 @@
 import { type BodyPlace, eraseRepeats, FIRST_BODY } from '../inbound/erase-bodies.ts';
+import { shardOf } from '../inbound/inbox.ts';
 import { erasedName } from '../messages/messages.ts';
-import type { Database } from '../platform/postgres/database.ts';
+import { type Database, holdIntake } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 
 /**
  * Goes over the raw bodies of WABAs of which upstream repeated something erased: intake made nothing of it, and here it
- * goes out of the bodies too. For housekeeping.
+ * goes out of the bodies too. For housekeeping. Each note stays until its bodies are done, in this turn or a later one.
  */
-export async function sweepRepeats({ database }: { database: Database }): Promise<void> {
-  const repeats = await query<{ wabaId: string; since: Date }>(
+export async function sweepRepeats(
+  { database }: { database: Database },
+  ending: AbortSignal = new AbortController().signal,
+): Promise<void> {
+  const noted = await query<{ wabaId: string }>(
     database,
-    'delete from erased_repeats returning waba_id as "wabaId", since',
+    'select waba_id as "wabaId" from erased_repeats order by since',
   );
-  for (const [index, repeat] of repeats.entries()) {
-    try {
-      await sweepWaba(database, repeat);
-    } catch (error) {
-      // The rest is noted again, for the next time.
-      for (const { wabaId, since } of repeats.slice(index)) await noteAgain(database, wabaId, since);
-      throw error;
-    }
+  for (const { wabaId } of noted) {
+    if (ending.aborted) return;
+    const sweep = await beginSweep(database, wabaId);
+    if (sweep === null) continue;
+    const place = await sweepWaba(database, sweep, ending);
+    if (place === null) await endSweep(database, sweep);
+    else await keepPlace(database, wabaId, place);
   }
 }
 
-async function noteAgain(database: Database, wabaId: string, since: Date): Promise<void> {
+type Sweep = { wabaId: string; since: Date; begunAt: Date; day: string | null; id: string | null };
+
+/** Under the lock of intake, so that whatever it notes from then on is seen when the sweep ends. Null: the WABA is gone. */
+async function beginSweep(database: Database, wabaId: string): Promise<Sweep | null> {
+  return await database.transaction(async (trx) => {
+    await holdIntake(trx, shardOf(wabaId));
+    const [sweep] = await query<Sweep>(
+      trx,
+      `update erased_repeats
+          set is_being_swept = true, swept_day = case when is_being_swept then swept_day end,
+              swept_id = case when is_being_swept then swept_id end
+        where waba_id = ?
+       returning waba_id as "wabaId", since, clock_timestamp() as "begunAt", swept_day as day, swept_id as id`,
+      [wabaId],
+    );
+    return sweep ?? null;
+  });
+}
+
+/** What was repeated meanwhile is left for the next sweep. */
+async function endSweep(database: Database, { wabaId, begunAt }: Sweep): Promise<void> {
   await execute(
     database,
-    `insert into erased_repeats (waba_id, since) values (?, ?)
-     on conflict (waba_id) do update set since = least(erased_repeats.since, excluded.since)`,
-    [wabaId, since],
+    `with swept as (delete from erased_repeats where waba_id = :wabaId and is_being_swept)
+     update erased_repeats set since = :begunAt where waba_id = :wabaId and not is_being_swept`,
+    { wabaId, begunAt },
   );
+}
+
+async function keepPlace(database: Database, wabaId: string, { day, id }: BodyPlace): Promise<void> {
+  await execute(database, 'update erased_repeats set swept_day = ?, swept_id = ? where waba_id = ?', [
+    ...[day, id, wabaId],
+  ]);
 }
 
 /** A body is stored a little before intake notes what it repeats. */
 const EARLIER_MS = 3_600_000;
 
+/** Returns where it was cut off; null: it has come to the end. */
 async function sweepWaba(
   database: Database,
-  { wabaId, since }: { wabaId: string; since: Date },
-): Promise<void> {
+  { wabaId, since, day, id }: Sweep,
+  ending: AbortSignal,
+): Promise<BodyPlace | null> {
   const from = new Date(since.getTime() - EARLIER_MS);
-  let place: BodyPlace | null = { ...FIRST_BODY, day: dayBefore(from) };
-  while (place !== null) {
+  let place: BodyPlace | null =
+    day === null || id === null ? { ...FIRST_BODY, day: dayBefore(from) } : { day, id };
+  while (place !== null && !ending.aborted) {
     const after: BodyPlace = place;
     place = await database.transaction((trx) =>
       eraseRepeats(
@@ -67,6 +99,7 @@ async function sweepWaba(
       ),
     );
   }
+  return place;
 }
 
 function dayBefore(time: Date): string {

@@ -222,7 +222,10 @@ async function claimDedupKeys(trx: Transaction, keyed: readonly Keyed[]): Promis
        select key, waba_id, ${erasedBefore('message')} or ${erasedBefore('mark')} as erased
          from unnest(?::bytea[], ?::text[], ?::text[], ?::text[]) as g (key, waba_id, message, mark)
      ), repeated as (
-       insert into erased_repeats (waba_id) select distinct waba_id from given where erased on conflict do nothing
+       insert into erased_repeats (waba_id)
+       select distinct waba_id from given g
+        where erased and not exists (select from erased_repeats r where r.waba_id = g.waba_id and not r.is_being_swept)
+       on conflict (waba_id) do update set is_being_swept = false
      )
      insert into dedup_keys (key) select key from given where not erased order by key
      on conflict do nothing returning encode(key, 'hex') as key`,

@@ -179,7 +179,7 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
     {
       name: 'erased items',
       run: async (ending) => {
-        await sweepRepeats({ database });
+        await sweepRepeats({ database }, ending);
         await inBatches((limit) => forgetOldErasedItems(database, limit), ending);
       },
     },

@@ -216,6 +216,63 @@ describe('erasing a customer', () => {
     expect(await customerIdOf(database, ASHA)).not.toBe('0');
   });
 
+  test('a repeat is taken out in a later sweep, whether its sweep died, was cut off, or had passed it over', async () => {
+    const world = await startErasureWorld();
+    const { database, tools } = world;
+    await fill(world);
+    const { erasureId } = await eraseCustomer(tools, WABA, {
+      customerId: await customerIdOf(database, ASHA),
+    });
+    await world.erase(erasureId);
+    await execute(database, 'delete from dedup_keys');
+    const repeat = () =>
+      takeIn(database, bodyOf([{ contacts: [contactOf(ASHA)], messages: [messageOf(ASHA, 1)] }]));
+    const notes = () => count(database, 'erased_repeats');
+    await repeat();
+    let transactions = 0;
+    const dying: Database['transaction'] = async (work) => {
+      transactions += 1;
+      if (transactions > 1) throw new Error('killed');
+      return await database.transaction(work);
+    };
+    const raw: Database['raw'] = async (...given) => {
+      if (transactions > 1) throw new Error('killed');
+      return await database.raw(...given);
+    };
+    await expect(sweepRepeats({ database: { ...database, raw, transaction: dying } })).rejects.toThrow(
+      'killed',
+    );
+    expect(await notes()).toBe(1);
+    const ending = new AbortController();
+    const cutting: Database['transaction'] = async (work) => {
+      const result = await database.transaction(work);
+      ending.abort();
+      return result;
+    };
+    await sweepRepeats({ database: { ...database, transaction: cutting } }, ending.signal);
+    expect(await notes()).toBe(1);
+    expect(await tablesHolding(database, tracesOf(ASHA))).not.toEqual([]);
+    let pages = -1;
+    const behind: Database['transaction'] = async (work) => {
+      const result = await database.transaction(work);
+      pages += 1;
+      const [left] = await query(
+        database,
+        `select 1 from inbox where position('${ASHA.waId}'::bytea in body) > 0`,
+      );
+      if (pages > 0 && left === undefined && pages < 100) {
+        pages = 100;
+        await repeat();
+      }
+      return result;
+    };
+    await sweepRepeats({ database: { ...database, transaction: behind } });
+    expect(await notes()).toBe(1);
+    await sweepRepeats(tools);
+    expect(await tablesHolding(database, tracesOf(ASHA))).toEqual([]);
+    expect(await notes()).toBe(0);
+  });
+
   test('a conversation goes with its customer if they have no other', async () => {
     const world = await startErasureWorld();
     const { database, tools } = world;

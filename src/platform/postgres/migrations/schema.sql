@@ -1022,7 +1022,12 @@ create table erased_files (
 -- WABAs of which upstream has repeated something erased: the raw bodies since then are gone over.
 create table erased_repeats (
   waba_id text primary key,
-  since timestamptz not null default now()
+  since timestamptz not null default now(),
+  -- The sweep has begun; false again once intake has noted another repeat: the row then outlives the sweep.
+  is_being_swept boolean not null default false,
+  -- Where the sweep was cut off.
+  swept_day date,
+  swept_id bigint
 );
 
 -- ---------------------------------------------------------------------------------------------------------------------
