@@ -47,8 +47,11 @@ export async function enableEndpoint(
   const { mode } = await knownEndpoint(database, wabaId, id);
   if (waiting === null && mode !== 'open') await refuseIfAnyWaits(database, id);
   const reason = `dropped by ${by} when the endpoint was enabled`;
+  // What is pending at an open endpoint waits for nobody's choice.
   const { dropped } =
-    waiting === 'drop' ? await dropWaiting(database, wabaId, id, { reason }) : { dropped: 0 };
+    waiting === 'drop' && mode !== 'open'
+      ? await dropWaiting(database, wabaId, id, { reason })
+      : { dropped: 0 };
   const change = { id, mode: 'open' as const, reason: null };
   await switchTo(tools, wabaId, { ...change, action: 'endpoint.enabled', detail: { waiting, dropped } });
   wakeDispatcher(database);

@@ -10,12 +10,14 @@ export type IdempotencyKey = {
   fingerprint: Buffer;
 };
 
+type KeptResponse = { status: number; body: string };
+
 export type KnownKey = {
   /** Whether it came with the same body. */
   sameRequest: boolean;
   messageId: string;
   /** The response that was given; null while there is none. */
-  response: { status: number; body: string } | null;
+  response: KeptResponse | null;
   /** How long its request may still be under way, in ms; 0: it is not, its process died. */
   heldMs: number;
 };
@@ -95,19 +97,22 @@ export async function holdIdempotencyKey(
   return held === 1;
 }
 
-/** Keeps the first response, for every repetition. */
+/** Keeps the first response, for every repetition; returns what is kept, which may be a repetition's. */
 export async function saveIdempotentResponse(
   database: Database,
   wabaId: string,
   { operation, key }: IdempotencyKey,
-  response: { status: number; body: string },
-): Promise<void> {
-  await execute(
+  response: KeptResponse,
+): Promise<KeptResponse> {
+  const [kept] = await query<KeptResponse>(
     database,
-    `update idempotency_keys set response_status = ?, response_body = ?
-      where waba_id = ? and operation = ? and key = ? and response_status is null`,
+    `update idempotency_keys
+        set response_status = coalesce(response_status, ?), response_body = coalesce(response_body, ?)
+      where waba_id = ? and operation = ? and key = ?
+     returning response_status as status, response_body as body`,
     [response.status, response.body, wabaId, operation, key],
   );
+  return kept ?? response;
 }
 
 /** Deletes up to `limit` keys that are too old to be repeated; returns how many. For housekeeping. */

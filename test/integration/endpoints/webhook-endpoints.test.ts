@@ -218,6 +218,12 @@ describe('webhook endpoints', () => {
       dropped: 0,
       waiting: { count: 2 },
     });
+    // Once it is open, nothing waits for a choice any more.
+    expect((await call('POST', `${ENDPOINTS}/${id}/enable`, { waiting: 'drop' })).json()).toMatchObject({
+      mode: 'open',
+      dropped: 0,
+      waiting: { count: 2 },
+    });
   });
 
   test('get a new secret with an overlap, or one of the tenant’s own, and never the same twice', async () => {

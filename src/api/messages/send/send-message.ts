@@ -116,8 +116,7 @@ async function finalResponse(
   const { wabaId } = accountOf(request);
   const progress = await sends.outcomes.wait(wabaId, messageId);
   const response = sendResponse(messageId, progress, { publicUrl, requestId: request.id });
-  if (key !== null) await saveIdempotentResponse(database, wabaId, key, response);
-  return response;
+  return key === null ? response : await saveIdempotentResponse(database, wabaId, key, response);
 }
 
 /** The key was taken between our look and our attempt to take it. */

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { forgetOldIdempotencyKeys } from '../../../../src/messages/send/idempotency-keys.ts';
+import {
+  forgetOldIdempotencyKeys,
+  saveIdempotentResponse,
+} from '../../../../src/messages/send/idempotency-keys.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
 import { addKey } from '../../api/api-harness.ts';
@@ -101,6 +104,22 @@ describe('Idempotency-Key', () => {
       'true',
     ]);
     expect(await stack.sendRequests()).toHaveLength(1);
+  });
+
+  test('of which a repetition was answered first: the first request gets that response too', async () => {
+    await stack.send(textTo(), { 'idempotency-key': 'overtaken' });
+    const [row] = await query<{ operation: string; body: string }>(
+      stack.database,
+      `select operation, response_body as body from idempotency_keys where key = 'overtaken'`,
+    );
+    const late = { status: 202, body: '{"late":true}' };
+    const kept = await saveIdempotentResponse(
+      stack.database,
+      WABA,
+      { operation: row?.operation ?? '', key: 'overtaken', fingerprint: Buffer.alloc(0) },
+      late,
+    );
+    expect(kept).toEqual({ status: 200, body: row?.body });
   });
 
   test('is kept for more than a day, and not for ever', async () => {
