@@ -76,8 +76,8 @@ function withEvents(rows: readonly (ClaimedDelivery | Orphan)[]) {
 const PROBED_AT_EITHER_END = 25;
 
 /**
- * SQL of the row of the delivery that is the next probe of the endpoint `w`: every other time one that was never
- * attempted, if there is one, otherwise each in turn. Always the same might be the only one that fails.
+ * SQL of the row of the delivery that is the next probe of the endpoint `w`: each in turn from the oldest on, and every
+ * other time one that was never attempted, if there is one. Always the same might be the only one that fails.
  */
 const NEXT_PROBE = `
   select row_id from (
@@ -88,7 +88,7 @@ const NEXT_PROBE = `
             (select ctid, attempts, replay, position from delivery_queue
               where endpoint_id = w.id and state = 'due' order by replay desc, position desc
               limit ${PROBED_AT_EITHER_END})) as ends) as heads
-   order by attempts > 0 and w.probe_failures % 2 = 0, turn < w.probe_failures % (many | 1), turn limit 1`;
+   order by attempts > 0 and w.probe_failures % 2 = 1, turn < w.probe_failures % (many | 1), turn limit 1`;
 
 /**
  * Claims one due delivery of each endpoint that is probed and whose probe is due: it is the one probe that the

@@ -136,6 +136,15 @@ describe('a few bad events', () => {
     expect(await world.mode(), `probes: ${probes}`).toBe('open');
   });
 
+  test('do not come before the oldest: an endpoint that refuses first attempts only is open after one probe', async () => {
+    const world = await endpointWorld();
+    await world.add(...names('OLD', 10));
+    await world.deliver(down);
+    await world.add('BAD');
+    expect(await world.probe(refusing)).toEqual(['OLD0']);
+    expect(await world.mode()).toBe('open');
+  });
+
   test('among others that failed while their endpoint was down, wherever they wait, are not every probe', async () => {
     const world = await endpointWorld();
     await world.add(...names('BAD', 3), ...names('GOOD', 8), ...names('LATEBAD', 3));
