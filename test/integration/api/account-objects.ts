@@ -114,9 +114,10 @@ export async function addErasure(database: Database, wabaId: string): Promise<vo
   const signature = { algorithm: 'ed25519', keyId: 'k1', publicKey: 'AA==', value: 'AA==' };
   await execute(
     database,
-    `insert into erasures (kind, subject_id, waba_id, state, requested_by, finished_at, counts, report, signature)
-     values ('customer', '900111222', ?, 'done', 'API key 1', now(), '{"messages":2}', '{"version":1}', ?)`,
-    [wabaId, JSON.stringify(signature)],
+    `insert into erasures (kind, subject_id, waba_id, tenant_id, state, requested_by, finished_at, counts, report, signature)
+     select 'customer', '900111222', waba_id, tenant_id, 'done', 'API key 1', now(), '{"messages":2}', '{"version":1}', ?
+       from wabas where waba_id = ?`,
+    [JSON.stringify(signature), wabaId],
   );
 }
 
